@@ -424,11 +424,12 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     struct text at = text_new(arena);
     bool splat = dim_equals(operand->column, 0);
 
-    if (!dim_equals(operand->row, 0)) {
+    if (operand->row_name) {
+        text_printf(&at, "(%s) * %s", row, operand->row_name);
+    } else if (!dim_equals(operand->row, 0)) {
         text_printf(&at, "(%s)", row);
         if (!dim_equals(operand->row, 1))
-            text_printf(&at, " * %s",
-                        operand->row_name ? operand->row_name : dim_c_text(r->cx, operand->row, true));
+            text_printf(&at, " * %s", dim_c_text(r->cx, operand->row, true));
     }
     if (!splat)
         text_printf(&at, "%s(%s)", at.length ? " + " : "", column);

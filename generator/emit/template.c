@@ -364,16 +364,43 @@ static size_t piece_length(const char *at, bool any)
     return length;
 }
 
-/* One logical line, broken behind commas so that it stands in EMITTED_WIDTH, aligned behind its open parenthesis. */
+/* Where the arguments of a kernel's head or of a call stand that is all of the line: behind its first parenthesis. 0: it is
+ * something else. */
+static size_t only_call(const char *line)
+{
+    const char *open = strchr(line, '('), *at;
+    size_t indent = strspn(line, " ");
+    int depth = 0;
+
+    if (!open || open == line || !is_word(open[-1]) || strchr(line, '=') || strchr(line, '"') ||
+        strncmp(line + indent, "return ", 7) == 0 || (indent == 0 && !strstr(line, "MODC_")))
+        return 0;
+    for (at = open; *at; at++) {
+        depth += (*at == '(') - (*at == ')');
+        if (depth == 0)
+            break;
+    }
+    return *at && (!at[1] || strcmp(at + 1, ";") == 0) ? (size_t)(open - line) + 1 : 0;
+}
+
+/* One logical line, broken behind commas so that it stands in EMITTED_WIDTH: of a call or a kernel's head all arguments go to
+ * lines of their own, which so are the same whatever its name is; else aligned behind the open parenthesis. */
 static void wrap_line(struct text *out, const char *line)
 {
-    size_t indent = strspn(line, " "), column = 0, open[64] = {indent + 4};
+    size_t indent = strspn(line, " "), column = 0, open[64] = {indent + 4}, first;
     int depth = 0;
     bool quoted = false;
 
     if (strlen(line) <= EMITTED_WIDTH) {
         text_printf(out, "%s\n", line);
         return;
+    }
+    first = only_call(line);
+    if (first > 0) {
+        text_add_bytes(out, line, first);
+        text_printf(out, "\n%*s", (int)indent + 4, "");
+        line += first;
+        column = indent + 4;
     }
     for (const char *at = line; *at; at++) {
         size_t piece, whole; /* up to and with the next comma; of this depth */

@@ -93,13 +93,25 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
  * and distances are its arguments. What calls name is a wrapper of one statement, which states the shapes. */
 enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
 
+/* Whom a kernel serves, in the spec's words: what it is named by. Of several what they have in common. */
+struct kernel_users {
+    int count;
+    const char *
+        path; /* of modules, flat: "trunk_0"; "block_fc" in a class that is emitted once; "" where there is none */
+    bool exact;           /* all have this path */
+    const char *words;    /* what is told behind the path: "_relu", "_dweight"; "" */
+    const char *label;    /* of the op: "linear_relu" */
+    const char *value;    /* what the spec calls the result; "" */
+    const char *function; /* of the first one's variant; "": packing */
+};
+
 struct kernel {
-    const char *name;    /* in C; plan_kernels gives it */
-    const char *stem;    /* what it is named by */
-    const char *comment; /* what it computes */
-    const char
-        *module; /* for what it was made first: a module's path in the variant's root, or a packed entry */
-    const char *function; /* of the variant; NULL: packing */
+    const char *name;          /* in C; plan_kernels gives it */
+    const char *stem;          /* what it computes, in words, and of which shapes; of a core its name */
+    const char *comment;       /* what it computes */
+    const char *before, *role; /* words in front of and behind whom it serves: "pack", "scores"; or NULL */
+    bool own_name;             /* it is called by its stem, whomever it serves */
+    struct kernel_users users;
     enum kernel_form form;
     struct kernel_parameter *parameters; /* the result first */
     int parameter_count;

@@ -63,11 +63,7 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-#if T_bias
-            const T_real value = total[j] + bias[column + j];
-#else
-            const T_real value = total[j];
-#endif
+            const T_real value = T_bias ? total[j] + bias[column + j] : total[j];
 
             y[r * T_ldy + column + j] = T_EPILOGUE(value, r, column + j);
         }

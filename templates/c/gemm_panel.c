@@ -19,13 +19,8 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     x += row * T_ldx;
     w += column / T_P * (T_k * T_P) + column % T_P;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-#if T_bias
-        sum[i] = i < tile ? T_V(load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
-#else
-        sum[i] = T_V(set)(0);
-#endif
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = T_bias && i < tile ? T_V(load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
     MODC_ROLL
     for (int k = 0; k < T_k / sets * sets; k += sets) {
         if (share > 0)
@@ -101,41 +96,41 @@ MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, co
     const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
 #endif
 
-#if T_small
-    for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++) {
-        for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
-            T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
-        if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
+    if (T_n * T_k * (int)sizeof(T_stored) <= 256 * 1024) {
+        for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++) {
+            for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
+                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0 T_PASS);
+            if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
+                T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
+                            0 T_PASS);
+        }
+        for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++) {
+            for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
+                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
+            if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
+                T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
+                            0 T_PASS);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = T_n * T_k * (int)sizeof(T_stored) > 1024 * 1024 && part <= T_line ? part : 0;
+
+        for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++) {
+            for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++)
+                T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share,
+                            t T_PASS);
+            for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++)
+                T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share,
+                            tall + t T_PASS);
+        }
+        for (int t = T_IF(T_by_rows, tall_from, 0);
+             T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, tall_to, tall); t++)
             T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
                         0 T_PASS);
+        for (int t = T_IF(T_by_rows, flat_from, 0);
+             T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, flat_to, flat); t++)
+            T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
     }
-    for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++) {
-        for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
-            T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0 T_PASS);
-        if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
-            T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
-                        0 T_PASS);
-    }
-#else
-    const int part = (band + tall + flat - 1) / (tall + flat);
-    const int share = T_IF(T_streams, part <= T_line ? part : 0, 0);
-
-    for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++) {
-        for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++)
-            T_NAME_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share,
-                        t T_PASS);
-        for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++)
-            T_NAME_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share,
-                        tall + t T_PASS);
-    }
-    for (int t = T_IF(T_by_rows, tall_from, 0);
-         T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, tall_to, tall); t++)
-        T_NAME_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
-                    0 T_PASS);
-    for (int t = T_IF(T_by_rows, flat_from, 0);
-         T_IF(T_by_columns, rest > 0 && to > bands, rest > 0) && t < T_IF(T_by_rows, flat_to, flat); t++)
-        T_NAME_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0 T_PASS);
-#endif
 }
 
 T_COMMENT

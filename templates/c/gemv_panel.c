@@ -19,13 +19,8 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, con
 
     w += column / T_P * (T_k * T_P) + column % T_P;
     MODC_UNROLL
-    for (int j = 0; j < vectors * sets; j++) {
-#if T_bias
-        sum[j] = j < vectors ? T_V(load)(bias + column + j * T_LANES) : T_V(set)(0);
-#else
-        sum[j] = T_V(set)(0);
-#endif
-    }
+    for (int j = 0; j < vectors * sets; j++)
+        sum[j] = T_bias && j < vectors ? T_V(load)(bias + column + j * T_LANES) : T_V(set)(0);
 #if T_cached
     MODC_ROLL
     for (int k = 0; k < whole; k += T_LANES) { /* a load of one value of x would take the place of one of weights */

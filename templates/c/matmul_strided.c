@@ -19,13 +19,11 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-#if T_bias
-        const T_real *const start = bias + column + i % vectors * T_LANES;
+        const int c = column + i % vectors * T_LANES;
 
-        sum[i] = part && i % vectors == vectors - 1 ? T_V(load_part)(start, part) : T_V(load)(start);
-#else
-        sum[i] = T_V(set)(0);
-#endif
+        sum[i] = !T_bias                                  ? T_V(set)(0)
+                 : part && i % vectors == vectors - 1 ? T_V(load_part)(bias + c, part)
+                                                      : T_V(load)(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < T_k; k++) {
@@ -152,11 +150,7 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-#if T_bias
-            const T_real value = total[j] + bias[column + j];
-#else
-            const T_real value = total[j];
-#endif
+            const T_real value = T_bias ? total[j] + bias[column + j] : total[j];
 
             y[r * T_ym + column + j] = T_EPILOGUE(value, first + r, column + j);
         }
@@ -224,11 +218,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_
             (void)first;
             for (int i = T_IF(T_by_rows, from, 0); i < T_IF(T_by_rows, to, T_m); i++) {
                 for (int j = 0; j < T_n; j++) {
-#if T_bias
-                    T_real sum = bias[j];
-#else
-                    T_real sum = 0;
-#endif
+                    T_real sum = T_bias ? bias[j] : 0;
 
                     for (int k = 0; k < T_k; k++)
                         sum += xb[i * T_xm + k * T_xk] * wb[k * T_wk + j * T_wn];

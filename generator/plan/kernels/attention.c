@@ -64,6 +64,7 @@ static void keys_kernel(struct draft *draft, struct value *y, struct value *keys
     const struct kernel *kept;
     int count = 0;
 
+    nest->role = "keys";
     text_add(&stem, "keys");
     name_dims(cx, &stem, y->ndim, y->dims);
     kept = keep_nest(cx, draft->plan, nest, stem.data);
@@ -129,7 +130,7 @@ static void holes_attention(struct draft *draft)
     part = (struct op){
         .code = GRAPH_OP_CONTRACT, .label = "matmul", .inputs = parts, .input_count = 2, .outputs = &s};
     part.tail_first = part.input_count;
-    part_kernel(draft, &part, "matmul_strided", block, "T_SCORES", NULL, 0);
+    part_kernel(draft, &part, "matmul_strided", block, "T_SCORES", "scores", NULL, 0);
 
     /* the weights, in their place */
     parts[0] = s;
@@ -141,8 +142,8 @@ static void holes_attention(struct draft *draft)
     part.head = dag_is_identity(op->head) ? NULL : op->head;
     part.softmax.axis = 1;
     part.softmax.safe = op->attention.safe;
-    part_kernel(draft, &part, "softmax", block, "T_SOFTMAX", pass_operands(draft, 3, op->tail_first),
-                op->tail_first - 3);
+    part_kernel(draft, &part, "softmax", block, "T_SOFTMAX", "softmax",
+                pass_operands(draft, 3, op->tail_first), op->tail_first - 3);
 
     /* the values */
     parts[0] = s;
@@ -153,7 +154,7 @@ static void holes_attention(struct draft *draft)
     part.label = arena_format(&cx->arena, "matmul%s", op->label + strlen("attention"));
     part.input_count = 2 + op->input_count - op->tail_first;
     part.outputs = (struct value *[]){of_head(cx, y, queries, NULL)};
-    part_kernel(draft, &part, "matmul_strided", block, "T_VALUES",
+    part_kernel(draft, &part, "matmul_strided", block, "T_VALUES", "values",
                 pass_operands(draft, op->tail_first, op->input_count), op->input_count - op->tail_first);
 
     draft->kernel->comment = arena_format(

@@ -65,7 +65,8 @@ static void holes_contract(struct draft *draft)
 
     add_weighted(draft);
     add_scratch(draft, "v");
-    hole_int(draft, "T_bias", op->contract.bias);
+    hole_dim(draft, "T_bias",
+             dim_const(&cx->arena, op->contract.bias)); /* a constant of each call, no flag */
     if (draft->step->algorithm->weight == PACKED_NONE) {
         holes_strided(draft);
         return;
@@ -76,7 +77,6 @@ static void holes_contract(struct draft *draft)
     hole_dim(draft, "T_ldx", row_stride(cx, x));
     hole_dim(draft, "T_ldy", row_stride(cx, y));
     hole_dim(draft, "T_ldw", packed ? k : w->strides[1]);
-    hole_int(draft, "T_small", bytes <= 256 * 1024);
     hole_int(draft, "T_cached", bytes <= 512 * 1024);
     hole_int(draft, "T_streams", bytes > 1024 * 1024);
     draft->kernel->comment = arena_format(
@@ -86,5 +86,8 @@ static void holes_contract(struct draft *draft)
         draft->narrow ? arena_format(&cx->arena, ", weight in %s", dtype_rows[packed->dtype].name) : "");
 }
 
-const struct kernel_row contract_kernels = {
-    .stem = contract_stem, .make = make_template, .holes = holes_contract, .operands = weighted_operands};
+const struct kernel_row contract_kernels = {.weighted = true,
+                                            .stem = contract_stem,
+                                            .make = make_template,
+                                            .holes = holes_contract,
+                                            .operands = weighted_operands};

@@ -90,6 +90,7 @@ static void take_head(struct draft *draft)
         ARENA_PUSH(&cx->arena, passed, count, (struct passed){.name = name});
     }
     line = new_nest(cx, draft->plan, NEST_MAP, nest);
+    line->role = "convert";
     line->dag = op->head;
     line->comment = arena_format(&cx->arena, "a line of an image, y %s = %s",
                                  shape_text(&cx->arena, 2, x->dims + 2), dag_text(cx, op->head));
@@ -176,8 +177,11 @@ static void holes_conv(struct draft *draft)
         take_head(draft);
 }
 
-const struct kernel_row conv_kernels = {
-    .stem = conv_stem, .make = make_template, .holes = holes_conv, .operands = weighted_operands};
+const struct kernel_row conv_kernels = {.weighted = true,
+                                        .stem = conv_stem,
+                                        .make = make_template,
+                                        .holes = holes_conv,
+                                        .operands = weighted_operands};
 
 /* ---- pools --------------------------------------------------------------------------------------------------- */
 

@@ -266,6 +266,8 @@ static const struct kernel *parts_kernel(const struct draft *draft)
     const char *file = draft->step->algorithm->parts;
 
     parts->stem = parts_stem(draft);
+    parts->role = parts_suffix(draft->cx, file) + 1;
+    parts->own_name = kernel_rows[draft->op->code]->parts_stem != NULL;
     parts->template = file;
     parts->dtype = whole->dtype;
     parts->vector = whole->vector;
@@ -314,6 +316,7 @@ static const struct kernel *wrap_core(struct draft *draft)
     core->enough = NULL;
     core->split.values = 0;
     core->stem = core_stem(draft);
+    core->own_name = true;
     core->comment = arena_format(&cx->arena, "%c%s.", toupper((unsigned char)draft->step->algorithm->how[0]),
                                  draft->step->algorithm->how + 1);
     core->holes = NULL;
@@ -332,8 +335,6 @@ static const struct kernel *wrap_core(struct draft *draft)
     core->extras = ARENA_ARRAY(&cx->arena, core->extra_count + 1, struct tail_operand);
     for (int i = 0; i < core->extra_count; i++) {
         core->extras[i] = wrapper->extras[i];
-        if (dim_equals(core->extras[i].row, 0) || dim_equals(core->extras[i].row, 1))
-            continue;
         core->extras[i].row_name = arena_format(&cx->arena, "LDE%d", i);
         add_shape(cx, core, wrapper, core->extras[i].row_name, core->extras[i].row);
     }
@@ -412,6 +413,7 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     draft->stored = draft->narrow ? dtype_rows[step_packed(step, 1)->dtype].c : draft->real;
     draft->raw = dtype_rows[op->inputs[0]->dtype].c;
     kernel->template = step->algorithm->template;
+    kernel->role = draft->role;
     kernel->block = draft->block;
     kernel->split = step->split;
     kernel->dtype = y->dtype;

@@ -15,6 +15,7 @@ struct draft {
     const struct op *op;
     struct kernel *kernel;
     const char *real, *stored, *raw; /* types of results, of weights, of input 0 */
+    const char *role;                /* of a part: what it is named by behind whom it serves */
     bool narrow;                     /* weights are stored in fewer bits than it computes with */
     bool apart;                      /* its parts are a kernel of their own */
     const struct size *block;        /* of a part of attention: the sizes of a block; or NULL */
@@ -43,6 +44,7 @@ struct kernel_row {
     const char *(*parts_stem)(
         const struct op *op); /* of its parts, where not all ops have their own; NULL: none */
     int own_inputs; /* inputs from here on are in T_ARGS, whether a tail reads them or not; 0: the tail's alone */
+    bool weighted; /* a product with a weight: what it makes in backward is the gradient of its input */
 };
 
 extern const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT]; /* NULL: a boundary, a view, a call, ... */
@@ -118,7 +120,7 @@ struct value *in_scratch(struct cx *cx, enum dtype dtype, const struct dim *rows
 /* Makes the kernel of an op that is a part of the draft's, and fills the holes of its name and of what it gets behind its
  * operands, which are in `passed`. block: what the part is over, or NULL. */
 void part_kernel(struct draft *draft, struct op *op, const char *algorithm, const struct size *block,
-                 const char *name, struct passed *passed, int count);
+                 const char *name, const char *role, struct passed *passed, int count);
 
 /* ---- names.c ---------------------------------------------------------------------------------------------------- */
 
@@ -130,6 +132,10 @@ const char *tail_name(const struct op *op, const char *base);
 
 /* What a core is named by: its algorithm, its flags, its tail. */
 const char *core_stem(const struct draft *draft);
+
+/* The kernels that a step, or packing, calls serve it. */
+void note_users(struct cx *cx, const struct variant *variant, const struct step *step);
+void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct packed *entry);
 
 /* Gives all kernels names that have none yet. */
 void name_kernels(struct cx *cx, struct plan *plan);

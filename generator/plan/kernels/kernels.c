@@ -269,17 +269,8 @@ void add_sizes(struct making *making, struct kernel_call *call)
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
-/* For whom the kernel is made. */
-static void note_user(struct kernel *kernel, const struct variant *variant, const struct op *op)
-{
-    kernel->module = op->call ? relative_path(variant->graph->root, op->call->module->path) : "";
-    kernel->function = variant->function;
-}
-
 void plan_kernels(struct cx *cx, struct plan *plan)
 {
-    int made = 0;
-
     for (int v = 0; v < plan->variant_count; v++) {
         struct variant *variant = plan->variants[v];
 
@@ -289,8 +280,7 @@ void plan_kernels(struct cx *cx, struct plan *plan)
 
             if (kernel_rows[step->op->code])
                 kernel_rows[step->op->code]->make(&making);
-            for (; made < plan->kernel_count; made++)
-                note_user(plan->kernels[made], variant, step->op);
+            note_users(cx, variant, step);
         }
     }
     plan->function_kernels = plan->kernel_count;
@@ -299,8 +289,7 @@ void plan_kernels(struct cx *cx, struct plan *plan)
 
         for (int i = 0; i < group->entry_count; i++) {
             make_packing(cx, plan, group->entries[i]);
-            for (; made < plan->kernel_count; made++)
-                plan->kernels[made]->module = group->entries[i]->name;
+            note_entry(cx, &group->entries[i]->calls, group->entries[i]);
         }
     }
     name_kernels(cx, plan);

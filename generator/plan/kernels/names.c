@@ -41,15 +41,25 @@ const char *tail_name(const struct op *op, const char *base)
     return op->tail && op->label && strncmp(op->label, base, length) == 0 ? op->label + length : "";
 }
 
-/* What is fused behind the op's own word: "_relu". A softmax has it before. */
+/* At most four words. */
+static const char *few_words(struct cx *cx, const char *words)
+{
+    const char *end = words;
+
+    for (int i = 0; i < 4 && end; i++)
+        end = *end ? strchr(end + 1, '_') : NULL;
+    return end ? arena_copy(&cx->arena, words, (size_t)(end - words)) : words;
+}
+
+/* What is fused, in words: "_relu" of "linear_relu", "_add_dtanh" of "dlinear_add_dtanh". */
 static const char *tail_words(const struct op *op)
 {
-    static const char *const words[] = {"linear", "matmul", "layer_norm", "softmax", "log_softmax"};
+    const char *label = op->label ? op->label : "", *end;
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (tail_name(op, words[i])[0])
-            return tail_name(op, words[i]);
-    return op->head ? "_of" : "_then";
+    if (strncmp(label, "layer_norm", 10) == 0 || strncmp(label, "log_softmax", 11) == 0)
+        label = strchr(label, '_') + 1;
+    end = strchr(label, '_');
+    return end ? end : "_then";
 }
 
 const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name)
@@ -70,9 +80,8 @@ static const struct flag_word {
     {"T_form", 0, "plain"},
     {"T_bias", 1, "bias"},
     {"T_weight", 1, "weight"},
-    {"T_fixed_m", 1, "rows"},
+    {"T_fixed_m", 1, "fixed"},
     {"T_fixed_n", 0, "any"},
-    {"T_small", 0, "bands"},
     {"T_cached", 1, "cached"},
     {"T_streams", 1, "streams"},
     {"T_log", 1, "log"},
@@ -90,7 +99,6 @@ const char *core_stem(const struct draft *draft)
 {
     struct cx *cx = draft->cx;
     const struct kernel *kernel = draft->kernel;
-    const char *label = draft->op->label ? draft->op->label : "";
     struct text text = text_new(&cx->arena);
 
     text_add(&text, draft->step->algorithm->name);
@@ -101,11 +109,158 @@ const char *core_stem(const struct draft *draft)
             if (strcmp(kernel->holes[i].name, flag_words[f].hole) == 0 &&
                 kernel->holes[i].integer == flag_words[f].value)
                 text_printf(&text, "_%s", flag_words[f].word);
-    if (kernel->tail && strchr(label, '_'))
-        text_add(&text, tail_words(draft->op));
+    if (kernel->tail)
+        text_add(&text, few_words(cx, tail_words(draft->op)));
     if (!kernel->parameters[0].restricted)
         text_add(&text, "_onto");
     return text.data;
+}
+
+/* ---- whom kernels serve ------------------------------------------------------------------------------------------ */
+
+/* How many characters two names begin with alike, in whole words. */
+static size_t common_words(const char *a, const char *b)
+{
+    size_t end = 0;
+
+    for (size_t i = 0;; i++) {
+        if ((!a[i] || a[i] == '_') && (!b[i] || b[i] == '_'))
+            end = i;
+        if (!a[i] || a[i] != b[i])
+            return end;
+    }
+}
+
+/* The same from the end: from an underscore on, `most` at the most. */
+static size_t common_ending(const char *a, const char *b, size_t most)
+{
+    size_t end = 0, la = strlen(a), lb = strlen(b);
+
+    for (size_t i = 1; i <= most && a[la - i] == b[lb - i]; i++)
+        if (a[la - i] == '_')
+            end = i;
+    return end;
+}
+
+/* What two names begin and end with: "blocks_0_fc" and "blocks_1_fc" are "blocks_fc". */
+static const char *common_path(struct cx *cx, const char *a, const char *b)
+{
+    size_t first = common_words(a, b), shorter = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
+    const char *end = a + strlen(a) - common_ending(a, b, shorter - first);
+
+    return arena_format(&cx->arena, "%.*s%s", (int)first, a, first == 0 && *end == '_' ? end + 1 : end);
+}
+
+static void add_user(struct cx *cx, struct kernel *kernel, const struct kernel_users *user)
+{
+    struct kernel_users *users = &kernel->users;
+
+    if (users->count++ == 0) {
+        *users = *user;
+        users->count = 1;
+    } else if (strcmp(users->path, user->path) != 0) {
+        users->path = common_path(cx, users->path, user->path);
+        users->exact = false;
+    }
+    if (strcmp(users->words, user->words) != 0)
+        users->words = "";
+    if (strcmp(users->value, user->value) != 0)
+        users->value = "";
+    if (strcmp(users->label, user->label) != 0)
+        users->label = common_path(cx, users->label, user->label);
+}
+
+/* A kernel and those that it calls. */
+static void add_user_of_all(struct cx *cx, const struct kernel *kernel, const struct kernel_users *user)
+{
+    add_user(cx, (struct kernel *)kernel, user); /* the plan's own */
+    if (kernel->parts)
+        add_user_of_all(cx, kernel->parts, user);
+    if (kernel->core)
+        add_user_of_all(cx, kernel->core, user);
+    for (int i = 0; i < kernel->hole_count; i++)
+        if (kernel->holes[i].kind == HOLE_KERNEL)
+            add_user_of_all(cx, kernel->holes[i].kernel, user);
+}
+
+/* The class of a region, without what tells it from others of the class: "block" of "block_64". */
+static const char *class_name(struct cx *cx, const char *region)
+{
+    size_t length = 0;
+
+    while (region[length] && !(region[length] == '_' && isdigit((unsigned char)region[length + 1])))
+        length++;
+    return arena_copy(&cx->arena, region, length);
+}
+
+static const char *user_path(struct cx *cx, const struct variant *variant, const struct op *op)
+{
+    const struct graph *graph = variant->graph;
+    const char *path = op->call ? emitted_flat(cx, relative_path(graph->root, op->call->module->path)) : "";
+
+    if (!graph->region)
+        return path[0] == '_' ? arena_format(&cx->arena, "y%s", path) : path;
+    return arena_format(&cx->arena, "%s%s%s", class_name(cx, graph->region->name),
+                        path[0] && path[0] != '_' ? "_" : "", path);
+}
+
+/* In backward a product is the gradient of its input where it reads the weight, else that of the weight. */
+static const char *product_words(const struct step *step)
+{
+    const struct value *weight = step->op->inputs[1]->base;
+
+    return step_packed(step, 1) || weight->prepared || weight->op->code == GRAPH_OP_TENSOR ? "_dinput"
+                                                                                           : "_dweight";
+}
+
+/* What a step makes, where there is a word for it: the gradient of a parameter or of an input, a buffer, what is fused into
+ * it. */
+static const char *result_words(struct cx *cx, const struct variant *variant, const struct step *step)
+{
+    const struct op *op = step->op;
+    const struct place *place = op->output_count > 0 ? &variant->places[op->outputs[0]->base->id] : NULL;
+    const char *end = op->tail && op->label ? strchr(op->label, '_') : NULL;
+    bool backward = variant->yield >= 0 && step - variant->steps > variant->yield;
+
+    if (op->code == GRAPH_OP_WRITE)
+        return arena_format(&cx->arena, "_%s", spec_c_name(cx, op->write.tensor->name));
+    if (place && place->kind == PLACE_GRADIENT)
+        return arena_format(&cx->arena, "_d%s%s", spec_c_name(cx, place->tensor->name),
+                            op->call ? "" : "_accumulate");
+    if (backward && kernel_rows[op->code]->weighted)
+        return product_words(step);
+    return end ? end : "";
+}
+
+static const char *value_words(struct cx *cx, const struct op *op)
+{
+    const char *name = op->output_count > 0 ? op->outputs[0]->base->name : NULL;
+
+    return name ? spec_c_name(cx, name) : "";
+}
+
+void note_users(struct cx *cx, const struct variant *variant, const struct step *step)
+{
+    const struct op *op = step->op;
+    struct kernel_users user = {.exact = true, .function = variant->function};
+
+    if (step->calls.count == 0)
+        return;
+    user.path = user_path(cx, variant, op);
+    user.words = result_words(cx, variant, step);
+    user.label = op->label ? op->label : op_rows[op->code]->name;
+    user.value = value_words(cx, op);
+    for (int i = 0; i < step->calls.count; i++)
+        add_user_of_all(cx, step->calls.list[i].kernel, &user);
+}
+
+void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct packed *entry)
+{
+    const struct kernel_users user = {
+        .exact = true, .path = entry->name, .words = "", .label = "values", .value = "", .function = ""};
+
+    for (int i = 0; i < calls->count; i++)
+        add_user_of_all(cx, calls->list[i].kernel, &user);
 }
 
 /* ---- the names of all kernels --------------------------------------------------------------------------------- */
@@ -116,7 +271,65 @@ static bool is_type(const char *name)
     return text_ends_with(name, "_t") && name[2];
 }
 
-/* Locals of functions would hide a kernel of their name. */
+/* Behind an underscore, where something is before. */
+static void add_words(struct text *text, const char *words)
+{
+    words += words[0] == '_';
+    if (words[0])
+        text_printf(text, "%s%s", text->length > 0 ? "_" : "", words);
+}
+
+/* Whom it serves, and what it does there: "fc_relu", "fc_dweight", "trunk_linear_tanh" of several of a list. */
+static void add_service(struct cx *cx, struct text *text, const struct kernel *kernel)
+{
+    const struct kernel_users *users = &kernel->users;
+    bool told = users->words[0] && (users->exact || kernel->role || users->words[1] == 'd');
+
+    add_words(text, kernel->before ? kernel->before : "");
+    add_words(text, users->path);
+    if (told)
+        add_words(text, few_words(cx, users->words));
+    else if (!kernel->before && (!kernel->role || !users->path[0]))
+        add_words(text, few_words(cx, users->label));
+    add_words(text, kernel->role ? kernel->role : "");
+}
+
+static const char *kernel_name(struct cx *cx, const struct kernel *kernel)
+{
+    struct text text = text_new(&cx->arena);
+
+    if (kernel->own_name)
+        text_add(&text, kernel->stem);
+    else
+        add_service(cx, &text, kernel);
+    return text.data;
+}
+
+/* What tells kernels apart that would have one name, in the order in which it is tried. */
+enum { TELL_LABEL, TELL_VALUE, TELL_TEMPLATE, TELL_SHAPE, TELL_FUNCTION, TELL_COUNT };
+
+static const char *telling(struct cx *cx, const struct kernel *kernel, int what)
+{
+    const struct kernel_users *users = &kernel->users;
+    const char *file = kernel->core ? kernel->core->template : kernel->template, *from;
+    bool same = strncmp(kernel->stem, users->label, strlen(users->label)) == 0; /* that is told already */
+
+    switch (what) {
+    case TELL_VALUE:
+        return users->value;
+    case TELL_LABEL:
+        return users->words[0] ? few_words(cx, users->label) : "";
+    case TELL_TEMPLATE:
+        from = file && !kernel->own_name ? strrchr(file, '/') + 1 : "";
+        return arena_copy(&cx->arena, from, strcspn(from, "."));
+    case TELL_SHAPE:
+        return kernel->own_name ? "" : kernel->stem + (same ? strlen(users->label) : 0);
+    default:
+        return users->function;
+    }
+}
+
+/* Locals of functions would hide a kernel of their name; kernels that are named already keep theirs. */
 static struct names taken_names(struct cx *cx, const struct plan *plan)
 {
     struct names taken = {0};
@@ -131,41 +344,96 @@ static struct names taken_names(struct cx *cx, const struct plan *plan)
     return taken;
 }
 
-/* What tells a kernel from another one of its stem, the more the higher `round` is: the module that it serves, the function
- * that calls it, all strides; NULL: there is nothing more. */
-static const char *other_words(struct cx *cx, const struct kernel *kernel, int round)
-{
-    const char *module = kernel->module ? emitted_flat(cx, kernel->module) : "";
-    struct text text = text_new(&cx->arena);
+/* Kernels that are to be named, and what they are called so far. */
+struct naming {
+    struct cx *cx;
+    const struct names *taken;
+    struct kernel **list;
+    const char **names;
+    int count;
+    int *next; /* another one of the same name, or -1 */
+};
 
-    text_add(&text, kernel->stem);
-    if (round > 0 && module[0])
-        text_printf(&text, "%s%s", module[0] == '_' ? "" : "_", module);
-    if (round > 1 && kernel->function)
-        text_printf(&text, "_%s", kernel->function);
-    for (int i = 0; round > 2 && i < kernel->nest.operand_count; i++)
-        name_dims(cx, &text, kernel->nest.ndim, kernel->nest.operands[i].strides);
-    for (int i = 3; i < round; i++)
-        text_add(&text, "_");
-    return text.data;
+/* Finds who has which name: `next` links them; returns which is the first of its name. */
+static bool *group_names(struct naming *naming)
+{
+    struct arena *arena = &naming->cx->arena;
+    struct names seen = {0};
+    int *last = ARENA_ARRAY(arena, naming->count + 1, int);
+    bool *first = ARENA_ARRAY(arena, naming->count + 1, bool);
+
+    for (int i = 0; i < naming->count; i++) {
+        const struct name_entry *other = names_add(arena, &seen, naming->names[i], "", (struct loc){0});
+
+        naming->next[i] = -1;
+        first[i] = !other;
+        if (other)
+            naming->next[last[other->index]] = i;
+        last[other ? other->index : seen.count - 1] = i;
+    }
+    return first;
 }
 
-static const char *kernel_name(struct cx *cx, struct names *taken, const struct kernel *kernel)
+static bool is_free(const struct naming *naming, int i)
 {
-    const char *name;
+    return !is_type(naming->names[i]) && !names_find(naming->taken, naming->names[i]);
+}
 
-    for (int round = 0;; round++) {
-        name = other_words(cx, kernel, round);
-        if (!is_type(name) && !names_add(&cx->arena, taken, name, "", (struct loc){0}))
-            return name;
+/* All of one name tell what some of them differ in, so that none depends on the order in which they come. */
+static void tell_apart(struct naming *naming, int first, int what)
+{
+    struct cx *cx = naming->cx;
+    const char *own = telling(cx, naming->list[first], what);
+    bool differs = naming->next[first] < 0; /* from a local */
+
+    for (int i = first; i >= 0; i = naming->next[i])
+        differs |= strcmp(telling(cx, naming->list[i], what), own) != 0;
+    for (int i = first; i >= 0 && differs; i = naming->next[i]) {
+        struct text text = text_new(&cx->arena);
+
+        text_add(&text, naming->names[i]);
+        add_words(&text, telling(cx, naming->list[i], what));
+        naming->names[i] = text.data;
     }
+}
+
+/* What no words tell apart gets letters. */
+static void add_letters(struct naming *naming, int first)
+{
+    int letter = 1;
+
+    for (int i = is_free(naming, first) ? naming->next[first] : first; i >= 0; i = naming->next[i], letter++)
+        naming->names[i] = arena_format(&naming->cx->arena, "%s_%c", naming->names[i], 'a' + letter % 26);
 }
 
 void name_kernels(struct cx *cx, struct plan *plan)
 {
     struct names taken = taken_names(cx, plan);
+    struct naming naming = {.cx = cx, .taken = &taken};
+    bool again = true;
 
+    naming.list = ARENA_ARRAY(&cx->arena, plan->kernel_count + 1, struct kernel *);
+    naming.names = ARENA_ARRAY(&cx->arena, plan->kernel_count + 1, const char *);
+    naming.next = ARENA_ARRAY(&cx->arena, plan->kernel_count + 1, int);
     for (int i = 0; i < plan->kernel_count; i++)
         if (!plan->kernels[i]->name)
-            plan->kernels[i]->name = kernel_name(cx, &taken, plan->kernels[i]);
+            naming.list[naming.count++] = plan->kernels[i];
+    for (int i = 0; i < naming.count; i++)
+        naming.names[i] = kernel_name(cx, naming.list[i]);
+    for (int what = 0; again; what++) {
+        const bool *first = group_names(&naming);
+
+        again = false;
+        for (int i = 0; i < naming.count; i++) {
+            if (!first[i] || (naming.next[i] < 0 && is_free(&naming, i)))
+                continue;
+            again = true;
+            if (what < TELL_COUNT)
+                tell_apart(&naming, i, what);
+            else
+                add_letters(&naming, i);
+        }
+    }
+    for (int i = 0; i < naming.count; i++)
+        naming.list[i]->name = naming.names[i];
 }

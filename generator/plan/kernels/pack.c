@@ -6,7 +6,7 @@ static const char *part_name(const struct packed *entry, int part)
 {
     int of_group = entry->part_count / entry->groups;
 
-    return of_group < 2 ? "" : part % of_group == 0 ? "_whole" : "_rest";
+    return of_group < 2 ? "" : part % of_group == 0 ? "whole" : "rest";
 }
 
 static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const struct packed *entry,
@@ -20,9 +20,11 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
                                       : "_folded";
 
     kernel->dag = entry->dag;
+    kernel->before = "pack";
+    kernel->role = part_name(entry, part);
     kernel->comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
     return keep_nest(cx, plan, kernel,
-                     arena_format(&cx->arena, "pack_%s_%lldx%lld%s%s", formats[entry->format],
+                     arena_format(&cx->arena, "pack_%s_%lldx%lld%s_%s", formats[entry->format],
                                   (long long)entry->n / entry->groups, (long long)entry->k, how,
                                   part_name(entry, part)));
 }
@@ -80,9 +82,11 @@ static const struct kernel *unpack_kernel(struct cx *cx, struct plan *plan, cons
     nest.operands[1] = operands[0];
     kernel = new_nest(cx, plan, NEST_MAP, nest);
     kernel->dag = entry->dag;
+    kernel->before = "unpack";
+    kernel->role = part_name(entry, part);
     kernel->comment = arena_format(&cx->arena, "y = x0 in %s", entry->comment);
     return keep_nest(cx, plan, kernel,
-                     arena_format(&cx->arena, "unpack_%lldx%lld%s", (long long)entry->n / entry->groups,
+                     arena_format(&cx->arena, "unpack_%lldx%lld_%s", (long long)entry->n / entry->groups,
                                   (long long)entry->k, part_name(entry, part)));
 }
 
@@ -104,6 +108,7 @@ void plan_unpacking(struct cx *cx, struct plan *plan, const struct packed *entry
                     (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
     }
     ARENA_PUSH(&cx->arena, plan->unpackings, plan->unpacking_count, unpacking);
+    note_entry(cx, &unpacking.calls, entry);
     name_kernels(cx, plan);
 }
 

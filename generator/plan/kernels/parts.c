@@ -32,10 +32,13 @@ struct value *in_scratch(struct cx *cx, enum dtype dtype, const struct dim *rows
 }
 
 void part_kernel(struct draft *draft, struct op *op, const char *algorithm, const struct size *block,
-                 const char *name, struct passed *passed, int count)
+                 const char *name, const char *role, struct passed *passed, int count)
 {
-    struct draft own = {
-        .cx = draft->cx, .plan = draft->plan, .block = block, .causal = block && draft->op->attention.causal};
+    struct draft own = {.cx = draft->cx,
+                        .plan = draft->plan,
+                        .role = role,
+                        .block = block,
+                        .causal = block && draft->op->attention.causal};
     struct step step = {
         .op = op, .algorithm = algorithm_named(algorithm), .split = {.slices = 1}, .scratch_offset = -1};
     const struct kernel *kernel;

@@ -166,7 +166,7 @@ static void product_kernel(struct draft *draft, struct value *y, struct value *x
                                      dag_load(arena, part.tail, 1, y->dtype), 0);
         ARENA_PUSH(arena, passed, count, (struct passed){.name = over});
     }
-    part_kernel(draft, &part, "matmul_strided", NULL, name, passed, count);
+    part_kernel(draft, &part, "matmul_strided", NULL, name, over ? "carry" : "project", passed, count);
 }
 
 static void holes_recurrent_gradient(struct draft *draft)

@@ -19,11 +19,10 @@ MODC_KERNELS_BEGIN
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int columns,
-                                      const int sets, const int row, const int column, const int share,
-                                      const int turn, const int M, const int N, const int K, const int LDX,
-                                      const int LDY)
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -32,9 +31,9 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -82,91 +81,118 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int row,
-                                       const int tall, const int flat, const int M, const int N,
-                                       const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
-                                 M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                 bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
-                                 K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
-                                 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                                 const float *restrict bias, const int M, const int N, const int K,
-                                 const int LDX, const int LDY)
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
-static MODC_KERNEL void linear_tokensx24_to_72(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               int tokens)
+static MODC_KERNEL void qkv_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
 {
-    gemm_panel_bias(y, x, w, bias, tokens, 72, 24, 24, 72);
+    gemm_panel(y, x, w, bias, 1, tokens, 72, 24, 24, 72);
 }
 
 /* y (12, tokens) = x0 */
-static MODC_KERNEL void keys_12xtokens(float *y, const float *x0, int tokens)
+static MODC_KERNEL void attention_keys(float *y, const float *x0, int tokens)
 {
     modc_f32_transpose(y, 208, x0, 72, 12, tokens);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_strided_any_tile(float *restrict y, const float *restrict x,
-                                         const float *restrict w, const float *restrict bias,
-                                         const int rows, const int vectors, const int part, const int first,
-                                         const int row, const int column, const int BATCH0, const int Y0,
-                                         const int X0, const int W0, const int BATCH1, const int Y1,
-                                         const int X1, const int W1, const int M, const int N, const int K,
-                                         const int YM, const int XM, const int XK, const int WK,
-                                         const int WN)
+MODC_INLINE void matmul_strided_any_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row, const int column,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -176,7 +202,11 @@ MODC_INLINE void matmul_strided_any_tile(float *restrict y, const float *restric
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {
@@ -209,36 +239,38 @@ MODC_INLINE void matmul_strided_any_tile(float *restrict y, const float *restric
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_any_strip(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias,
-                                          const int rows, const int first, const int row, const int count,
-                                          const int BATCH0, const int Y0, const int X0, const int W0,
-                                          const int BATCH1, const int Y1, const int X1, const int W1,
-                                          const int M, const int N, const int K, const int YM, const int XM,
-                                          const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_any_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
+    const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
     const int whole = N / MODC_LANES * MODC_LANES;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_any_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
-                                    BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_any_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
+                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         for (int c = full; c < whole; c += MODC_LANES)
-            matmul_strided_any_tile(y, x, w, bias, rows, 1, 0, first, row + t * rows, c, BATCH0, Y0, X0, W0,
-                                    BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_any_tile(
+                y, x, w, bias, rows, 1, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1,
+                X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > whole)
-            matmul_strided_any_tile(y, x, w, bias, rows, 1, N - whole, first, row + t * rows, whole, BATCH0,
-                                    Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_any_tile(
+                y, x, w, bias, rows, 1, N - whole, first, row + t * rows, whole, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_any(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int BATCH0, const int Y0,
-                                    const int X0, const int W0, const int BATCH1, const int Y1,
-                                    const int X1, const int W1, const int M, const int N, const int K,
-                                    const int YM, const int XM, const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_any(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -248,13 +280,16 @@ MODC_INLINE void matmul_strided_any(float *restrict y, const float *restrict x, 
             const int first = (batch0 * BATCH1 + batch1) * M;
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            matmul_strided_any_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS,
-                                     BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_any_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
-            matmul_strided_any_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
-                                     BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_any_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0,
-                                     Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_any_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
+                W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_any_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
@@ -262,16 +297,16 @@ MODC_INLINE void matmul_strided_any(float *restrict y, const float *restrict x, 
 
 /* y (queries, seen) = x (queries, 12) . w (12, seen);
  * y is a part of a larger value */
-static MODC_KERNEL void matmul_queriesx12_to_seen_part(float *restrict y, const float *restrict x,
-                                                       const float *restrict w, const float *restrict bias,
-                                                       int queries, int seen)
+static MODC_KERNEL void attention_scores(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int queries, int seen)
 {
-    matmul_strided_any(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
+    matmul_strided_any(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
 }
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
-MODC_INLINE void softmax_wide_in_place_scaled_causal(float *restrict y, const int M, const int ALL,
-                                                     const int REACH, const int LDX, const int LDY)
+MODC_INLINE void softmax_wide_in_place_scaled_causal(
+    float *restrict y, const int M, const int ALL, const int REACH, const int LDX, const int LDY)
 {
     for (int r = 0; r < M; r++) {
         float *const out = y + r * LDY;
@@ -327,20 +362,19 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(float *restrict y, const in
 
 /* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r values;
  * y is a part of a larger value */
-static MODC_KERNEL void softmax_queriesxseen_part(float *restrict y, int queries, int seen, int reach)
+static MODC_KERNEL void attention_softmax(float *restrict y, int queries, int seen, int reach)
 {
     softmax_wide_in_place_scaled_causal(y, queries, seen, reach, 208, 208);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                     const float *restrict bias, const int rows, const int vectors,
-                                     const int part, const int first, const int row, const int column,
-                                     const int BATCH0, const int Y0, const int X0, const int W0,
-                                     const int BATCH1, const int Y1, const int X1, const int W1,
-                                     const int M, const int N, const int K, const int YM, const int XM,
-                                     const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row, const int column,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -350,7 +384,11 @@ MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x,
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {
@@ -383,32 +421,34 @@ MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x,
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int first,
-                                      const int row, const int count, const int BATCH0, const int Y0,
-                                      const int X0, const int W0, const int BATCH1, const int Y1,
-                                      const int X1, const int W1, const int M, const int N, const int K,
-                                      const int YM, const int XM, const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
+    const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BATCH0,
-                                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
+                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
-            matmul_strided_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
-                                N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0, BATCH1, Y1,
-                                X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
+                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
+                WN);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, const float *restrict w,
-                                const float *restrict bias, const int BATCH0, const int Y0, const int X0,
-                                const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-                                const int M, const int N, const int K, const int YM, const int XM,
-                                const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -418,13 +458,16 @@ MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, cons
             const int first = (batch0 * BATCH1 + batch1) * M;
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            matmul_strided_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BATCH0,
-                                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
-            matmul_strided_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
-                                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0, Y0,
-                                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
+                W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
@@ -432,11 +475,11 @@ MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, cons
 
 /* y (queries, 12) = x (queries, seen) . w (seen, 12);
  * y is a part of a larger value */
-static MODC_KERNEL void matmul_queriesxseen_to_12_part(float *restrict y, const float *restrict x,
-                                                       const float *restrict w, const float *restrict bias,
-                                                       int queries, int seen)
+static MODC_KERNEL void attention_values(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int queries, int seen)
 {
-    matmul_strided(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, queries, 12, seen, 24, 208, 1, 72, 1);
+    matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, 12, seen, 24, 208, 1, 72, 1);
 }
 
 /* y (2, tokens, 12) = softmax(s) . v (2, tokens, 12), s = q (2, tokens, 12) . k (2, 12, tokens);
@@ -444,69 +487,66 @@ static MODC_KERNEL void matmul_queriesxseen_to_12_part(float *restrict y, const 
  * query i sees keys 0 to i.
  * Some queries of a head at a time: so few that their scores stay in the cache;
  * y is a part of a larger value */
-static MODC_KERNEL void attention_2xtokensx12_over_tokens_part(float *restrict y, const float *restrict q,
-                                                               const float *restrict k,
-                                                               const float *restrict v, float *restrict s,
-                                                               int tokens)
+static MODC_KERNEL void attention(
+    float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
+    float *restrict s, int tokens)
 {
     for (int batch0 = 0; batch0 < 1; batch0++) {
         for (int batch1 = 0; batch1 < 2; batch1++) {
-            keys_12xtokens(s + 2912, k + batch1 * 12, tokens);
+            attention_keys(s + 2912, k + batch1 * 12, tokens);
             for (int row = 0; row < tokens; row += 14) {
                 const int queries = modc_min(14, tokens - row);
                 const int reach = row + 1, seen = modc_min(row + queries, tokens);
 
-                matmul_queriesx12_to_seen_part(s, q + batch1 * 12 + row * 72, s + 2912, NULL, queries,
-                                               seen);
-                softmax_queriesxseen_part(s, queries, seen, reach);
-                matmul_queriesxseen_to_12_part(y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL,
-                                               queries, seen);
+                attention_scores(s, q + batch1 * 12 + row * 72, s + 2912, NULL, queries, seen);
+                attention_softmax(s, queries, seen, reach);
+                attention_values(y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL, queries, seen);
             }
         }
     }
 }
 
 /* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
-static MODC_KERNEL void linear_tokensx24_to_24(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               int tokens)
+static MODC_KERNEL void out_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
 {
-    gemm_panel_bias(y, x, w, bias, tokens, 24, 24, 24, 24);
+    gemm_panel(y, x, w, bias, 1, tokens, 24, 24, 24, 24);
 }
 
 /* y in panels [5][24][16] = x0 */
-static MODC_KERNEL void pack_panels_72x24_whole(float *y, const float *x0)
+static MODC_KERNEL void pack_qkv_weight_whole(float *y, const float *x0)
 {
     for (int i = 0; i < 4; i++)
         modc_f32_transpose(y + i * 384, 16, x0 + i * 384, 24, 24, 16);
 }
 
 /* y in panels [5][24][16] = x0 */
-static MODC_KERNEL void pack_panels_72x24_rest(float *y, const float *x0)
+static MODC_KERNEL void pack_qkv_weight_rest(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 24, 24, 8);
 }
 
 /* y in [72], zero padded = x0 */
-static MODC_KERNEL void pack_vector_72x1(float *y, const float *x0)
+static MODC_KERNEL void pack_qkv_bias(float *y, const float *x0)
 {
     memcpy(y, x0, 72 * sizeof *y);
 }
 
 /* y in panels [2][24][16] = x0 */
-static MODC_KERNEL void pack_panels_24x24_whole(float *y, const float *x0)
+static MODC_KERNEL void pack_out_weight_whole(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 24, 24, 16);
 }
 
 /* y in panels [2][24][16] = x0 */
-static MODC_KERNEL void pack_panels_24x24_rest(float *y, const float *x0)
+static MODC_KERNEL void pack_out_weight_rest(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 24, 24, 8);
 }
 
 /* y in [24], zero padded = x0 */
-static MODC_KERNEL void pack_vector_24x1(float *y, const float *x0)
+static MODC_KERNEL void pack_out_bias(float *y, const float *x0)
 {
     memcpy(y, x0, 24 * sizeof *y);
 }
@@ -519,15 +559,15 @@ static enum modc_status attention_pack_all(struct modc_params *params)
     struct attention_packed *k = params->packed;
 
     memset(k->qkv_weight, 0, sizeof k->qkv_weight);
-    pack_panels_72x24_whole(k->qkv_weight, p->qkv.weight);
-    pack_panels_72x24_rest(k->qkv_weight + 1536, p->qkv.weight + 1536);
+    pack_qkv_weight_whole(k->qkv_weight, p->qkv.weight);
+    pack_qkv_weight_rest(k->qkv_weight + 1536, p->qkv.weight + 1536);
     memset(k->qkv_bias, 0, sizeof k->qkv_bias);
-    pack_vector_72x1(k->qkv_bias, p->qkv.bias);
+    pack_qkv_bias(k->qkv_bias, p->qkv.bias);
     memset(k->out_weight, 0, sizeof k->out_weight);
-    pack_panels_24x24_whole(k->out_weight, p->out.weight);
-    pack_panels_24x24_rest(k->out_weight + 384, p->out.weight + 384);
+    pack_out_weight_whole(k->out_weight, p->out.weight);
+    pack_out_weight_rest(k->out_weight + 384, p->out.weight + 384);
     memset(k->out_bias, 0, sizeof k->out_bias);
-    pack_vector_24x1(k->out_bias, p->out.bias);
+    pack_out_bias(k->out_bias, p->out.bias);
     return MODC_OK;
 }
 
@@ -539,12 +579,11 @@ static void attention_forward_eval(struct attention *net, int tokens, const floa
     float *const copy = (float *)(void *)(ws + 79232); /* (tokens, 2, 12) */
 
     /* qkv: Linear(24, 72) */
-    linear_tokensx24_to_72(qkv, x, k->qkv_weight, k->qkv_bias, tokens);
-    attention_2xtokensx12_over_tokens_part(copy, qkv, qkv + 24, qkv + 48, (float *)(void *)(ws + 57600),
-                                           tokens);
+    qkv_linear(qkv, x, k->qkv_weight, k->qkv_bias, tokens);
+    attention(copy, qkv, qkv + 24, qkv + 48, (float *)(void *)(ws + 57600), tokens);
 
     /* out: Linear(24, 24) */
-    linear_tokensx24_to_24(output, copy, k->out_weight, k->out_bias, tokens);
+    out_linear(output, copy, k->out_weight, k->out_bias, tokens);
 }
 
 enum modc_status attention_forward(struct attention *net, int tokens, const float *x, float *output)

@@ -33,17 +33,15 @@ typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BY
 
 MODC_KERNELS_BEGIN
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension;
- * then x0 + x1.
- * A row at a time: its mean, then its variance, then the result */
-static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const float *restrict e0, int tokens)
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int M, const int K, const int LDX, const int LDY, const int LDE0)
 {
-    const int four = 64 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 64 / MODC_LANES * MODC_LANES;
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
-    for (int r = 0; r < tokens; r++) {
-        const float *const row = x + r * 64;
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
             off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
@@ -56,9 +54,9 @@ static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float 
         for (int k = four; k < full; k += MODC_LANES)
             part[0] += modc_f32_load(row + k);
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 64; k++)
+        for (int k = full; k < K; k++)
             sum += row[k];
-        mean = sum / (float)64;
+        mean = sum / (float)K;
 
         middle = modc_f32_set(mean);
         MODC_UNROLL
@@ -81,67 +79,75 @@ static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float 
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
         error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < 64; k++) {
+        for (int k = full; k < K; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
             error += row[k] - mean;
         }
-        error /= (float)64;
+        error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)64 - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * 64 + k, value + modc_f32_load(e0 + (k)));
+            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + (r) * LDE0 + (k)));
         }
-        for (int k = full; k < 64; k++) {
+        for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * 64 + k] = value + e0[(k)];
+            y[r * LDY + k] = value + e0[(r) * LDE0 + (k)];
         }
     }
 }
 
-MODC_INLINE modc_f32 linear_tokensx64_to_128_gelu_tail_v(modc_f32 x)
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension;
+ * then x0 + x1 */
+static MODC_KERNEL void block_norm_norm_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
+{
+    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
+}
+
+MODC_INLINE modc_f32 gemm_panel_gelu_tail_v(modc_f32 x)
 {
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_tokensx64_to_128_gelu_tile(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   const int rows, const int columns, const int sets,
-                                                   const int row, const int column, const int share,
-                                                   const int turn, int tokens)
+MODC_INLINE void gemm_panel_gelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 64;
-    w += column / 16 * (64 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < 64 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 64 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -149,13 +155,13 @@ MODC_INLINE void linear_tokensx64_to_128_gelu_tile(float *restrict y, const floa
             }
         }
     }
-    for (int k = 64 / sets * sets; k < 64; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -168,130 +174,144 @@ MODC_INLINE void linear_tokensx64_to_128_gelu_tile(float *restrict y, const floa
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 128 + c, linear_tokensx64_to_128_gelu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * 128 + c, linear_tokensx64_to_128_gelu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_tokensx64_to_128_gelu_strip(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int rows, const int row, const int tall,
-                                                    const int flat, int tokens)
+MODC_INLINE void gemm_panel_gelu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 128 / band,
-        rest = 128 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (128 * 64 * (int)sizeof(float) <= 256 * 1024) {
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                  n * band, 0, 0, tokens);
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
             if (rest > 0)
-                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                  row + t * (rows + 1), bands * band, 0, 0, tokens);
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                  n * band, 0, 0, tokens);
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
             if (rest > 0)
-                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                                  bands * band, 0, 0, tokens);
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
         }
     } else {
         const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 128 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                  n * band, share, t, tokens);
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
             for (int t = 0; t < flat; t++)
-                linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                  n * band, share, tall + t, tokens);
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                              row + t * (rows + 1), bands * band, 0, 0, tokens);
+            gemm_panel_gelu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
         for (int t = 0; rest > 0 && t < flat; t++)
-            linear_tokensx64_to_128_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                              bands * band, 0, 0, tokens);
+            gemm_panel_gelu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
-/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_tokensx64_to_128_gelu(float *restrict y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     int tokens)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
-    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS,
-                                           tokens);
+        gemm_panel_gelu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((tokens - row) & 8) {
-        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 8, row, 0, 1, tokens);
+    if ((M - row) & 8) {
+        gemm_panel_gelu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((tokens - row) & 4) {
-        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 4, row, 0, 1, tokens);
+    if ((M - row) & 4) {
+        gemm_panel_gelu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((tokens - row) & 2) {
-        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 2, row, 0, 1, tokens);
+    if ((M - row) & 2) {
+        gemm_panel_gelu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (tokens - row)
-        linear_tokensx64_to_128_gelu_strip(y, x, w, bias, 1, row, 0, 1, tokens);
+    if (M - row)
+        gemm_panel_gelu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
+}
+
+/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void block_up_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel_gelu(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_tokensx128_to_64_add_tile(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int rows, const int columns, const int sets,
-                                                  const int row, const int column, const int share,
-                                                  const int turn, const float *restrict e0, int tokens)
+MODC_INLINE void gemm_panel_add_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const float *restrict e0, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 128;
-    w += column / 16 * (128 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < 128 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 128 + (turn * 128 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (128 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 128 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -299,13 +319,13 @@ MODC_INLINE void linear_tokensx128_to_64_add_tile(float *restrict y, const float
             }
         }
     }
-    for (int k = 128 / sets * sets; k < 128; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (128 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 128 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -318,101 +338,117 @@ MODC_INLINE void linear_tokensx128_to_64_add_tile(float *restrict y, const float
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 64 + c, modc_f32_load(e0 + (r) * 64 + (c)) + sum[i]);
+            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + (r) * LDE0 + (c)) + sum[i]);
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * 64 + c + l] = e0[(r) * 64 + (c + l)] + part[l];
+            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] + part[l];
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_tokensx128_to_64_add_strip(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   const int rows, const int row, const int tall,
-                                                   const int flat, const float *restrict e0, int tokens)
+MODC_INLINE void gemm_panel_add_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 64 / band, rest = 64 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 128);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 128);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (64 * 128 * (int)sizeof(float) <= 256 * 1024) {
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                 n * band, 0, 0, e0, tokens);
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, e0, BIAS, M,
+                    N, K, LDX, LDY, LDE0);
             if (rest > 0)
-                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                 row + t * (rows + 1), bands * band, 0, 0, e0, tokens);
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                 n * band, 0, 0, e0, tokens);
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, e0, BIAS, M, N, K,
+                    LDX, LDY, LDE0);
             if (rest > 0)
-                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                                 bands * band, 0, 0, e0, tokens);
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
         }
     } else {
         const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 64 * 128 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                                 n * band, share, t, e0, tokens);
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
             for (int t = 0; t < flat; t++)
-                linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows,
-                                                 n * band, share, tall + t, e0, tokens);
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            linear_tokensx128_to_64_add_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                             bands * band, 0, 0, e0, tokens);
+            gemm_panel_add_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                BIAS, M, N, K, LDX, LDY, LDE0);
         for (int t = 0; rest > 0 && t < flat; t++)
-            linear_tokensx128_to_64_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                             bands * band, 0, 0, e0, tokens);
+            gemm_panel_add_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS, M,
+                N, K, LDX, LDY, LDE0);
     }
 }
 
-/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
- * then x1 + x0.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_tokensx128_to_64_add(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const float *restrict e0, int tokens)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
 {
-    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_tokensx128_to_64_add_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0,
-                                          tokens);
+        gemm_panel_add_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #if MODC_TILE_ROWS > 8
-    if ((tokens - row) & 8) {
-        linear_tokensx128_to_64_add_strip(y, x, w, bias, 8, row, 0, 1, e0, tokens);
+    if ((M - row) & 8) {
+        gemm_panel_add_strip(y, x, w, bias, 8, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((tokens - row) & 4) {
-        linear_tokensx128_to_64_add_strip(y, x, w, bias, 4, row, 0, 1, e0, tokens);
+    if ((M - row) & 4) {
+        gemm_panel_add_strip(y, x, w, bias, 4, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((tokens - row) & 2) {
-        linear_tokensx128_to_64_add_strip(y, x, w, bias, 2, row, 0, 1, e0, tokens);
+    if ((M - row) & 2) {
+        gemm_panel_add_strip(y, x, w, bias, 2, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (tokens - row)
-        linear_tokensx128_to_64_add_strip(y, x, w, bias, 1, row, 0, 1, e0, tokens);
+    if (M - row)
+        gemm_panel_add_strip(y, x, w, bias, 1, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #endif
+}
+
+/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
+ * then x1 + x0 */
+static MODC_KERNEL void block_down_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
+{
+    gemm_panel_add(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
 }
 
 /* y (tokens, 64) = x0 */
@@ -421,16 +457,15 @@ static MODC_KERNEL void copy_tokensx64(float *y, const float *x0, int tokens)
     memcpy(y, x0, (size_t)(64 * tokens) * sizeof *y);
 }
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension.
- * A row at a time: its mean, then its variance, then the result */
-static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int tokens)
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int M, const int K, const int LDX, const int LDY)
 {
-    const int four = 64 / (4 * MODC_LANES) * (4 * MODC_LANES), full = 64 / MODC_LANES * MODC_LANES;
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
-    for (int r = 0; r < tokens; r++) {
-        const float *const row = x + r * 64;
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
             off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
@@ -443,9 +478,9 @@ static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *res
         for (int k = four; k < full; k += MODC_LANES)
             part[0] += modc_f32_load(row + k);
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < 64; k++)
+        for (int k = full; k < K; k++)
             sum += row[k];
-        mean = sum / (float)64;
+        mean = sum / (float)K;
 
         middle = modc_f32_set(mean);
         MODC_UNROLL
@@ -468,34 +503,42 @@ static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *res
         }
         sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
         error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < 64; k++) {
+        for (int k = full; k < K; k++) {
             sum += (row[k] - mean) * (row[k] - mean);
             error += row[k] - mean;
         }
-        error /= (float)64;
+        error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)64 - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * 64 + k, value);
+            modc_f32_store(y + r * LDY + k, value);
         }
-        for (int k = full; k < 64; k++) {
+        for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * 64 + k] = value;
+            y[r * LDY + k] = value;
         }
     }
 }
 
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+static MODC_KERNEL void layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
+}
+
 /* y (tokens, 64) = x0 + x1 */
-static MODC_KERNEL void add_tokensx64(float *y, const float *x0, const float *x1, int tokens)
+static MODC_KERNEL void block_add(float *y, const float *x0, const float *x1, int tokens)
 {
     for (int i = 0; i < tokens; i++) {
         for (int j = 0; j < 64; j += MODC_LANES)
@@ -505,34 +548,33 @@ static MODC_KERNEL void add_tokensx64(float *y, const float *x0, const float *x1
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void linear_tokensx64_to_128_tile(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              const int rows, const int columns, const int sets,
-                                              const int row, const int column, const int share,
-                                              const int turn, int tokens)
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * 64;
-    w += column / 16 * (64 * 16) + column % 16;
+    x += row * LDX;
+    w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < 64 / sets * sets; k += sets) {
+    for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * 64 + (turn * 64 + k) * share);
+            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
-                const float a = x[i * 64 + k + s];
+                const float a = x[i * LDX + k + s];
 
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++)
@@ -540,13 +582,13 @@ MODC_INLINE void linear_tokensx64_to_128_tile(float *restrict y, const float *re
             }
         }
     }
-    for (int k = 64 / sets * sets; k < 64; k++) {
+    for (int k = K / sets * sets; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (64 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * 64 + k] * b[j];
+                sum[i * vectors + j] += x[i * LDX + k] * b[j];
         }
     }
     MODC_UNROLL
@@ -559,100 +601,115 @@ MODC_INLINE void linear_tokensx64_to_128_tile(float *restrict y, const float *re
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * 128 + c, sum[i]);
+            modc_f32_store(y + r * LDY + c, sum[i]);
             continue;
         }
-        modc_f32_store_part(y + r * 128 + c, sum[i], rest);
+        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void linear_tokensx64_to_128_strip(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               const int rows, const int row, const int tall,
-                                               const int flat, int tokens)
+MODC_INLINE void gemm_panel_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = 128 / band,
-        rest = 128 % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), 64);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), 64);
+    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
+    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
+    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    if (128 * 64 * (int)sizeof(float) <= 256 * 1024) {
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                linear_tokensx64_to_128_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                             n * band, 0, 0, tokens);
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
             if (rest > 0)
-                linear_tokensx64_to_128_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                             bands * band, 0, 0, tokens);
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                linear_tokensx64_to_128_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                             0, 0, tokens);
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
             if (rest > 0)
-                linear_tokensx64_to_128_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                             bands * band, 0, 0, tokens);
+                gemm_panel_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
         }
     } else {
         const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = 128 * 64 * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                linear_tokensx64_to_128_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                             n * band, share, t, tokens);
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
             for (int t = 0; t < flat; t++)
-                linear_tokensx64_to_128_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                             share, tall + t, tokens);
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            linear_tokensx64_to_128_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                         bands * band, 0, 0, tokens);
+            gemm_panel_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
         for (int t = 0; rest > 0 && t < flat; t++)
-            linear_tokensx64_to_128_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                         bands * band, 0, 0, tokens);
+            gemm_panel_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
-/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias.
- * In register tiles over all of the inner length, as many rows and panels of w as there are registers */
-static MODC_KERNEL void linear_tokensx64_to_128(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                int tokens)
+/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
-    int row = tokens / MODC_TILE_ROWS * MODC_TILE_ROWS;
+    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        linear_tokensx64_to_128_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, tokens);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
-    if ((tokens - row) & 8) {
-        linear_tokensx64_to_128_strip(y, x, w, bias, 8, row, 0, 1, tokens);
+    if ((M - row) & 8) {
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
-    if ((tokens - row) & 4) {
-        linear_tokensx64_to_128_strip(y, x, w, bias, 4, row, 0, 1, tokens);
+    if ((M - row) & 4) {
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
-    if ((tokens - row) & 2) {
-        linear_tokensx64_to_128_strip(y, x, w, bias, 2, row, 0, 1, tokens);
+    if ((M - row) & 2) {
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
-    if (tokens - row)
-        linear_tokensx64_to_128_strip(y, x, w, bias, 1, row, 0, 1, tokens);
+    if (M - row)
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
+/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias */
+static MODC_KERNEL void block_up_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
+}
+
 /* y (tokens, 128) = 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void gelu_tokensx128(float *y, const float *x0, int tokens)
+static MODC_KERNEL void block_act_gelu(float *y, const float *x0, int tokens)
 {
     const int count = 128 * tokens;
     int i = 0;
@@ -670,16 +727,16 @@ static MODC_KERNEL void gelu_tokensx128(float *y, const float *x0, int tokens)
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_tokensx128_to_64_tile(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              const int rows, const int outputs, const int row,
-                                              const int column, int tokens)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 128 / MODC_LANES * MODC_LANES;
+    const int full = K / MODC_LANES * MODC_LANES;
 
-    x += row * 128;
-    w += column * 128;
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
     for (int i = 0; i < rows * outputs; i++)
         sum[i] = modc_f32_set(0);
@@ -687,12 +744,12 @@ MODC_INLINE void linear_tokensx128_to_64_tile(float *restrict y, const float *re
     for (int k = 0; k < full; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 128 + k);
+            a[i] = modc_f32_load(x + i * LDX + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 128 + k);
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -701,13 +758,13 @@ MODC_INLINE void linear_tokensx128_to_64_tile(float *restrict y, const float *re
         }
     }
 #if MODC_LANES > 1
-    if (full < 128) {
+    if (full < K) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 128 + full, 128 - full);
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 128 + full, 128 - full);
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -729,44 +786,53 @@ MODC_INLINE void linear_tokensx128_to_64_tile(float *restrict y, const float *re
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[r * 64 + column + j] = value;
+            y[r * LDY + column + j] = value;
         }
     }
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_tokensx128_to_64_rows(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              const int rows, const int row, int tokens)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
-    const int tiles = 64 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        linear_tokensx128_to_64_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS,
-                                     tokens);
-    if (64 > full)
-        linear_tokensx128_to_64_tile(y, x, w, bias, rows, 64 - full, row, full, tokens);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
+    if (N > full)
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
-static MODC_KERNEL void linear_tokensx128_to_64(float *restrict y, const float *restrict x,
-                                                const float *restrict w, const float *restrict bias,
-                                                int tokens)
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = tokens / MODC_DOT_ROWS;
+    const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        linear_tokensx128_to_64_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, tokens);
-    for (int row = tiles * MODC_DOT_ROWS; row < tokens; row++)
-        linear_tokensx128_to_64_rows(y, x, w, bias, 1, row, tokens);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias */
+static MODC_KERNEL void block_down_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_dot(y, x, w, bias, 1, tokens, 64, 128, 128, 64, 128);
 }
 
 /* y (tokens, 64) = x0 + x1 * x2 */
-static MODC_KERNEL void mul_add_tokensx64(float *y, const float *x0, const float *x1, const float *x2,
-                                          int tokens)
+static MODC_KERNEL void block_mul_add(float *y, const float *x0, const float *x1, const float *x2,
+                                      int tokens)
 {
     for (int i = 0; i < tokens; i++) {
         for (int j = 0; j < 64; j += MODC_LANES) {
@@ -779,99 +845,12 @@ static MODC_KERNEL void mul_add_tokensx64(float *y, const float *x0, const float
     }
 }
 
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void linear_tokensx64_to_8_tile(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int outputs, const int row,
-                                            const int column, int tokens)
+/* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */
+static MODC_KERNEL void head_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
 {
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = 64 / MODC_LANES * MODC_LANES;
-
-    x += row * 64;
-    w += column * 64;
-    MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * 64 + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * 64 + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < 64) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * 64 + full, 64 - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * 64 + full, 64 - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
-
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
-
-            y[r * 8 + column + j] = value;
-        }
-    }
-}
-
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void linear_tokensx64_to_8_rows(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, int tokens)
-{
-    const int tiles = 8 / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_tokensx64_to_8_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS,
-                                   tokens);
-    if (8 > full)
-        linear_tokensx64_to_8_tile(y, x, w, bias, rows, 8 - full, row, full, tokens);
-}
-
-/* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias.
- * In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies */
-static MODC_KERNEL void linear_tokensx64_to_8(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int tokens)
-{
-    const int tiles = tokens / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        linear_tokensx64_to_8_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, tokens);
-    for (int row = tiles * MODC_DOT_ROWS; row < tokens; row++)
-        linear_tokensx64_to_8_rows(y, x, w, bias, 1, row, tokens);
+    gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64);
 }
 
 /* y (tokens, 8) = x0 */
@@ -881,14 +860,14 @@ static MODC_KERNEL void copy_tokensx8(float *y, const float *x0, int tokens)
 }
 
 /* y in panels [8][64][16] = x0 */
-static MODC_KERNEL void pack_panels_128x64(float *y, const float *x0)
+static MODC_KERNEL void pack_up_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 8; i++)
         modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
 }
 
 /* y in panels [4][128][16] = x0 * x1 */
-static MODC_KERNEL void pack_panels_64x128_folded(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void pack_down_weight_folded(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 128; j++) {
@@ -899,7 +878,7 @@ static MODC_KERNEL void pack_panels_64x128_folded(float *y, const float *x0, con
 }
 
 /* y in [64] = x0 * x1 */
-static MODC_KERNEL void pack_vector_64x1_folded(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void pack_down_bias_folded(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 64; i += MODC_LANES)
         modc_f32_store(y + i, modc_f32_load(x0 + i) * modc_f32_load(x1 + i));
@@ -909,9 +888,9 @@ MODC_KERNELS_END
 
 static void pack_block_64_2(const struct blocks_block_64_2 *p, struct blocks_block_64_2_packed *k)
 {
-    pack_panels_128x64(k->up_weight, p->up.weight);
-    pack_panels_64x128_folded(k->down_weight_folded, p->down.weight, p->scale);
-    pack_vector_64x1_folded(k->down_bias_folded, p->down.bias, p->scale);
+    pack_up_weight(k->up_weight, p->up.weight);
+    pack_down_weight_folded(k->down_weight_folded, p->down.weight, p->scale);
+    pack_down_bias_folded(k->down_bias_folded, p->down.bias, p->scale);
 }
 
 static enum modc_status blocks_pack_all(struct modc_params *params)
@@ -932,14 +911,14 @@ static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct bloc
     float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
 
     /* norm: LayerNorm(dim) */
-    layer_norm_tokensx64_add(h, x, p->norm.weight, p->norm.bias, constant_4ffa, tokens);
+    block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_4ffa, tokens);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    linear_tokensx64_to_128_gelu(up, h, k->up_weight, p->up.bias, tokens);
+    block_up_gelu(up, h, k->up_weight, p->up.bias, tokens);
 
     /* down: Linear(expand * dim, dim) */
-    linear_tokensx128_to_64_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
+    block_down_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
 }
 
 /* Block(64, 2): (tokens, 64) from (tokens, 64) */
@@ -961,25 +940,25 @@ static enum modc_status block_64_2_eval_fenced(const struct blocks_block_64_2 *p
 
     /* norm: LayerNorm(dim) */
     MODC_ENTER(net, norm_call, module + 1, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    layer_norm_tokensx64(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
-    add_tokensx64(h, norm_call_out[0].data, constant_4ffa, tokens);
+    block_add(h, norm_call_out[0].data, constant_4ffa, tokens);
 
     /* up: Linear(dim, expand * dim) */
     MODC_ENTER(net, up_call, module + 2, {h, MODC_FLOAT32, 2, {tokens, 64}});
-    linear_tokensx64_to_128(up, up_call_in[0].data, k->up_weight, p->up.bias, tokens);
+    block_up_linear(up, up_call_in[0].data, k->up_weight, p->up.bias, tokens);
     MODC_LEAVE(net, up_call, {up, MODC_FLOAT32, 2, {tokens, 128}});
 
     /* act: GELU() */
     MODC_ENTER(net, act_call, module + 3, {up_call_out[0].data, MODC_FLOAT32, 2, {tokens, 128}});
-    gelu_tokensx128(act, act_call_in[0].data, tokens);
+    block_act_gelu(act, act_call_in[0].data, tokens);
     MODC_LEAVE(net, act_call, {act, MODC_FLOAT32, 2, {tokens, 128}});
 
     /* down: Linear(expand * dim, dim) */
     MODC_ENTER(net, down_call, module + 4, {act_call_out[0].data, MODC_FLOAT32, 2, {tokens, 128}});
-    linear_tokensx128_to_64(down, down_call_in[0].data, p->down.weight, p->down.bias, tokens);
+    block_down_linear(down, down_call_in[0].data, p->down.weight, p->down.bias, tokens);
     MODC_LEAVE(net, down_call, {down, MODC_FLOAT32, 2, {tokens, 64}});
-    mul_add_tokensx64(mul_add, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
+    block_mul_add(mul_add, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
     MODC_LEAVE(net, self_call, {mul_add, MODC_FLOAT32, 2, {tokens, 64}});
     copy_tokensx64(y, self_call_out[0].data, tokens);
     return MODC_OK;
@@ -1006,10 +985,10 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
     }
 
     /* norm: LayerNorm(dim) */
-    layer_norm_tokensx64(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
+    layer_norm(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
 
     /* head: Linear(dim, 8) */
-    linear_tokensx64_to_8(output, norm, p->head.weight, p->head.bias, tokens);
+    head_linear(output, norm, p->head.weight, p->head.bias, tokens);
 }
 
 static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int tokens, const float *x,
@@ -1036,8 +1015,9 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
         for (int i = 0; i < 12; i++) {
             float *out = buffers[i % 2];
 
-            MODC_TRY(block_64_2_eval_fenced(&p->blocks[i], &k->blocks[i], net, BLOCKS_BLOCKS_0 + 5 * i,
-                                            ws + 0, tokens, in, out));
+            MODC_TRY(
+                block_64_2_eval_fenced(&p->blocks[i], &k->blocks[i], net, BLOCKS_BLOCKS_0 + 5 * i, ws + 0,
+                                       tokens, in, out));
             in = out;
         }
     }
@@ -1045,12 +1025,12 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
 
     /* norm: LayerNorm(dim) */
     MODC_ENTER(net, norm_call, BLOCKS_NORM, {blocks_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    layer_norm_tokensx64(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
 
     /* head: Linear(dim, 8) */
     MODC_ENTER(net, head_call, BLOCKS_HEAD, {norm_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    linear_tokensx64_to_8(head, head_call_in[0].data, p->head.weight, p->head.bias, tokens);
+    head_linear(head, head_call_in[0].data, p->head.weight, p->head.bias, tokens);
     MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {tokens, 8}});
     MODC_LEAVE(net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {tokens, 8}});
     copy_tokensx8(output, self_call_out[0].data, tokens);

@@ -34,10 +34,9 @@ typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BY
 MODC_KERNELS_BEGIN
 
 /* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight_add(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const float *restrict e0, const int M, const int K,
-                                            const int LDX, const int LDY)
+MODC_INLINE void layer_norm_bias_weight_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int M, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -94,39 +93,38 @@ MODC_INLINE void layer_norm_bias_weight_add(float *restrict y, const float *rest
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + (k)));
+            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + (r) * LDE0 + (k)));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value + e0[(k)];
+            y[r * LDY + k] = value + e0[(r) * LDE0 + (k)];
         }
     }
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension;
  * then x0 + x1 */
-static MODC_KERNEL void layer_norm_tokensx64_add(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const float *restrict e0, int tokens)
+static MODC_KERNEL void block_norm_norm_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
 {
-    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64);
+    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
 }
 
-MODC_INLINE modc_f32 gemm_panel_bias_gelu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_gelu_tail_v(modc_f32 x)
 {
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_gelu_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn, const int M,
-                                           const int N, const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_gelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -135,9 +133,9 @@ MODC_INLINE void gemm_panel_bias_gelu_tile(float *restrict y, const float *restr
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -176,95 +174,121 @@ MODC_INLINE void gemm_panel_bias_gelu_tile(float *restrict y, const float *restr
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_bias_gelu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_gelu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_gelu_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            const int M, const int N, const int K, const int LDX,
-                                            const int LDY)
+MODC_INLINE void gemm_panel_gelu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
-                                      0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                      M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_gelu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_gelu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_gelu(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int M, const int N, const int K,
-                                      const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_gelu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
-                                   LDY);
+        gemm_panel_gelu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
  * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void linear_tokensx64_to_128_gelu(float *restrict y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     int tokens)
+static MODC_KERNEL void block_up_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
 {
-    gemm_panel_bias_gelu(y, x, w, bias, tokens, 128, 64, 64, 128);
+    gemm_panel_gelu(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_add_tile(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias,
-                                          const int rows, const int columns, const int sets, const int row,
-                                          const int column, const int share, const int turn,
-                                          const float *restrict e0, const int M, const int N, const int K,
-                                          const int LDX, const int LDY, const int LDE0)
+MODC_INLINE void gemm_panel_add_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const float *restrict e0, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -273,9 +297,9 @@ MODC_INLINE void gemm_panel_bias_add_tile(float *restrict y, const float *restri
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -327,83 +351,110 @@ MODC_INLINE void gemm_panel_bias_add_tile(float *restrict y, const float *restri
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_add_strip(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, const int tall, const int flat,
-                                           const float *restrict e0, const int M, const int N, const int K,
-                                           const int LDX, const int LDY, const int LDE0)
+MODC_INLINE void gemm_panel_add_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0,
-                                     0, e0, M, N, K, LDX, LDY, LDE0);
-        if (rest > 0)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                     bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                     e0, M, N, K, LDX, LDY, LDE0);
-        if (rest > 0)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                     bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, e0, BIAS, M,
+                    N, K, LDX, LDY, LDE0);
+            if (rest > 0)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, e0, BIAS, M, N, K,
+                    LDX, LDY, LDE0);
+            if (rest > 0)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_add_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                BIAS, M, N, K, LDX, LDY, LDE0);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_add_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS, M,
+                N, K, LDX, LDY, LDE0);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_add(float *restrict y, const float *restrict x, const float *restrict w,
-                                     const float *restrict bias, const float *restrict e0, const int M,
-                                     const int N, const int K, const int LDX, const int LDY,
-                                     const int LDE0)
+MODC_INLINE void gemm_panel_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_add_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, M, N, K,
-                                  LDX, LDY, LDE0);
+        gemm_panel_add_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_add_strip(y, x, w, bias, 8, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 8, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_add_strip(y, x, w, bias, 4, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 4, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_add_strip(y, x, w, bias, 2, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 2, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_add_strip(y, x, w, bias, 1, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 1, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #endif
 }
 
 /* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
  * then x1 + x0 */
-static MODC_KERNEL void linear_tokensx128_to_64_add(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const float *restrict e0, int tokens)
+static MODC_KERNEL void block_down_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
 {
-    gemm_panel_bias_add(y, x, w, bias, e0, tokens, 64, 128, 128, 64, 64);
+    gemm_panel_add(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias, const int M, const int K, const int LDX,
-                                        const int LDY)
+MODC_INLINE void layer_norm_bias_weight(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int M, const int K, const int LDX, const int LDY)
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -473,18 +524,18 @@ MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
-static MODC_KERNEL void layer_norm_tokensx64(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int tokens)
+static MODC_KERNEL void norm_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
 {
     layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -540,7 +591,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -548,49 +599,51 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */
-static MODC_KERNEL void linear_tokensx64_to_8(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int tokens)
+static MODC_KERNEL void head_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
 {
-    gemm_dot_bias(y, x, w, bias, tokens, 8, 64, 64, 8, 64);
+    gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64);
 }
 
 /* y in panels [8][64][16] = x0 */
-static MODC_KERNEL void pack_panels_128x64(float *y, const float *x0)
+static MODC_KERNEL void pack_up_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 8; i++)
         modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
 }
 
 /* y in panels [4][128][16] = x0 * x1 */
-static MODC_KERNEL void pack_panels_64x128_folded(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void pack_down_weight_folded(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 128; j++) {
@@ -601,7 +654,7 @@ static MODC_KERNEL void pack_panels_64x128_folded(float *y, const float *x0, con
 }
 
 /* y in [64] = x0 * x1 */
-static MODC_KERNEL void pack_vector_64x1_folded(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void pack_down_bias_folded(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 64; i += MODC_LANES)
         modc_f32_store(y + i, modc_f32_load(x0 + i) * modc_f32_load(x1 + i));
@@ -611,9 +664,9 @@ MODC_KERNELS_END
 
 static void pack_block_64_2(const struct blocks_block_64_2 *p, struct blocks_block_64_2_packed *k)
 {
-    pack_panels_128x64(k->up_weight, p->up.weight);
-    pack_panels_64x128_folded(k->down_weight_folded, p->down.weight, p->scale);
-    pack_vector_64x1_folded(k->down_bias_folded, p->down.bias, p->scale);
+    pack_up_weight(k->up_weight, p->up.weight);
+    pack_down_weight_folded(k->down_weight_folded, p->down.weight, p->scale);
+    pack_down_bias_folded(k->down_bias_folded, p->down.bias, p->scale);
 }
 
 static enum modc_status blocks_pack_all(struct modc_params *params)
@@ -634,14 +687,14 @@ static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct bloc
     float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
 
     /* norm: LayerNorm(dim) */
-    layer_norm_tokensx64_add(h, x, p->norm.weight, p->norm.bias, constant_4ffa, tokens);
+    block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_4ffa, tokens);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    linear_tokensx64_to_128_gelu(up, h, k->up_weight, p->up.bias, tokens);
+    block_up_gelu(up, h, k->up_weight, p->up.bias, tokens);
 
     /* down: Linear(expand * dim, dim) */
-    linear_tokensx128_to_64_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
+    block_down_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
 }
 
 static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, float *output)
@@ -665,10 +718,10 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
     }
 
     /* norm: LayerNorm(dim) */
-    layer_norm_tokensx64(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
+    norm_layer_norm(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
 
     /* head: Linear(dim, 8) */
-    linear_tokensx64_to_8(output, norm, p->head.weight, p->head.bias, tokens);
+    head_linear(output, norm, p->head.weight, p->head.bias, tokens);
 }
 
 enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, float *output)

@@ -20,18 +20,18 @@ typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f64 conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(modc_f64 x)
+MODC_INLINE modc_f64 y_0_relu_tail_v(modc_f64 x)
 {
     return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
 }
 
 /* Channels of a register tile. */
-enum { conv2d_8x8x1_to_8x8x16_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
+enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(modc_f64 *sum, const double *restrict x,
-                                                          const double *restrict w, const int channels,
-                                                          const int from, const int to, const int vectors)
+MODC_INLINE void y_0_relu_line_taps(
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -53,13 +53,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(modc_f64 *sum, const d
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(double *restrict y, const int ldy,
-                                                          const double *const *lines,
-                                                          const double *restrict w,
-                                                          const double *restrict bias, const int rows,
-                                                          const int columns, const int left,
-                                                          const int right, const int clip, const int pixel,
-                                                          const int row, const int channel, int batch)
+MODC_INLINE void y_0_relu_line_tile(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -79,8 +76,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(double *restrict y, co
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0,
-                                                             rows, vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -94,13 +90,12 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(double *restrict y, co
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
-                                                             kw == whole && whole < end ? (end - whole) : 1,
-                                                             from < 0 ? 0 : from, to > rows ? rows : to,
-                                                             vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), kw == whole &&
+                                       whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                       to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+            y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
@@ -110,19 +105,17 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(double *restrict y, co
         double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
+            modc_f64_store(out, y_0_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f64_store_part(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
+        modc_f64_store_part(out, y_0_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(double *restrict y, const int ldy,
-                                                           const double *const *lines,
-                                                           const double *restrict w,
-                                                           const double *restrict bias, const int columns,
-                                                           const int row, const int channel, int batch)
+MODC_INLINE void y_0_relu_line_tiles(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -139,43 +132,37 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(double *restrict y, c
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
-                                                     channel, batch);
+            y_0_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
-                                                 right, 0, 0, row, channel, batch);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
+                           channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                                 t * (rows + 1), row, channel, batch);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
-                                                 t * rows + tall, row, channel, batch);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows,
-                                                 row, channel, batch);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(double *restrict y, const int ldy,
-                                                     const double *const *lines, const double *restrict w,
-                                                     const double *restrict bias, const int columns,
-                                                     const int row, const int channel, int batch)
+MODC_INLINE void y_0_relu_line(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
 {
-    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_relu_line_band };
+    enum { rest = 16 % y_0_relu_line_band };
 
     if (rest == 0 || (rest < 16 && columns > rest))
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias,
-                                                  conv2d_8x8x1_to_8x8x16_k3_relu_line_band, row, channel,
-                                                  batch);
+        y_0_relu_line_tiles(y, ldy, lines, w, bias, y_0_relu_line_band, row, channel, batch);
     else
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_lines(const double **lines, const double *x, const int y0,
-                                                      int batch)
+MODC_INLINE void y_0_relu_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -185,29 +172,27 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_lines(const double **lines, cons
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_band(double *restrict y, const double *const *lines,
-                                                     const double *restrict w, const double *restrict bias,
-                                                     const int columns, const int line, const int channel,
-                                                     int batch)
+MODC_INLINE void y_0_relu_band(
+    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
+    const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     double *const out = y + row * ldy + channel;
 
-    conv2d_8x8x1_to_8x8x16_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    y_0_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(double *restrict y,
-                                                                  const double *restrict x,
-                                                                  const double *restrict w,
-                                                                  const double *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void y_0_relu(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    int batch)
 {
     enum {
         panel = 3 * 3 * 8,
         panels = (16 + 8 - 1) / 8,
-        band = conv2d_8x8x1_to_8x8x16_k3_relu_line_band,
+        band = y_0_relu_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
@@ -223,9 +208,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(double *restri
                     const double *const xn = x + n * (8 * 8) + g;
 
                     for (int oh = 0; oh < 8; oh++) {
-                        conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
-                        conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + c / 8 * panel + c % 8, bg + c,
-                                                            band, n * 8 + oh, g * 16 + c, batch);
+                        y_0_relu_lines(lines, xn, oh - 1, batch);
+                        y_0_relu_band(
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh, g * 16 + c,
+                            batch);
                     }
                 }
             }
@@ -233,10 +219,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(double *restri
                 const double *const xn = x + n * (8 * 8) + g;
 
                 for (int oh = 0; oh < 8; oh++) {
-                    conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
-                    conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + full / 8 * panel + full % 8,
-                                                        bg + full, 16 - full, n * 8 + oh, g * 16 + full,
-                                                        batch);
+                    y_0_relu_lines(lines, xn, oh - 1, batch);
+                    y_0_relu_band(
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full, n * 8 + oh,
+                        g * 16 + full, batch);
                 }
             }
         }
@@ -245,8 +231,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(double *restri
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(double *restrict y, const double *restrict x,
-                                                       int batch)
+static MODC_KERNEL void y_3_max_pool2d(double *restrict y, const double *restrict x, int batch)
 {
     for (int line = 0; line < batch * 4; line++) {
         const int top = line % 4 * 2;
@@ -271,18 +256,18 @@ static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(double *restrict y, const
     }
 }
 
-MODC_INLINE modc_f64 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f64 x)
+MODC_INLINE modc_f64 y_4_relu_tail_v(modc_f64 x)
 {
     return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
 }
 
 /* Channels of a register tile. */
-enum { conv2d_4x4x16_to_4x4x32_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
+enum { y_4_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(modc_f64 *sum, const double *restrict x,
-                                                           const double *restrict w, const int channels,
-                                                           const int from, const int to, const int vectors)
+MODC_INLINE void y_4_relu_line_taps(
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -304,13 +289,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(modc_f64 *sum, const 
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(double *restrict y, const int ldy,
-                                                           const double *const *lines,
-                                                           const double *restrict w,
-                                                           const double *restrict bias, const int rows,
-                                                           const int columns, const int left,
-                                                           const int right, const int clip, const int pixel,
-                                                           const int row, const int channel, int batch)
+MODC_INLINE void y_4_relu_line_tile(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -330,8 +312,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(double *restrict y, c
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
-                                                              16, 0, rows, vectors);
+                    y_4_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -345,14 +326,12 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(double *restrict y, c
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
-                                                              kw == whole &&
-                                                              whole < end ? (end - whole) * 16 : 16,
-                                                              from < 0 ? 0 : from, to > rows ? rows : to,
-                                                              vectors);
+                    y_4_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), kw == whole &&
+                                       whole < end ? (end - whole) * 16 : 16, from < 0 ? 0 : from,
+                                       to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_4x4x16_to_4x4x32_k3_relu_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
+            y_4_relu_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
         }
     }
 
@@ -362,19 +341,17 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(double *restrict y, c
         double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
 
         if (rest >= MODC_LANES64) {
-            modc_f64_store(out, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]));
+            modc_f64_store(out, y_4_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f64_store_part(out, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum[i]), rest);
+        modc_f64_store_part(out, y_4_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tiles(double *restrict y, const int ldy,
-                                                            const double *const *lines,
-                                                            const double *restrict w,
-                                                            const double *restrict bias, const int columns,
-                                                            const int row, const int channel, int batch)
+MODC_INLINE void y_4_relu_line_tiles(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -391,43 +368,37 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line_tiles(double *restrict y, 
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 4; p++)
-            conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
-                                                      channel, batch);
+            y_4_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
-                                                  right, 0, 0, row, channel, batch);
+        y_4_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
+                           channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                                  t * (rows + 1), row, channel, batch);
+        y_4_relu_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
-                                                  t * rows + tall, row, channel, batch);
+        y_4_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_4x4x16_to_4x4x32_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows,
-                                                  row, channel, batch);
+        y_4_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_line(double *restrict y, const int ldy,
-                                                      const double *const *lines, const double *restrict w,
-                                                      const double *restrict bias, const int columns,
-                                                      const int row, const int channel, int batch)
+MODC_INLINE void y_4_relu_line(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
 {
-    enum { rest = 32 % conv2d_4x4x16_to_4x4x32_k3_relu_line_band };
+    enum { rest = 32 % y_4_relu_line_band };
 
     if (rest == 0 || (rest < 32 && columns > rest))
-        conv2d_4x4x16_to_4x4x32_k3_relu_line_tiles(y, ldy, lines, w, bias,
-                                                   conv2d_4x4x16_to_4x4x32_k3_relu_line_band, row, channel,
-                                                   batch);
+        y_4_relu_line_tiles(y, ldy, lines, w, bias, y_4_relu_line_band, row, channel, batch);
     else
-        conv2d_4x4x16_to_4x4x32_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        y_4_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_lines(const double **lines, const double *x, const int y0,
-                                                       int batch)
+MODC_INLINE void y_4_relu_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -437,29 +408,27 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_lines(const double **lines, con
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_band(double *restrict y, const double *const *lines,
-                                                      const double *restrict w, const double *restrict bias,
-                                                      const int columns, const int line, const int channel,
-                                                      int batch)
+MODC_INLINE void y_4_relu_band(
+    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
+    const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 32, row = line * 4;
     double *const out = y + row * ldy + channel;
 
-    conv2d_4x4x16_to_4x4x32_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    y_4_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(double *restrict y,
-                                                                   const double *restrict x,
-                                                                   const double *restrict w,
-                                                                   const double *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void y_4_relu(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    int batch)
 {
     enum {
         panel = 3 * 3 * 16 * 8,
         panels = (32 + 8 - 1) / 8,
-        band = conv2d_4x4x16_to_4x4x32_k3_relu_line_band,
+        band = y_4_relu_line_band,
         full = 32 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
@@ -475,9 +444,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(double *restr
                     const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                     for (int oh = 0; oh < 4; oh++) {
-                        conv2d_4x4x16_to_4x4x32_k3_relu_lines(lines, xn, oh - 1, batch);
-                        conv2d_4x4x16_to_4x4x32_k3_relu_band(y, lines, wg + c / 8 * panel + c % 8, bg + c,
-                                                             band, n * 4 + oh, g * 32 + c, batch);
+                        y_4_relu_lines(lines, xn, oh - 1, batch);
+                        y_4_relu_band(
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh, g * 32 + c,
+                            batch);
                     }
                 }
             }
@@ -485,10 +455,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(double *restr
                 const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                 for (int oh = 0; oh < 4; oh++) {
-                    conv2d_4x4x16_to_4x4x32_k3_relu_lines(lines, xn, oh - 1, batch);
-                    conv2d_4x4x16_to_4x4x32_k3_relu_band(y, lines, wg + full / 8 * panel + full % 8,
-                                                         bg + full, 32 - full, n * 4 + oh, g * 32 + full,
-                                                         batch);
+                    y_4_relu_lines(lines, xn, oh - 1, batch);
+                    y_4_relu_band(
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full, n * 4 + oh,
+                        g * 32 + full, batch);
                 }
             }
         }
@@ -497,8 +467,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(double *restr
 
 /* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(double *restrict y, const double *restrict x,
-                                                       int batch)
+static MODC_KERNEL void y_7_max_pool2d(double *restrict y, const double *restrict x, int batch)
 {
     for (int line = 0; line < batch * 2; line++) {
         const int top = line % 2 * 2;
@@ -524,10 +493,10 @@ static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(double *restrict y, const
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(double *restrict y, const double *restrict x, const double *restrict w,
-                                    const double *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES64 * MODC_LANES64;
@@ -583,7 +552,7 @@ MODC_INLINE void gemm_dot_bias_tile(double *restrict y, const double *restrict x
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const double value = total[j] + bias[column + j];
+            const double value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -591,47 +560,49 @@ MODC_INLINE void gemm_dot_bias_tile(double *restrict y, const double *restrict x
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(double *restrict y, const double *restrict x, const double *restrict w,
-                                    const double *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(double *restrict y, const double *restrict x, const double *restrict w,
-                               const double *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
-static MODC_KERNEL void linear_batchx128_to_10(double *restrict y, const double *restrict x,
-                                               const double *restrict w, const double *restrict bias,
-                                               int batch)
+static MODC_KERNEL void y_10_linear(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    int batch)
 {
-    gemm_dot_bias(y, x, w, bias, batch, 10, 128, 128, 10, 128);
+    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
 }
 
 /* Channels of a register tile. */
-enum { conv2d_8x8x1_to_8x8x16_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
+enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_taps(modc_f64 *sum, const double *restrict x,
-                                                     const double *restrict w, const int channels,
-                                                     const int from, const int to, const int vectors)
+MODC_INLINE void y_0_conv2d_line_taps(
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -653,12 +624,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_taps(modc_f64 *sum, const double
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(double *restrict y, const int ldy,
-                                                     const double *const *lines, const double *restrict w,
-                                                     const double *restrict bias, const int rows,
-                                                     const int columns, const int left, const int right,
-                                                     const int clip, const int pixel, const int row,
-                                                     const int channel, int batch)
+MODC_INLINE void y_0_conv2d_line_tile(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -678,8 +647,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(double *restrict y, const i
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows,
-                                                        vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -693,13 +661,12 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(double *restrict y, const i
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
-                                                        kw == whole && whole < end ? (end - whole) : 1,
-                                                        from < 0 ? 0 : from, to > rows ? rows : to,
-                                                        vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), kw == whole &&
+                                         whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                         to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
@@ -717,10 +684,9 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(double *restrict y, const i
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tiles(double *restrict y, const int ldy,
-                                                      const double *const *lines, const double *restrict w,
-                                                      const double *restrict bias, const int columns,
-                                                      const int row, const int channel, int batch)
+MODC_INLINE void y_0_conv2d_line_tiles(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -737,42 +703,37 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tiles(double *restrict y, const 
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
-                                                channel, batch);
+            y_0_conv2d_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
-                                            0, 0, row, channel, batch);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
+                             channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                            t * (rows + 1), row, channel, batch);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall,
-                                            row, channel, batch);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row,
-                                            channel, batch);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(double *restrict y, const int ldy,
-                                                const double *const *lines, const double *restrict w,
-                                                const double *restrict bias, const int columns,
-                                                const int row, const int channel, int batch)
+MODC_INLINE void y_0_conv2d_line(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
 {
-    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_line_band };
+    enum { rest = 16 % y_0_conv2d_line_band };
 
     if (rest == 0 || (rest < 16 && columns > rest))
-        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, conv2d_8x8x1_to_8x8x16_k3_line_band,
-                                             row, channel, batch);
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
     else
-        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_lines(const double **lines, const double *x, const int y0,
-                                                 int batch)
+MODC_INLINE void y_0_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -782,27 +743,26 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_lines(const double **lines, const dou
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_band(double *restrict y, const double *const *lines,
-                                                const double *restrict w, const double *restrict bias,
-                                                const int columns, const int line, const int channel,
-                                                int batch)
+MODC_INLINE void y_0_conv2d_band(
+    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
+    const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     double *const out = y + row * ldy + channel;
 
-    conv2d_8x8x1_to_8x8x16_k3_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(double *restrict y, const double *restrict x,
-                                                             const double *restrict w,
-                                                             const double *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void y_0_conv2d(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    int batch)
 {
     enum {
         panel = 3 * 3 * 8,
         panels = (16 + 8 - 1) / 8,
-        band = conv2d_8x8x1_to_8x8x16_k3_line_band,
+        band = y_0_conv2d_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
@@ -818,9 +778,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(double *restrict y,
                     const double *const xn = x + n * (8 * 8) + g;
 
                     for (int oh = 0; oh < 8; oh++) {
-                        conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
-                        conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + c / 8 * panel + c % 8, bg + c, band,
-                                                       n * 8 + oh, g * 16 + c, batch);
+                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                        y_0_conv2d_band(
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh, g * 16 + c,
+                            batch);
                     }
                 }
             }
@@ -828,9 +789,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(double *restrict y,
                 const double *const xn = x + n * (8 * 8) + g;
 
                 for (int oh = 0; oh < 8; oh++) {
-                    conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
-                    conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + full / 8 * panel + full % 8, bg + full,
-                                                   16 - full, n * 8 + oh, g * 16 + full, batch);
+                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                    y_0_conv2d_band(
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full, n * 8 + oh,
+                        g * 16 + full, batch);
                 }
             }
         }
@@ -838,13 +800,13 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(double *restrict y,
 }
 
 /* y () = x0 + 1 */
-static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+static MODC_KERNEL void y_write(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y (16) = sum of x0, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(double *y, const double *x0, int batch)
+static MODC_KERNEL void y_1_div_mean(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -863,8 +825,7 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(double *y, const double 
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_1(double *y, const double *x0, const double *x1,
-                                                          int batch)
+static MODC_KERNEL void y_1_div_var(double *y, const double *x0, const double *x1, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -888,7 +849,7 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_1(double *y, const doubl
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
-static MODC_KERNEL void write_16(double *y, const double *x0, const double *x1, int batch)
+static MODC_KERNEL void y_1_running_mean(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -899,7 +860,7 @@ static MODC_KERNEL void write_16(double *y, const double *x0, const double *x1, 
 
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) / float64(dim(64 *
  * batch - 1))))) */
-static MODC_KERNEL void write_16_1(double *y, const double *x0, const double *x1, int batch)
+static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -910,14 +871,14 @@ static MODC_KERNEL void write_16_1(double *y, const double *x0, const double *x1
 }
 
 /* y (16) = rsqrt(x1 + 1e-05) * x0 */
-static MODC_KERNEL void add_rsqrt_mul_16(double *y, const double *x0, const double *x1)
+static MODC_KERNEL void y_1_add_rsqrt_mul(double *y, const double *x0, const double *x1)
 {
     for (int i = 0; i < 16; i += MODC_LANES64)
         modc_f64_store(y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
 }
 
 /* y (16) = x0 - x1 * x2 */
-static MODC_KERNEL void mul_sub_16(double *y, const double *x0, const double *x1, const double *x2)
+static MODC_KERNEL void y_1_mul_sub(double *y, const double *x0, const double *x1, const double *x2)
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -929,8 +890,8 @@ static MODC_KERNEL void mul_sub_16(double *y, const double *x0, const double *x1
 }
 
 /* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void mul_add_relu_batchx8x8x16(double *y, const double *x0, const double *x1,
-                                                  const double *x2, int batch)
+static MODC_KERNEL void y_2_mul_add_relu(double *y, const double *x0, const double *x1, const double *x2,
+                                         int batch)
 {
     for (int i = 0; i < 64 * batch; i++) {
         for (int j = 0; j < 16; j += MODC_LANES64) {
@@ -946,12 +907,12 @@ static MODC_KERNEL void mul_add_relu_batchx8x8x16(double *y, const double *x0, c
 }
 
 /* Channels of a register tile. */
-enum { conv2d_4x4x16_to_4x4x32_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
+enum { y_4_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_taps(modc_f64 *sum, const double *restrict x,
-                                                      const double *restrict w, const int channels,
-                                                      const int from, const int to, const int vectors)
+MODC_INLINE void y_4_line_taps(
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -973,11 +934,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_taps(modc_f64 *sum, const doubl
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(double *restrict y, const int ldy,
-                                                      const double *const *lines, const double *restrict w,
-                                                      const double *restrict bias, const int rows,
-                                                      const int columns, const int left, const int right,
-                                                      const int clip, const int pixel)
+MODC_INLINE void y_4_line_tile(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -997,8 +957,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(double *restrict y, const 
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16,
-                                                         0, rows, vectors);
+                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -1012,14 +971,12 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(double *restrict y, const 
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
-                                                         kw == whole &&
-                                                         whole < end ? (end - whole) * 16 : 16,
-                                                         from < 0 ? 0 : from, to > rows ? rows : to,
-                                                         vectors);
+                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), kw == whole &&
+                                  whole < end ? (end - whole) * 16 : 16, from < 0 ? 0 : from,
+                                  to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
+            y_4_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
         }
     }
 
@@ -1037,9 +994,9 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(double *restrict y, const 
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tiles(double *restrict y, const int ldy,
-                                                       const double *const *lines, const double *restrict w,
-                                                       const double *restrict bias, const int columns)
+MODC_INLINE void y_4_line_tiles(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -1056,43 +1013,37 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tiles(double *restrict y, const
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 4; p++)
-            conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
+            y_4_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
         return;
     }
     if (left)
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
-                                             0, 0);
+        y_4_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                             t * (rows + 1));
+        y_4_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1));
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
-                                             t * rows + tall);
+        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall);
     if (right && (tiles > 1 || !left))
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
+        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
 }
 
 /* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or those that are left.
  * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
  * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
  * Apart, since all tails share it. */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_line(double *restrict y, const int ldy,
-                                                                   const double *const *lines,
-                                                                   const double *restrict w,
-                                                                   const double *restrict bias,
-                                                                   const int columns)
+static MODC_KERNEL MODC_ALONE void y_4_line(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns)
 {
-    enum { rest = 32 % conv2d_4x4x16_to_4x4x32_k3_line_band };
+    enum { rest = 32 % y_4_line_band };
 
     if (rest == 0 || (rest < 32 && columns > rest))
-        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, conv2d_4x4x16_to_4x4x32_k3_line_band);
+        y_4_line_tiles(y, ldy, lines, w, bias, y_4_line_band);
     else
-        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, rest);
+        y_4_line_tiles(y, ldy, lines, w, bias, rest);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_lines(const double **lines, const double *x, const int y0,
-                                                  int batch)
+MODC_INLINE void y_4_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -1102,27 +1053,26 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_lines(const double **lines, const do
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_band(double *restrict y, const double *const *lines,
-                                                 const double *restrict w, const double *restrict bias,
-                                                 const int columns, const int line, const int channel,
-                                                 int batch)
+MODC_INLINE void y_4_conv2d_band(
+    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
+    const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 32, row = line * 4;
     double *const out = y + row * ldy + channel;
 
-    conv2d_4x4x16_to_4x4x32_k3_line(out, ldy, lines, w, bias, columns);
+    y_4_line(out, ldy, lines, w, bias, columns);
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(double *restrict y, const double *restrict x,
-                                                              const double *restrict w,
-                                                              const double *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void y_4_conv2d(
+    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
+    int batch)
 {
     enum {
         panel = 3 * 3 * 16 * 8,
         panels = (32 + 8 - 1) / 8,
-        band = conv2d_4x4x16_to_4x4x32_k3_line_band,
+        band = y_4_line_band,
         full = 32 / band * band,
         small = panel * panels * (int)sizeof(double) <= 256 * 1024
     };
@@ -1138,9 +1088,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(double *restrict y
                     const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                     for (int oh = 0; oh < 4; oh++) {
-                        conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
-                        conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + c / 8 * panel + c % 8, bg + c, band,
-                                                        n * 4 + oh, g * 32 + c, batch);
+                        y_4_conv2d_lines(lines, xn, oh - 1, batch);
+                        y_4_conv2d_band(
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh, g * 32 + c,
+                            batch);
                     }
                 }
             }
@@ -1148,9 +1099,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(double *restrict y
                 const double *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                 for (int oh = 0; oh < 4; oh++) {
-                    conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
-                    conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + full / 8 * panel + full % 8, bg + full,
-                                                    32 - full, n * 4 + oh, g * 32 + full, batch);
+                    y_4_conv2d_lines(lines, xn, oh - 1, batch);
+                    y_4_conv2d_band(
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full, n * 4 + oh,
+                        g * 32 + full, batch);
                 }
             }
         }
@@ -1158,7 +1110,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(double *restrict y
 }
 
 /* y (32) = sum of x0, then x0 / float64(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(double *y, const double *x0, int batch)
+static MODC_KERNEL void y_5_div_mean(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -1177,8 +1129,7 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(double *y, const double 
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_5(double *y, const double *x0, const double *x1,
-                                                          int batch)
+static MODC_KERNEL void y_5_div_var(double *y, const double *x0, const double *x1, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -1202,7 +1153,7 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_5(double *y, const doubl
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
-static MODC_KERNEL void write_32(double *y, const double *x0, const double *x1, int batch)
+static MODC_KERNEL void y_5_running_mean(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1213,7 +1164,7 @@ static MODC_KERNEL void write_32(double *y, const double *x0, const double *x1, 
 
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) / float64(dim(16 *
  * batch - 1))))) */
-static MODC_KERNEL void write_32_5(double *y, const double *x0, const double *x1, int batch)
+static MODC_KERNEL void y_5_running_var(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1224,14 +1175,14 @@ static MODC_KERNEL void write_32_5(double *y, const double *x0, const double *x1
 }
 
 /* y (32) = rsqrt(x1 + 1e-05) * x0 */
-static MODC_KERNEL void add_rsqrt_mul_32(double *y, const double *x0, const double *x1)
+static MODC_KERNEL void y_5_add_rsqrt_mul(double *y, const double *x0, const double *x1)
 {
     for (int i = 0; i < 32; i += MODC_LANES64)
         modc_f64_store(y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
 }
 
 /* y (32) = x0 - x1 * x2 */
-static MODC_KERNEL void mul_sub_32(double *y, const double *x0, const double *x1, const double *x2)
+static MODC_KERNEL void y_5_mul_sub(double *y, const double *x0, const double *x1, const double *x2)
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1243,8 +1194,8 @@ static MODC_KERNEL void mul_sub_32(double *y, const double *x0, const double *x1
 }
 
 /* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void mul_add_relu_batchx4x4x32(double *y, const double *x0, const double *x1,
-                                                  const double *x2, int batch)
+static MODC_KERNEL void y_6_mul_add_relu(double *y, const double *x0, const double *x1, const double *x2,
+                                         int batch)
 {
     for (int i = 0; i < 16 * batch; i++) {
         for (int j = 0; j < 32; j += MODC_LANES64) {
@@ -1260,7 +1211,7 @@ static MODC_KERNEL void mul_add_relu_batchx4x4x32(double *y, const double *x0, c
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void copy_batchx32x2x2(double *y, const double *x0, int batch)
+static MODC_KERNEL void y_7_copy(double *y, const double *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1271,8 +1222,8 @@ static MODC_KERNEL void copy_batchx32x2x2(double *y, const double *x0, int batch
 }
 
 /* y (batch, 128) = x1 * where(float64(x0) < 0.25, 0.0, 1.3333333333333333) */
-static MODC_KERNEL void random_float64_dropped_mul_batchx128(double *y, const double *x0, uint64_t seed,
-                                                             uint64_t counter, uint32_t stream, int batch)
+static MODC_KERNEL void y_9_float64_dropped_mul(double *y, const double *x0, uint64_t seed,
+                                                uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1287,8 +1238,8 @@ static MODC_KERNEL void random_float64_dropped_mul_batchx128(double *y, const do
 }
 
 /* y in panels [2][9][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */
-static MODC_KERNEL void pack_panels_16x9_folded(double *y, const double *x0, const double *x1,
-                                                const double *x2)
+static MODC_KERNEL void pack_0_weight_folded(double *y, const double *x0, const double *x1,
+                                             const double *x2)
 {
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 9; j++) {
@@ -1302,8 +1253,8 @@ static MODC_KERNEL void pack_panels_16x9_folded(double *y, const double *x0, con
 }
 
 /* y in [16] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_vector_16x1_folded(double *y, const double *x0, const double *x1,
-                                                const double *x2, const double *x3, const double *x4)
+static MODC_KERNEL void pack_0_bias_folded(double *y, const double *x0, const double *x1, const double *x2,
+                                           const double *x3, const double *x4)
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1318,8 +1269,8 @@ static MODC_KERNEL void pack_vector_16x1_folded(double *y, const double *x0, con
 }
 
 /* y in panels [4][144][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */
-static MODC_KERNEL void pack_panels_32x144_folded(double *y, const double *x0, const double *x1,
-                                                  const double *x2)
+static MODC_KERNEL void pack_4_weight_folded(double *y, const double *x0, const double *x1,
+                                             const double *x2)
 {
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 9; j++) {
@@ -1335,8 +1286,8 @@ static MODC_KERNEL void pack_panels_32x144_folded(double *y, const double *x0, c
 }
 
 /* y in [32] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_vector_32x1_folded(double *y, const double *x0, const double *x1,
-                                                const double *x2, const double *x3, const double *x4)
+static MODC_KERNEL void pack_4_bias_folded(double *y, const double *x0, const double *x1, const double *x2,
+                                           const double *x3, const double *x4)
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1351,7 +1302,7 @@ static MODC_KERNEL void pack_vector_32x1_folded(double *y, const double *x0, con
 }
 
 /* y in [10][128] = x0 */
-static MODC_KERNEL void pack_rows_10x128(double *y, const double *x0)
+static MODC_KERNEL void pack_10_weight(double *y, const double *x0)
 {
     for (int i = 0; i < 10; i++) {
         for (int j = 0; j < 4; j++) {
@@ -1362,7 +1313,7 @@ static MODC_KERNEL void pack_rows_10x128(double *y, const double *x0)
 }
 
 /* y in panels [2][9][8] = x0 */
-static MODC_KERNEL void pack_panels_16x9(double *y, const double *x0)
+static MODC_KERNEL void pack_0_weight(double *y, const double *x0)
 {
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 9; j++) {
@@ -1373,7 +1324,7 @@ static MODC_KERNEL void pack_panels_16x9(double *y, const double *x0)
 }
 
 /* y in panels [4][144][8] = x0 */
-static MODC_KERNEL void pack_panels_32x144(double *y, const double *x0)
+static MODC_KERNEL void pack_4_weight(double *y, const double *x0)
 {
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 9; j++) {
@@ -1392,15 +1343,15 @@ static enum modc_status cnn64_pack_all(struct modc_params *params)
     const struct cnn64_params *p = (const struct cnn64_params *)(const void *)params;
     struct cnn64_packed *k = params->packed;
 
-    pack_panels_16x9_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
-    pack_vector_16x1_folded(k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
-                            p->_1.running_mean);
-    pack_panels_32x144_folded(k->_4_weight_folded, p->_4.weight, p->_5.weight, p->_5.running_var);
-    pack_vector_32x1_folded(k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
-                            p->_5.running_mean);
-    pack_rows_10x128(k->_10_weight, p->_10.weight);
-    pack_panels_16x9(k->_0_weight, p->_0.weight);
-    pack_panels_32x144(k->_4_weight, p->_4.weight);
+    pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
+    pack_0_bias_folded(
+        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias, p->_1.running_mean);
+    pack_4_weight_folded(k->_4_weight_folded, p->_4.weight, p->_5.weight, p->_5.running_var);
+    pack_4_bias_folded(
+        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias, p->_5.running_mean);
+    pack_10_weight(k->_10_weight, p->_10.weight);
+    pack_0_weight(k->_0_weight, p->_0.weight);
+    pack_4_weight(k->_4_weight, p->_4.weight);
     return MODC_OK;
 }
 
@@ -1417,23 +1368,23 @@ static void cnn64_forward_eval(struct cnn64 *net, int batch, const double *image
     /* 0: Conv2d(1, 16, 3, padding=1)
      * 1: BatchNorm2d(16)
      * 2: ReLU() */
-    conv2d_8x8x1_to_8x8x16_k3_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
+    y_0_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
 
     /* 3: MaxPool2d(2) */
-    max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_0, batch);
+    y_3_max_pool2d(y_3, y_0, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1)
      * 5: BatchNorm2d(32)
      * 6: ReLU() */
-    conv2d_4x4x16_to_4x4x32_k3_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, batch);
+    y_4_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, batch);
 
     /* 7: MaxPool2d(2)
      * 8: Flatten()
      * 9: Dropout(0.25) */
-    max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_4, batch);
+    y_7_max_pool2d(y_7, y_4, batch);
 
     /* 10: Linear(128, 10) */
-    linear_batchx128_to_10(output, y_7, k->_10_weight, p->_10.bias, batch);
+    y_10_linear(output, y_7, k->_10_weight, p->_10.bias, batch);
 }
 
 static void cnn64_forward_train(struct cnn64 *net, int batch, const double *image, double *output)
@@ -1459,49 +1410,49 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     double *const y_9 = (double *)(void *)(ws + 65536); /* (batch, 128) */
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
-    conv2d_8x8x1_to_8x8x16_k3(x, image, k->_0_weight, p->_0.bias, batch);
+    y_0_conv2d(x, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
-    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_1(var, x, mean, batch);
-    write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
-    write_16_1(p->_1.running_var, p->_1.running_var, var, batch);
-    add_rsqrt_mul_16(scale, p->_1.weight, var);
-    mul_sub_16(shift, p->_1.bias, mean, scale);
+    y_write(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
+    y_1_div_mean(mean, x, batch);
+    y_1_div_var(var, x, mean, batch);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean, batch);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, var, batch);
+    y_1_add_rsqrt_mul(scale, p->_1.weight, var);
+    y_1_mul_sub(shift, p->_1.bias, mean, scale);
 
     /* 2: ReLU() */
-    mul_add_relu_batchx8x8x16(y_2, shift, x, scale, batch);
+    y_2_mul_add_relu(y_2, shift, x, scale, batch);
 
     /* 3: MaxPool2d(2) */
-    max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_2, batch);
+    y_3_max_pool2d(y_3, y_2, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
-    conv2d_4x4x16_to_4x4x32_k3(x_b, y_3, k->_4_weight, p->_4.bias, batch);
+    y_4_conv2d(x_b, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
-    write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_5(var_b, x_b, mean_b, batch);
-    write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
-    write_32_5(p->_5.running_var, p->_5.running_var, var_b, batch);
-    add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
-    mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
+    y_write(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
+    y_5_div_mean(mean_b, x_b, batch);
+    y_5_div_var(var_b, x_b, mean_b, batch);
+    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
+    y_5_running_var(p->_5.running_var, p->_5.running_var, var_b, batch);
+    y_5_add_rsqrt_mul(scale_b, p->_5.weight, var_b);
+    y_5_mul_sub(shift_b, p->_5.bias, mean_b, scale_b);
 
     /* 6: ReLU() */
-    mul_add_relu_batchx4x4x32(y_6, shift_b, x_b, scale_b, batch);
+    y_6_mul_add_relu(y_6, shift_b, x_b, scale_b, batch);
 
     /* 7: MaxPool2d(2) */
-    max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_6, batch);
+    y_7_max_pool2d(y_7, y_6, batch);
 
     /* 8: Flatten() */
-    copy_batchx32x2x2(y_7_b, y_7, batch);
+    y_7_copy(y_7_b, y_7, batch);
 
     /* 9: Dropout(0.25) */
-    random_float64_dropped_mul_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+    y_9_float64_dropped_mul(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10: Linear(128, 10) */
-    linear_batchx128_to_10(output, y_9, p->_10.weight, p->_10.bias, batch);
+    y_10_linear(output, y_9, p->_10.weight, p->_10.bias, batch);
 }
 
 enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image, double *output)

@@ -20,18 +20,18 @@ typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 y_0_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* Channels of a register tile. */
-enum { conv2d_8x8x1_to_8x8x16_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(modc_f32 *sum, const float *restrict x,
-                                                          const float *restrict w, const int channels,
-                                                          const int from, const int to, const int vectors)
+MODC_INLINE void y_0_relu_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -53,13 +53,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(modc_f32 *sum, const f
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(float *restrict y, const int ldy,
-                                                          const float *const *lines,
-                                                          const float *restrict w,
-                                                          const float *restrict bias, const int rows,
-                                                          const int columns, const int left,
-                                                          const int right, const int clip, const int pixel,
-                                                          const int row, const int channel, int batch)
+MODC_INLINE void y_0_relu_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -79,8 +76,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(float *restrict y, con
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0,
-                                                             rows, vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -94,13 +90,12 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(float *restrict y, con
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                                             kw == whole && whole < end ? (end - whole) : 1,
-                                                             from < 0 ? 0 : from, to > rows ? rows : to,
-                                                             vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
+                                       whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                       to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+            y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
@@ -110,19 +105,17 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(float *restrict y, con
         float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]));
+            modc_f32_store(out, y_0_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(out, conv2d_8x8x1_to_8x8x16_k3_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(out, y_0_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(float *restrict y, const int ldy,
-                                                           const float *const *lines,
-                                                           const float *restrict w,
-                                                           const float *restrict bias, const int columns,
-                                                           const int row, const int channel, int batch)
+MODC_INLINE void y_0_relu_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, int batch)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -139,43 +132,37 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(float *restrict y, co
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
-                                                     channel, batch);
+            y_0_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
-                                                 right, 0, 0, row, channel, batch);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
+                           channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                                 t * (rows + 1), row, channel, batch);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
-                                                 t * rows + tall, row, channel, batch);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows,
-                                                 row, channel, batch);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_line(float *restrict y, const int ldy,
-                                                     const float *const *lines, const float *restrict w,
-                                                     const float *restrict bias, const int columns,
-                                                     const int row, const int channel, int batch)
+MODC_INLINE void y_0_relu_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, int batch)
 {
-    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_relu_line_band };
+    enum { rest = 16 % y_0_relu_line_band };
 
     if (rest == 0 || (rest < 16 && columns > rest))
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias,
-                                                  conv2d_8x8x1_to_8x8x16_k3_relu_line_band, row, channel,
-                                                  batch);
+        y_0_relu_line_tiles(y, ldy, lines, w, bias, y_0_relu_line_band, row, channel, batch);
     else
-        conv2d_8x8x1_to_8x8x16_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_lines(const float **lines, const float *x, const int y0,
-                                                      int batch)
+MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -185,29 +172,27 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_lines(const float **lines, const
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_relu_band(float *restrict y, const float *const *lines,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     const int columns, const int line, const int channel,
-                                                     int batch)
+MODC_INLINE void y_0_relu_band(
+    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
+    const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     float *const out = y + row * ldy + channel;
 
-    conv2d_8x8x1_to_8x8x16_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    y_0_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(float *restrict y,
-                                                                  const float *restrict x,
-                                                                  const float *restrict w,
-                                                                  const float *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void y_0_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
     enum {
         panel = 3 * 3 * 16,
         panels = (16 + 16 - 1) / 16,
-        band = conv2d_8x8x1_to_8x8x16_k3_relu_line_band,
+        band = y_0_relu_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
@@ -223,9 +208,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(float *restric
                     const float *const xn = x + n * (8 * 8) + g;
 
                     for (int oh = 0; oh < 8; oh++) {
-                        conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
-                        conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + c / 16 * panel + c % 16, bg + c,
-                                                            band, n * 8 + oh, g * 16 + c, batch);
+                        y_0_relu_lines(lines, xn, oh - 1, batch);
+                        y_0_relu_band(
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 16 + c,
+                            batch);
                     }
                 }
             }
@@ -233,10 +219,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(float *restric
                 const float *const xn = x + n * (8 * 8) + g;
 
                 for (int oh = 0; oh < 8; oh++) {
-                    conv2d_8x8x1_to_8x8x16_k3_relu_lines(lines, xn, oh - 1, batch);
-                    conv2d_8x8x1_to_8x8x16_k3_relu_band(y, lines, wg + full / 16 * panel + full % 16,
-                                                        bg + full, 16 - full, n * 8 + oh, g * 16 + full,
-                                                        batch);
+                    y_0_relu_lines(lines, xn, oh - 1, batch);
+                    y_0_relu_band(
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full, n * 8 + oh,
+                        g * 16 + full, batch);
                 }
             }
         }
@@ -245,8 +231,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3_relu(float *restric
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(float *restrict y, const float *restrict x,
-                                                       int batch)
+static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
     for (int line = 0; line < batch * 4; line++) {
         const int top = line % 4 * 2;
@@ -276,8 +261,8 @@ static MODC_KERNEL void max_pool2d_8x8x16_to_4x4x16_k2(float *restrict y, const 
  * keep the products of the block in the cache. */
 
 /* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_input(float *restrict v, const float *restrict x,
-                                                        const int line, const int pixel)
+MODC_INLINE void y_4_relu_tiles_input(
+    float *restrict v, const float *restrict x, const int line, const int pixel)
 {
     for (int c = 0; c < 16; c += MODC_LANES) {
         modc_f32 d[36];
@@ -299,11 +284,8 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_input(float *restrict v, const
 
 /* B^T d B of `count` tiles, 64 at the most, from tile `first` on, counted over lines and images of x, into the planes of
  * v. What is outside of an image is 0, by way of `halo`. */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_tiles_inputs(float *restrict v,
-                                                                           const float *restrict x,
-                                                                           float *restrict halo,
-                                                                           const int first,
-                                                                           const int count)
+static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_inputs(
+    float *restrict v, const float *restrict x, float *restrict halo, const int first, const int count)
 {
     const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4;
 
@@ -322,17 +304,16 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_tiles_inputs(float
             else
                 memset(halo + i * 16, 0, 16 * sizeof *x);
         }
-        conv2d_4x4x16_to_4x4x32_k3_tiles_input(v + t * 16, inside ? xn + (h * 4 + w) * 16 : halo,
-                                               inside ? 4 * 16 : 6 * 16, step);
+        y_4_relu_tiles_input(
+            v + t * 16, inside ? xn + (h * 4 + w) * 16 : halo, inside ? 4 * 16 : 6 * 16, step);
     }
 }
 
 /* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. Where
  * share > 0 it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_tile(float *restrict m, const float *restrict v,
-                                                       const float *restrict w, const int rows,
-                                                       const int columns, const int tile, const int share,
-                                                       const int turn)
+MODC_INLINE void y_4_relu_tiles_tile(
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows, const int columns,
+    const int tile, const int share, const int turn)
 {
     const int vectors = columns / MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -364,10 +345,9 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_tile(float *restrict m, const 
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_planes(float *restrict m, const float *restrict v,
-                                                         const float *restrict w, const int rows,
-                                                         const int tile, const int tall, const int flat,
-                                                         const int columns)
+MODC_INLINE void y_4_relu_tiles_planes(
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows, const int tile,
+    const int tall, const int flat, const int columns)
 {
     const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
         band = most < columns ? most : columns;
@@ -382,27 +362,24 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_planes(float *restrict m, cons
 
             if (n + band > columns) {
                 for (int t = 0; rest > 0 && t < tall; t++)
-                    conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows + 1, rest,
-                                                          tile + t * (rows + 1), 0, 0);
+                    y_4_relu_tiles_tile(mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
                 for (int t = 0; rest > 0 && t < flat; t++)
-                    conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows, rest,
-                                                          tile + tall + (tall + t) * rows, 0, 0);
+                    y_4_relu_tiles_tile(mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
                 break;
             }
             for (int t = 0; t < tall; t++)
-                conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1),
-                                                      share, t);
+                y_4_relu_tiles_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
             for (int t = 0; t < flat; t++)
-                conv2d_4x4x16_to_4x4x32_k3_tiles_tile(mp + n, vp, wn, rows, band,
-                                                      tile + tall + (tall + t) * rows, share, tall + t);
+                y_4_relu_tiles_tile(
+                    mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, share, tall + t);
         }
     }
 }
 
 /* The same for `count` tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_block(float *restrict m, const float *restrict v,
-                                                        const float *restrict w, const int count,
-                                                        const int columns)
+MODC_INLINE void y_4_relu_tiles_block(
+    float *restrict m, const float *restrict v, const float *restrict w, const int count,
+    const int columns)
 {
     enum {
         tiles = (64 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
@@ -413,42 +390,39 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_tiles_block(float *restrict m, const
 
     if (count < 64) {
         for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
-            conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
+            y_4_relu_tiles_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
 #if MODC_TILE_ROWS > 4
         for (; t + 4 <= count; t += 4)
-            conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, 4, t, 0, 1, columns);
+            y_4_relu_tiles_planes(m, v, w, 4, t, 0, 1, columns);
 #endif
 #if MODC_TILE_ROWS > 1
         for (; t < count; t++)
-            conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, 1, t, 0, 1, columns);
+            y_4_relu_tiles_planes(m, v, w, 1, t, 0, 1, columns);
 #endif
         return;
     }
-    conv2d_4x4x16_to_4x4x32_k3_tiles_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
+    y_4_relu_tiles_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
 }
 
 /* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into m: 32 channels, or
  * those that are left of 32. */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_tiles_products(float *restrict m,
-                                                                             const float *restrict v,
-                                                                             const float *restrict w,
-                                                                             const int count,
-                                                                             const int columns)
+static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_products(
+    float *restrict m, const float *restrict v, const float *restrict w, const int count,
+    const int columns)
 {
-        conv2d_4x4x16_to_4x4x32_k3_tiles_block(m, v, w, count, 32);
+        y_4_relu_tiles_block(m, v, w, count, 32);
 }
 
-MODC_INLINE modc_f32 conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 y_4_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
  * from `channel` on. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_output(float *restrict y, const float *restrict m,
-                                                        const float *restrict bias, const int first,
-                                                        const int lines, const int pixels,
-                                                        const int channel, const int columns, int batch)
+MODC_INLINE void y_4_relu_output(
+    float *restrict y, const float *restrict m, const float *restrict bias, const int first,
+    const int lines, const int pixels, const int channel, const int columns, int batch)
 {
     for (int c = 0; c < columns; c += MODC_LANES) {
         modc_f32 o[36];
@@ -469,7 +443,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_output(float *restrict y, const
                 const int r = first + i / 4 * 4 + i % 4;
                 const modc_f32 sum = o[i / 4 * 6 + i % 4] + b;
 
-                modc_f32_store(y + r * 32 + channel + c, conv2d_4x4x16_to_4x4x32_k3_relu_tail_v(sum));
+                modc_f32_store(y + r * 32 + channel + c, y_4_relu_tail_v(sum));
             }
         }
     }
@@ -478,11 +452,9 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_relu_output(float *restrict y, const
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144 */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(float *restrict y,
-                                                                   const float *restrict x,
-                                                                   const float *restrict w,
-                                                                   const float *restrict bias,
-                                                                   float *restrict v, int batch)
+static MODC_KERNEL MODC_ALONE void y_4_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict v, int batch)
 {
     float *const m = v + 36 * (64 * 16 + 16), *const halo = m + 36 * (64 * 32 + 16);
     const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4, tiles = batch * down * across;
@@ -490,17 +462,16 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(float *restri
     for (int first = 0; first < tiles; first += 64) {
         const int count = tiles - first < 64 ? tiles - first : 64;
 
-        conv2d_4x4x16_to_4x4x32_k3_tiles_inputs(v, x, halo, first, count);
+        y_4_relu_tiles_inputs(v, x, halo, first, count);
         for (int c = 0; c < 32; c += 32) {
             const int columns = 32 - c < 32 ? 32 - c : 32;
 
-            conv2d_4x4x16_to_4x4x32_k3_tiles_products(m, v, w + c / 16 * (16 * 16), count, columns);
+            y_4_relu_tiles_products(m, v, w + c / 16 * (16 * 16), count, columns);
             for (int t = 0; t < count; t++) {
                 const int n = (first + t) / (down * across);
                 const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
 
-                conv2d_4x4x16_to_4x4x32_k3_relu_output(y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h,
-                                                       4 - p, c, columns, batch);
+                y_4_relu_output(y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h, 4 - p, c, columns, batch);
             }
         }
     }
@@ -508,8 +479,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_relu(float *restri
 
 /* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(float *restrict y, const float *restrict x,
-                                                       int batch)
+static MODC_KERNEL void y_7_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
     for (int line = 0; line < batch * 2; line++) {
         const int top = line % 2 * 2;
@@ -535,10 +505,10 @@ static MODC_KERNEL void max_pool2d_4x4x32_to_2x2x32_k2(float *restrict y, const 
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -594,7 +564,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -602,47 +572,49 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
-static MODC_KERNEL void linear_batchx128_to_10(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias,
-                                               int batch)
+static MODC_KERNEL void y_10_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_dot_bias(y, x, w, bias, batch, 10, 128, 128, 10, 128);
+    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
 }
 
 /* Channels of a register tile. */
-enum { conv2d_8x8x1_to_8x8x16_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_taps(modc_f32 *sum, const float *restrict x,
-                                                     const float *restrict w, const int channels,
-                                                     const int from, const int to, const int vectors)
+MODC_INLINE void y_0_conv2d_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -664,12 +636,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_taps(modc_f32 *sum, const float 
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(float *restrict y, const int ldy,
-                                                     const float *const *lines, const float *restrict w,
-                                                     const float *restrict bias, const int rows,
-                                                     const int columns, const int left, const int right,
-                                                     const int clip, const int pixel, const int row,
-                                                     const int channel, int batch)
+MODC_INLINE void y_0_conv2d_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel, int batch)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -689,8 +659,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(float *restrict y, const in
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows,
-                                                        vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -704,13 +673,12 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(float *restrict y, const in
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                                        kw == whole && whole < end ? (end - whole) : 1,
-                                                        from < 0 ? 0 : from, to > rows ? rows : to,
-                                                        vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
+                                         whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                         to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x16_k3_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
@@ -728,10 +696,9 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tile(float *restrict y, const in
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tiles(float *restrict y, const int ldy,
-                                                      const float *const *lines, const float *restrict w,
-                                                      const float *restrict bias, const int columns,
-                                                      const int row, const int channel, int batch)
+MODC_INLINE void y_0_conv2d_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, int batch)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -748,42 +715,37 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line_tiles(float *restrict y, const i
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
-                                                channel, batch);
+            y_0_conv2d_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
-                                            0, 0, row, channel, batch);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
+                             channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                            t * (rows + 1), row, channel, batch);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall,
-                                            row, channel, batch);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x16_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row,
-                                            channel, batch);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_line(float *restrict y, const int ldy, const float *const *lines,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int columns, const int row, const int channel,
-                                                int batch)
+MODC_INLINE void y_0_conv2d_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, int batch)
 {
-    enum { rest = 16 % conv2d_8x8x1_to_8x8x16_k3_line_band };
+    enum { rest = 16 % y_0_conv2d_line_band };
 
     if (rest == 0 || (rest < 16 && columns > rest))
-        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, conv2d_8x8x1_to_8x8x16_k3_line_band,
-                                             row, channel, batch);
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
     else
-        conv2d_8x8x1_to_8x8x16_k3_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_lines(const float **lines, const float *x, const int y0,
-                                                 int batch)
+MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -793,27 +755,26 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_lines(const float **lines, const floa
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x16_k3_band(float *restrict y, const float *const *lines,
-                                                const float *restrict w, const float *restrict bias,
-                                                const int columns, const int line, const int channel,
-                                                int batch)
+MODC_INLINE void y_0_conv2d_band(
+    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
+    const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     float *const out = y + row * ldy + channel;
 
-    conv2d_8x8x1_to_8x8x16_k3_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, const float *restrict x,
-                                                             const float *restrict w,
-                                                             const float *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void y_0_conv2d(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
     enum {
         panel = 3 * 3 * 16,
         panels = (16 + 16 - 1) / 16,
-        band = conv2d_8x8x1_to_8x8x16_k3_line_band,
+        band = y_0_conv2d_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
@@ -829,9 +790,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, 
                     const float *const xn = x + n * (8 * 8) + g;
 
                     for (int oh = 0; oh < 8; oh++) {
-                        conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
-                        conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + c / 16 * panel + c % 16, bg + c, band,
-                                                       n * 8 + oh, g * 16 + c, batch);
+                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                        y_0_conv2d_band(
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 16 + c,
+                            batch);
                     }
                 }
             }
@@ -839,9 +801,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, 
                 const float *const xn = x + n * (8 * 8) + g;
 
                 for (int oh = 0; oh < 8; oh++) {
-                    conv2d_8x8x1_to_8x8x16_k3_lines(lines, xn, oh - 1, batch);
-                    conv2d_8x8x1_to_8x8x16_k3_band(y, lines, wg + full / 16 * panel + full % 16, bg + full,
-                                                   16 - full, n * 8 + oh, g * 16 + full, batch);
+                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                    y_0_conv2d_band(
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full, n * 8 + oh,
+                        g * 16 + full, batch);
                 }
             }
         }
@@ -849,13 +812,13 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x16_k3(float *restrict y, 
 }
 
 /* y () = x0 + 1 */
-static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+static MODC_KERNEL void y_write(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_1_div_mean(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -876,8 +839,7 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2(float *y, const float *x
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_1(float *y, const float *x0, const float *x1,
-                                                          int batch)
+static MODC_KERNEL void y_1_div_var(float *y, const float *x0, const float *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -901,7 +863,7 @@ static MODC_KERNEL void sum_div_batchx8x8x16_over_0_1_2_1(float *y, const float 
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void write_16(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -913,7 +875,7 @@ static MODC_KERNEL void write_16(float *y, const float *x0, const float *x1, int
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void write_16_1(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -925,7 +887,7 @@ static MODC_KERNEL void write_16_1(float *y, const float *x0, const float *x1, i
 }
 
 /* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void add_rsqrt_mul_16(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_1_add_rsqrt_mul(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
@@ -935,7 +897,7 @@ static MODC_KERNEL void add_rsqrt_mul_16(float *y, const float *x0, const float 
 }
 
 /* y (16) = x0 - x1 * x2 */
-static MODC_KERNEL void mul_sub_16(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -947,8 +909,8 @@ static MODC_KERNEL void mul_sub_16(float *y, const float *x0, const float *x1, c
 }
 
 /* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void mul_add_relu_batchx8x8x16(float *y, const float *x0, const float *x1,
-                                                  const float *x2, int batch)
+static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2,
+                                         int batch)
 {
     for (int i = 0; i < 64 * batch; i++) {
         for (int j = 0; j < 16; j += MODC_LANES) {
@@ -964,12 +926,12 @@ static MODC_KERNEL void mul_add_relu_batchx8x8x16(float *y, const float *x0, con
 }
 
 /* Channels of a register tile. */
-enum { conv2d_4x4x16_to_4x4x32_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES };
+enum { y_4_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_taps(modc_f32 *sum, const float *restrict x,
-                                                      const float *restrict w, const int channels,
-                                                      const int from, const int to, const int vectors)
+MODC_INLINE void y_4_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -991,11 +953,10 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_taps(modc_f32 *sum, const float
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(float *restrict y, const int ldy,
-                                                      const float *const *lines, const float *restrict w,
-                                                      const float *restrict bias, const int rows,
-                                                      const int columns, const int left, const int right,
-                                                      const int clip, const int pixel)
+MODC_INLINE void y_4_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -1015,8 +976,7 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(float *restrict y, const i
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16,
-                                                         0, rows, vectors);
+                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -1030,14 +990,12 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(float *restrict y, const i
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16),
-                                                         kw == whole &&
-                                                         whole < end ? (end - whole) * 16 : 16,
-                                                         from < 0 ? 0 : from, to > rows ? rows : to,
-                                                         vectors);
+                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), kw == whole &&
+                                  whole < end ? (end - whole) * 16 : 16, from < 0 ? 0 : from,
+                                  to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_4x4x16_to_4x4x32_k3_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
+            y_4_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
         }
     }
 
@@ -1055,9 +1013,9 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tile(float *restrict y, const i
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tiles(float *restrict y, const int ldy,
-                                                       const float *const *lines, const float *restrict w,
-                                                       const float *restrict bias, const int columns)
+MODC_INLINE void y_4_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -1074,43 +1032,37 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_line_tiles(float *restrict y, const 
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 4; p++)
-            conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
+            y_4_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
         return;
     }
     if (left)
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
-                                             0, 0);
+        y_4_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                             t * (rows + 1));
+        y_4_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1));
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
-                                             t * rows + tall);
+        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall);
     if (right && (tiles > 1 || !left))
-        conv2d_4x4x16_to_4x4x32_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
+        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
 }
 
 /* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or those that are left.
  * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
  * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
  * Apart, since all tails share it. */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3_line(float *restrict y, const int ldy,
-                                                                   const float *const *lines,
-                                                                   const float *restrict w,
-                                                                   const float *restrict bias,
-                                                                   const int columns)
+static MODC_KERNEL MODC_ALONE void y_4_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns)
 {
-    enum { rest = 32 % conv2d_4x4x16_to_4x4x32_k3_line_band };
+    enum { rest = 32 % y_4_line_band };
 
     if (rest == 0 || (rest < 32 && columns > rest))
-        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, conv2d_4x4x16_to_4x4x32_k3_line_band);
+        y_4_line_tiles(y, ldy, lines, w, bias, y_4_line_band);
     else
-        conv2d_4x4x16_to_4x4x32_k3_line_tiles(y, ldy, lines, w, bias, rest);
+        y_4_line_tiles(y, ldy, lines, w, bias, rest);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_lines(const float **lines, const float *x, const int y0,
-                                                  int batch)
+MODC_INLINE void y_4_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -1120,27 +1072,26 @@ MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_lines(const float **lines, const flo
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_4x4x16_to_4x4x32_k3_band(float *restrict y, const float *const *lines,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int columns, const int line, const int channel,
-                                                 int batch)
+MODC_INLINE void y_4_conv2d_band(
+    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
+    const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 32, row = line * 4;
     float *const out = y + row * ldy + channel;
 
-    conv2d_4x4x16_to_4x4x32_k3_line(out, ldy, lines, w, bias, columns);
+    y_4_line(out, ldy, lines, w, bias, columns);
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(float *restrict y, const float *restrict x,
-                                                              const float *restrict w,
-                                                              const float *restrict bias, int batch)
+static MODC_KERNEL MODC_ALONE void y_4_conv2d(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
     enum {
         panel = 3 * 3 * 16 * 16,
         panels = (32 + 16 - 1) / 16,
-        band = conv2d_4x4x16_to_4x4x32_k3_line_band,
+        band = y_4_line_band,
         full = 32 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
@@ -1156,9 +1107,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(float *restrict y,
                     const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                     for (int oh = 0; oh < 4; oh++) {
-                        conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
-                        conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + c / 16 * panel + c % 16, bg + c,
-                                                        band, n * 4 + oh, g * 32 + c, batch);
+                        y_4_conv2d_lines(lines, xn, oh - 1, batch);
+                        y_4_conv2d_band(
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh, g * 32 + c,
+                            batch);
                     }
                 }
             }
@@ -1166,9 +1118,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(float *restrict y,
                 const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                 for (int oh = 0; oh < 4; oh++) {
-                    conv2d_4x4x16_to_4x4x32_k3_lines(lines, xn, oh - 1, batch);
-                    conv2d_4x4x16_to_4x4x32_k3_band(y, lines, wg + full / 16 * panel + full % 16, bg + full,
-                                                    32 - full, n * 4 + oh, g * 32 + full, batch);
+                    y_4_conv2d_lines(lines, xn, oh - 1, batch);
+                    y_4_conv2d_band(
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full, n * 4 + oh,
+                        g * 32 + full, batch);
                 }
             }
         }
@@ -1176,7 +1129,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_4x4x16_to_4x4x32_k3(float *restrict y,
 }
 
 /* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_5_div_mean(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1195,8 +1148,7 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2(float *y, const float *x
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_5(float *y, const float *x0, const float *x1,
-                                                          int batch)
+static MODC_KERNEL void y_5_div_var(float *y, const float *x0, const float *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1220,7 +1172,7 @@ static MODC_KERNEL void sum_div_batchx4x4x32_over_0_1_2_5(float *y, const float 
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void write_32(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1232,7 +1184,7 @@ static MODC_KERNEL void write_32(float *y, const float *x0, const float *x1, int
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void write_32_5(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1244,7 +1196,7 @@ static MODC_KERNEL void write_32_5(float *y, const float *x0, const float *x1, i
 }
 
 /* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void add_rsqrt_mul_32(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_5_add_rsqrt_mul(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
@@ -1254,7 +1206,7 @@ static MODC_KERNEL void add_rsqrt_mul_32(float *y, const float *x0, const float 
 }
 
 /* y (32) = x0 - x1 * x2 */
-static MODC_KERNEL void mul_sub_32(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void y_5_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1266,8 +1218,8 @@ static MODC_KERNEL void mul_sub_32(float *y, const float *x0, const float *x1, c
 }
 
 /* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void mul_add_relu_batchx4x4x32(float *y, const float *x0, const float *x1,
-                                                  const float *x2, int batch)
+static MODC_KERNEL void y_6_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2,
+                                         int batch)
 {
     for (int i = 0; i < 16 * batch; i++) {
         for (int j = 0; j < 32; j += MODC_LANES) {
@@ -1283,7 +1235,7 @@ static MODC_KERNEL void mul_add_relu_batchx4x4x32(float *y, const float *x0, con
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void copy_batchx32x2x2(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_7_copy(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1294,8 +1246,8 @@ static MODC_KERNEL void copy_batchx32x2x2(float *y, const float *x0, int batch)
 }
 
 /* y (batch, 128) = x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
-static MODC_KERNEL void random_dropped_mul_batchx128(float *y, const float *x0, uint64_t seed,
-                                                     uint64_t counter, uint32_t stream, int batch)
+static MODC_KERNEL void y_9_dropped_mul(float *y, const float *x0, uint64_t seed, uint64_t counter,
+                                        uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1310,7 +1262,7 @@ static MODC_KERNEL void random_dropped_mul_batchx128(float *y, const float *x0, 
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_panels_16x9_folded(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 16; j++)
@@ -1319,8 +1271,8 @@ static MODC_KERNEL void pack_panels_16x9_folded(float *y, const float *x0, const
 }
 
 /* y in [16] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_vector_16x1_folded(float *y, const float *x0, const float *x1,
-                                                const float *x2, const float *x3, const float *x4)
+static MODC_KERNEL void pack_0_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
+                                           const float *x3, const float *x4)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1335,8 +1287,7 @@ static MODC_KERNEL void pack_vector_16x1_folded(float *y, const float *x0, const
 }
 
 /* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_winograd4_32x144_folded(float *y, const float *x0, const float *x1,
-                                                     const float *x2)
+static MODC_KERNEL void pack_4_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 2; j++) {
@@ -1353,8 +1304,8 @@ static MODC_KERNEL void pack_winograd4_32x144_folded(float *y, const float *x0, 
 }
 
 /* y in [32] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_vector_32x1_folded(float *y, const float *x0, const float *x1,
-                                                const float *x2, const float *x3, const float *x4)
+static MODC_KERNEL void pack_4_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
+                                           const float *x3, const float *x4)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1369,7 +1320,7 @@ static MODC_KERNEL void pack_vector_32x1_folded(float *y, const float *x0, const
 }
 
 /* y in [10][128] = x0 */
-static MODC_KERNEL void pack_rows_10x128(float *y, const float *x0)
+static MODC_KERNEL void pack_10_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 10; i++) {
         for (int j = 0; j < 4; j++) {
@@ -1380,13 +1331,13 @@ static MODC_KERNEL void pack_rows_10x128(float *y, const float *x0)
 }
 
 /* y in panels [1][9][16] = x0 */
-static MODC_KERNEL void pack_panels_16x9(float *y, const float *x0)
+static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 9, 9, 16);
 }
 
 /* y in panels [2][144][16] = x0 */
-static MODC_KERNEL void pack_panels_32x144(float *y, const float *x0)
+static MODC_KERNEL void pack_4_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 16; j++)
@@ -1401,17 +1352,16 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     const struct cnn_params *p = (const struct cnn_params *)(const void *)params;
     struct cnn_packed *k = params->packed;
 
-    pack_panels_16x9_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
-    pack_vector_16x1_folded(k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
-                            p->_1.running_mean);
-    pack_winograd4_32x144_folded(k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight,
-                                 p->_5.running_var);
+    pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
+    pack_0_bias_folded(
+        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias, p->_1.running_mean);
+    pack_4_weight_folded(k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
     modc_winograd_weights(k->_4_weight_folded, 6, 512);
-    pack_vector_32x1_folded(k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
-                            p->_5.running_mean);
-    pack_rows_10x128(k->_10_weight, p->_10.weight);
-    pack_panels_16x9(k->_0_weight, p->_0.weight);
-    pack_panels_32x144(k->_4_weight, p->_4.weight);
+    pack_4_bias_folded(
+        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias, p->_5.running_mean);
+    pack_10_weight(k->_10_weight, p->_10.weight);
+    pack_0_weight(k->_0_weight, p->_0.weight);
+    pack_4_weight(k->_4_weight, p->_4.weight);
     return MODC_OK;
 }
 
@@ -1428,24 +1378,23 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
     /* 0: Conv2d(1, 16, 3, padding=1)
      * 1: BatchNorm2d(16)
      * 2: ReLU() */
-    conv2d_8x8x1_to_8x8x16_k3_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
+    y_0_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
 
     /* 3: MaxPool2d(2) */
-    max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_0, batch);
+    y_3_max_pool2d(y_3, y_0, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1)
      * 5: BatchNorm2d(32)
      * 6: ReLU() */
-    conv2d_4x4x16_to_4x4x32_k3_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded,
-                                    (float *)(void *)(ws + 0), batch);
+    y_4_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (float *)(void *)(ws + 0), batch);
 
     /* 7: MaxPool2d(2)
      * 8: Flatten()
      * 9: Dropout(0.25) */
-    max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_4, batch);
+    y_7_max_pool2d(y_7, y_4, batch);
 
     /* 10: Linear(128, 10) */
-    linear_batchx128_to_10(output, y_7, k->_10_weight, p->_10.bias, batch);
+    y_10_linear(output, y_7, k->_10_weight, p->_10.bias, batch);
 }
 
 static void cnn_forward_train(struct cnn *net, int batch, const float *image, float *output)
@@ -1471,49 +1420,49 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
-    conv2d_8x8x1_to_8x8x16_k3(x, image, k->_0_weight, p->_0.bias, batch);
+    y_0_conv2d(x, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
-    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    sum_div_batchx8x8x16_over_0_1_2(mean, x, batch);
-    sum_div_batchx8x8x16_over_0_1_2_1(var, x, mean, batch);
-    write_16(p->_1.running_mean, p->_1.running_mean, mean, batch);
-    write_16_1(p->_1.running_var, p->_1.running_var, var, batch);
-    add_rsqrt_mul_16(scale, p->_1.weight, var);
-    mul_sub_16(shift, p->_1.bias, mean, scale);
+    y_write(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
+    y_1_div_mean(mean, x, batch);
+    y_1_div_var(var, x, mean, batch);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean, batch);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, var, batch);
+    y_1_add_rsqrt_mul(scale, p->_1.weight, var);
+    y_1_mul_sub(shift, p->_1.bias, mean, scale);
 
     /* 2: ReLU() */
-    mul_add_relu_batchx8x8x16(y_2, shift, x, scale, batch);
+    y_2_mul_add_relu(y_2, shift, x, scale, batch);
 
     /* 3: MaxPool2d(2) */
-    max_pool2d_8x8x16_to_4x4x16_k2(y_3, y_2, batch);
+    y_3_max_pool2d(y_3, y_2, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
-    conv2d_4x4x16_to_4x4x32_k3(x_b, y_3, k->_4_weight, p->_4.bias, batch);
+    y_4_conv2d(x_b, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
-    write_scalar(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    sum_div_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    sum_div_batchx4x4x32_over_0_1_2_5(var_b, x_b, mean_b, batch);
-    write_32(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
-    write_32_5(p->_5.running_var, p->_5.running_var, var_b, batch);
-    add_rsqrt_mul_32(scale_b, p->_5.weight, var_b);
-    mul_sub_32(shift_b, p->_5.bias, mean_b, scale_b);
+    y_write(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
+    y_5_div_mean(mean_b, x_b, batch);
+    y_5_div_var(var_b, x_b, mean_b, batch);
+    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
+    y_5_running_var(p->_5.running_var, p->_5.running_var, var_b, batch);
+    y_5_add_rsqrt_mul(scale_b, p->_5.weight, var_b);
+    y_5_mul_sub(shift_b, p->_5.bias, mean_b, scale_b);
 
     /* 6: ReLU() */
-    mul_add_relu_batchx4x4x32(y_6, shift_b, x_b, scale_b, batch);
+    y_6_mul_add_relu(y_6, shift_b, x_b, scale_b, batch);
 
     /* 7: MaxPool2d(2) */
-    max_pool2d_4x4x32_to_2x2x32_k2(y_7, y_6, batch);
+    y_7_max_pool2d(y_7, y_6, batch);
 
     /* 8: Flatten() */
-    copy_batchx32x2x2(y_7_b, y_7, batch);
+    y_7_copy(y_7_b, y_7, batch);
 
     /* 9: Dropout(0.25) */
-    random_dropped_mul_batchx128(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+    y_9_dropped_mul(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10: Linear(128, 10) */
-    linear_batchx128_to_10(output, y_9, p->_10.weight, p->_10.bias, batch);
+    y_10_linear(output, y_9, p->_10.weight, p->_10.bias, batch);
 }
 
 enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, float *output)

@@ -28,9 +28,9 @@ typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY
 MODC_KERNELS_BEGIN
 
 /* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias, const int M, const int K, const int LDX,
-                                        const int LDY)
+MODC_INLINE void layer_norm_bias_weight(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int M, const int K, const int LDX, const int LDY)
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -100,24 +100,24 @@ MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict
 }
 
 /* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
-static MODC_KERNEL void layer_norm_batchx8(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias, int batch)
+static MODC_KERNEL void block_norm_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
     layer_norm_bias_weight(y, x, w, bias, batch, 8, 8, 8);
 }
 
-MODC_INLINE modc_f32 gemm_panel_bias_gelu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_gelu_tail_v(modc_f32 x)
 {
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_gelu_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn, const int M,
-                                           const int N, const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_gelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -126,9 +126,9 @@ MODC_INLINE void gemm_panel_bias_gelu_tile(float *restrict y, const float *restr
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -167,95 +167,121 @@ MODC_INLINE void gemm_panel_bias_gelu_tile(float *restrict y, const float *restr
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_bias_gelu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_gelu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_gelu_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            const int M, const int N, const int K, const int LDX,
-                                            const int LDY)
+MODC_INLINE void gemm_panel_gelu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
-                                      0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                      M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_gelu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_gelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_gelu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_gelu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_gelu(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int M, const int N, const int K,
-                                      const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_gelu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
-                                   LDY);
+        gemm_panel_gelu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_gelu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_gelu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
  * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void linear_batchx8_to_16_gelu(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  int batch)
+static MODC_KERNEL void linear_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias_gelu(y, x, w, bias, batch, 16, 8, 8, 16);
+    gemm_panel_gelu(y, x, w, bias, 1, batch, 16, 8, 8, 16);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_add_tile(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias,
-                                          const int rows, const int columns, const int sets, const int row,
-                                          const int column, const int share, const int turn,
-                                          const float *restrict e0, const int M, const int N, const int K,
-                                          const int LDX, const int LDY, const int LDE0)
+MODC_INLINE void gemm_panel_add_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const float *restrict e0, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -264,9 +290,9 @@ MODC_INLINE void gemm_panel_bias_add_tile(float *restrict y, const float *restri
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -318,92 +344,117 @@ MODC_INLINE void gemm_panel_bias_add_tile(float *restrict y, const float *restri
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_add_strip(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int row, const int tall, const int flat,
-                                           const float *restrict e0, const int M, const int N, const int K,
-                                           const int LDX, const int LDY, const int LDE0)
+MODC_INLINE void gemm_panel_add_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0,
-                                     0, e0, M, N, K, LDX, LDY, LDE0);
-        if (rest > 0)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                     bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                     e0, M, N, K, LDX, LDY, LDE0);
-        if (rest > 0)
-            gemm_panel_bias_add_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                     bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, e0, BIAS, M,
+                    N, K, LDX, LDY, LDE0);
+            if (rest > 0)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, e0, BIAS, M, N, K,
+                    LDX, LDY, LDE0);
+            if (rest > 0)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_add_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_add_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                BIAS, M, N, K, LDX, LDY, LDE0);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_add_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS, M,
+                N, K, LDX, LDY, LDE0);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_add(float *restrict y, const float *restrict x, const float *restrict w,
-                                     const float *restrict bias, const float *restrict e0, const int M,
-                                     const int N, const int K, const int LDX, const int LDY,
-                                     const int LDE0)
+MODC_INLINE void gemm_panel_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_add_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, M, N, K,
-                                  LDX, LDY, LDE0);
+        gemm_panel_add_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_add_strip(y, x, w, bias, 8, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 8, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_add_strip(y, x, w, bias, 4, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 4, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_add_strip(y, x, w, bias, 2, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 2, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_add_strip(y, x, w, bias, 1, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_strip(y, x, w, bias, 1, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #endif
 }
 
 /* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
  * then x1 + x0 */
-static MODC_KERNEL void linear_batchx16_to_8_add(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const float *restrict e0, int batch)
+static MODC_KERNEL void linear_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int batch)
 {
-    gemm_panel_bias_add(y, x, w, bias, e0, batch, 8, 16, 16, 8, 8);
+    gemm_panel_add(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8);
 }
 
-MODC_INLINE modc_f32 gemm_panel_bias_leaky_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_leaky_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_gt(x, modc_f32_set(0.0f)), x, x * 0.100000001f);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_leaky_relu_tile(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int columns, const int sets,
-                                                 const int row, const int column, const int share,
-                                                 const int turn, const int M, const int N, const int K,
-                                                 const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_leaky_relu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -412,9 +463,9 @@ MODC_INLINE void gemm_panel_bias_leaky_relu_tile(float *restrict y, const float 
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -453,93 +504,119 @@ MODC_INLINE void gemm_panel_bias_leaky_relu_tile(float *restrict y, const float 
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_bias_leaky_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_leaky_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_leaky_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_leaky_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_leaky_relu_strip(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int rows, const int row, const int tall,
-                                                  const int flat, const int M, const int N, const int K,
-                                                  const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_leaky_relu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1),
-                                            n * band, 0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                            bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band,
-                                            0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_leaky_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                            bands * band, 0, 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_leaky_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_leaky_relu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_leaky_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_leaky_relu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_leaky_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_leaky_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_leaky_relu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_leaky_relu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_leaky_relu(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int M, const int N, const int K, const int LDX,
-                                            const int LDY)
+MODC_INLINE void gemm_panel_leaky_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K,
-                                         LDX, LDY);
+        gemm_panel_leaky_relu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_leaky_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_leaky_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_leaky_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_leaky_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_leaky_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
  * then where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
-static MODC_KERNEL void linear_batchx8_to_16_leaky_relu(float *restrict y, const float *restrict x,
-                                                        const float *restrict w, const float *restrict bias,
-                                                        int batch)
+static MODC_KERNEL void head_0_leaky_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias_leaky_relu(y, x, w, bias, batch, 16, 8, 8, 16);
+    gemm_panel_leaky_relu(y, x, w, bias, 1, batch, 16, 8, 8, 16);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -595,7 +672,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -603,47 +680,48 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias */
-static MODC_KERNEL void linear_batchx16_to_5(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+static MODC_KERNEL void head_2_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_dot_bias(y, x, w, bias, batch, 5, 16, 16, 5, 16);
+    gemm_dot(y, x, w, bias, 1, batch, 5, 16, 16, 5, 16);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                 const float *restrict bias, const int rows, const int columns,
-                                 const int sets, const int row, const int column, const int share,
-                                 const int turn, const int M, const int N, const int K, const int LDX,
-                                 const int LDY)
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -652,9 +730,9 @@ MODC_INLINE void gemm_panel_tile(float *restrict y, const float *restrict x, con
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -702,77 +780,107 @@ MODC_INLINE void gemm_panel_tile(float *restrict y, const float *restrict x, con
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                  const float *restrict bias, const int rows, const int row, const int tall,
-                                  const int flat, const int M, const int N, const int K, const int LDX,
-                                  const int LDY)
+MODC_INLINE void gemm_panel_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, M, N,
-                            K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0,
-                            0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N, K,
-                            LDX, LDY);
-        if (rest > 0)
-            gemm_panel_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0,
-                            M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel(float *restrict y, const float *restrict x, const float *restrict w,
-                            const float *restrict bias, const int M, const int N, const int K,
-                            const int LDX, const int LDY)
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 5) = x (batch, 5) . weight (5, 5)^T */
-static MODC_KERNEL void matmul_batchx5_to_5(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias, int batch)
+static MODC_KERNEL void head_last_matmul(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel(y, x, w, bias, batch, 5, 5, 5, 5);
+    gemm_panel(y, x, w, bias, 0, batch, 5, 5, 5, 5);
 }
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
-MODC_INLINE void softmax(float *restrict y, const float *restrict x, const int M, const int K,
-                         const int LDX, const int LDY)
+MODC_INLINE void softmax(
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX, const int LDY)
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
@@ -815,31 +923,31 @@ MODC_INLINE void softmax(float *restrict y, const float *restrict x, const int M
 }
 
 /* y (batch, 5) = softmax(x) along the last dimension */
-static MODC_KERNEL void softmax_batchx5(float *restrict y, const float *restrict x, int batch)
+static MODC_KERNEL void softmax_softmax(float *restrict y, const float *restrict x, int batch)
 {
     softmax(y, x, batch, 5, 5, 5);
 }
 
 /* y in panels [1][8][16] = x0 */
-static MODC_KERNEL void pack_panels_16x8(float *y, const float *x0)
+static MODC_KERNEL void pack(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 8, 8, 16);
 }
 
 /* y in panels [1][16][16] = x0 */
-static MODC_KERNEL void pack_panels_8x16(float *y, const float *x0)
+static MODC_KERNEL void pack_weight(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 16, 16, 8);
 }
 
 /* y in [8], zero padded = x0 */
-static MODC_KERNEL void pack_vector_8x1(float *y, const float *x0)
+static MODC_KERNEL void pack_bias(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
 
 /* y in panels [1][5][16] = x0 */
-static MODC_KERNEL void pack_panels_5x5(float *y, const float *x0)
+static MODC_KERNEL void pack_head_last_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 5; j++)
@@ -851,11 +959,11 @@ MODC_KERNELS_END
 
 static void pack_block_8_2(const struct family_deep_block_8_2 *p, struct family_deep_block_8_2_packed *k)
 {
-    pack_panels_16x8(k->up_weight, p->up.weight);
+    pack(k->up_weight, p->up.weight);
     memset(k->down_weight, 0, sizeof k->down_weight);
-    pack_panels_8x16(k->down_weight, p->down.weight);
+    pack_weight(k->down_weight, p->down.weight);
     memset(k->down_bias, 0, sizeof k->down_bias);
-    pack_vector_8x1(k->down_bias, p->down.bias);
+    pack_bias(k->down_bias, p->down.bias);
 }
 
 static enum modc_status family_deep_pack_all(struct modc_params *params)
@@ -863,14 +971,14 @@ static enum modc_status family_deep_pack_all(struct modc_params *params)
     const struct family_deep_params *p = (const struct family_deep_params *)(const void *)params;
     struct family_deep_packed *k = params->packed;
 
-    pack_panels_16x8(k->blocks_1_up_weight, p->blocks._1.up.weight);
+    pack(k->blocks_1_up_weight, p->blocks._1.up.weight);
     memset(k->blocks_1_down_weight, 0, sizeof k->blocks_1_down_weight);
-    pack_panels_8x16(k->blocks_1_down_weight, p->blocks._1.down.weight);
+    pack_weight(k->blocks_1_down_weight, p->blocks._1.down.weight);
     memset(k->blocks_1_down_bias, 0, sizeof k->blocks_1_down_bias);
-    pack_vector_8x1(k->blocks_1_down_bias, p->blocks._1.down.bias);
-    pack_panels_16x8(k->head_0_weight, p->head._0.weight);
+    pack_bias(k->blocks_1_down_bias, p->blocks._1.down.bias);
+    pack(k->head_0_weight, p->head._0.weight);
     memset(k->head_last_weight, 0, sizeof k->head_last_weight);
-    pack_panels_5x5(k->head_last_weight, p->head.last.weight);
+    pack_head_last_weight(k->head_last_weight, p->head.last.weight);
     pack_block_8_2(&p->blocks._0, &k->blocks_0);
     pack_block_8_2(&p->blocks._2, &k->blocks_2);
     return MODC_OK;
@@ -885,14 +993,14 @@ static void block_8_2_eval(const struct family_deep_block_8_2 *p,
     float *const up = (float *)(void *)(ws + 0); /* (batch, 16) */
 
     /* norm: LayerNorm(dim) */
-    layer_norm_batchx8(norm, x, p->norm.weight, p->norm.bias, batch);
+    block_norm_layer_norm(norm, x, p->norm.weight, p->norm.bias, batch);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    linear_batchx8_to_16_gelu(up, norm, k->up_weight, p->up.bias, batch);
+    linear_gelu(up, norm, k->up_weight, p->up.bias, batch);
 
     /* down: Linear(expand * dim, dim) */
-    linear_batchx16_to_8_add(y, up, k->down_weight, k->down_bias, x, batch);
+    linear_add(y, up, k->down_weight, k->down_bias, x, batch);
 }
 
 static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x, float *output)
@@ -912,22 +1020,21 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    linear_batchx8_to_16_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
-    linear_batchx16_to_8_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias,
-                             blocks_0, batch);
+    linear_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
     block_8_2_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */
-    linear_batchx8_to_16_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
+    head_0_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
 
     /* head.2: Linear(2 * dim, classes) */
-    linear_batchx16_to_5(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
+    head_2_linear(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
 
     /* head.last: Linear(classes, classes, bias=False) */
-    matmul_batchx5_to_5(output, head_2, k->head_last_weight, NULL, batch);
+    head_last_matmul(output, head_2, k->head_last_weight, NULL, batch);
 }
 
 static void family_deep_probabilities_eval(struct family_deep *net, int batch, const float *x,
@@ -949,23 +1056,22 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    linear_batchx8_to_16_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
-    linear_batchx16_to_8_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias,
-                             blocks_0, batch);
+    linear_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
     block_8_2_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */
-    linear_batchx8_to_16_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
+    head_0_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
 
     /* head.2: Linear(2 * dim, classes) */
-    linear_batchx16_to_5(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
+    head_2_linear(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
 
     /* head.last: Linear(classes, classes, bias=False) */
-    matmul_batchx5_to_5(head_last, head_2, k->head_last_weight, NULL, batch);
-    softmax_batchx5(output, head_last, batch);
+    head_last_matmul(head_last, head_2, k->head_last_weight, NULL, batch);
+    softmax_softmax(output, head_last, batch);
 }
 
 enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x, float *output)

@@ -23,18 +23,18 @@ typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PAC
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 y_0_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* Channels of a register tile. */
-enum { conv2d_8x8x1_to_8x8x6_k3_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(modc_f32 *sum, const float *restrict x,
-                                                         const float *restrict w, const int channels,
-                                                         const int from, const int to, const int vectors)
+MODC_INLINE void y_0_relu_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -56,12 +56,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(modc_f32 *sum, const fl
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(float *restrict y, const int ldy,
-                                                         const float *const *lines, const float *restrict w,
-                                                         const float *restrict bias, const int rows,
-                                                         const int columns, const int left, const int right,
-                                                         const int clip, const int pixel, const int row,
-                                                         const int channel)
+MODC_INLINE void y_0_relu_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -81,8 +79,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(float *restrict y, cons
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0,
-                                                            rows, vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -96,13 +93,12 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(float *restrict y, cons
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                                            kw == whole && whole < end ? (end - whole) : 1,
-                                                            from < 0 ? 0 : from, to > rows ? rows : to,
-                                                            vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
+                                       whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                       to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x6_k3_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+            y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
@@ -112,19 +108,17 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(float *restrict y, cons
         float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(out, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]));
+            modc_f32_store(out, y_0_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(out, conv2d_8x8x1_to_8x8x6_k3_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(out, y_0_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tiles(float *restrict y, const int ldy,
-                                                          const float *const *lines,
-                                                          const float *restrict w,
-                                                          const float *restrict bias, const int columns,
-                                                          const int row, const int channel)
+MODC_INLINE void y_0_relu_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -141,41 +135,36 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line_tiles(float *restrict y, con
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
-                                                    channel);
+            y_0_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 &&
-                                                right, 0, 0, row, channel);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
+                           channel);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                                t * (rows + 1), row, channel);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0,
-                                                t * rows + tall, row, channel);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x6_k3_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows,
-                                                row, channel);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_line(float *restrict y, const int ldy,
-                                                    const float *const *lines, const float *restrict w,
-                                                    const float *restrict bias, const int columns,
-                                                    const int row, const int channel)
+MODC_INLINE void y_0_relu_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel)
 {
-    enum { rest = 6 % conv2d_8x8x1_to_8x8x6_k3_relu_line_band };
+    enum { rest = 6 % y_0_relu_line_band };
 
     if (rest == 0 || (rest < 6 && columns > rest))
-        conv2d_8x8x1_to_8x8x6_k3_relu_line_tiles(y, ldy, lines, w, bias,
-                                                 conv2d_8x8x1_to_8x8x6_k3_relu_line_band, row, channel);
+        y_0_relu_line_tiles(y, ldy, lines, w, bias, y_0_relu_line_band, row, channel);
     else
-        conv2d_8x8x1_to_8x8x6_k3_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
+        y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_lines(const float **lines, const float *x, const int y0)
+MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y0)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -185,27 +174,26 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_lines(const float **lines, const 
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_relu_band(float *restrict y, const float *const *lines,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int columns, const int line, const int channel)
+MODC_INLINE void y_0_relu_band(
+    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
+    const int columns, const int line, const int channel)
 {
     const int ldy = 6, row = line * 8;
     float *const out = y + row * ldy + channel;
 
-    conv2d_8x8x1_to_8x8x6_k3_relu_line(out, ldy, lines, w, bias, columns, row, channel);
+    y_0_relu_line(out, ldy, lines, w, bias, columns, row, channel);
 }
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict y, const float *restrict x,
-                                                                 const float *restrict w,
-                                                                 const float *restrict bias)
+static MODC_KERNEL MODC_ALONE void y_0_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
     enum {
         panel = 3 * 3 * 16,
         panels = (6 + 16 - 1) / 16,
-        band = conv2d_8x8x1_to_8x8x6_k3_relu_line_band,
+        band = y_0_relu_line_band,
         full = 6 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
@@ -221,9 +209,9 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict
                     const float *const xn = x + n * (8 * 8) + g;
 
                     for (int oh = 0; oh < 8; oh++) {
-                        conv2d_8x8x1_to_8x8x6_k3_relu_lines(lines, xn, oh - 1);
-                        conv2d_8x8x1_to_8x8x6_k3_relu_band(y, lines, wg + c / 16 * panel + c % 16, bg + c,
-                                                           band, n * 8 + oh, g * 6 + c);
+                        y_0_relu_lines(lines, xn, oh - 1);
+                        y_0_relu_band(
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 6 + c);
                     }
                 }
             }
@@ -231,9 +219,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict
                 const float *const xn = x + n * (8 * 8) + g;
 
                 for (int oh = 0; oh < 8; oh++) {
-                    conv2d_8x8x1_to_8x8x6_k3_relu_lines(lines, xn, oh - 1);
-                    conv2d_8x8x1_to_8x8x6_k3_relu_band(y, lines, wg + full / 16 * panel + full % 16,
-                                                       bg + full, 6 - full, n * 8 + oh, g * 6 + full);
+                    y_0_relu_lines(lines, xn, oh - 1);
+                    y_0_relu_band(
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full, n * 8 + oh,
+                        g * 6 + full);
                 }
             }
         }
@@ -242,7 +231,7 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3_relu(float *restrict
 
 /* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void max_pool2d_8x8x6_to_4x4x6_k2(float *restrict y, const float *restrict x)
+static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x)
 {
     for (int line = 0; line < 1 * 4; line++) {
         const int top = line % 4 * 2;
@@ -280,18 +269,17 @@ static MODC_KERNEL void max_pool2d_8x8x6_to_4x4x6_k2(float *restrict y, const fl
     }
 }
 
-MODC_INLINE modc_f32 conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 y_4_gelu_tail_v(modc_f32 x)
 {
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
 }
 
 /* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first line of x. `left` and
  * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows and these are constants. */
-MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_tile(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int rows, const int left, const int right,
-                                                    const int clip, const int lanes, const int line,
-                                                    const int y0, const int pixel, const int channel)
+MODC_INLINE void y_4_gelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int lanes, const int line,
+    const int y0, const int pixel, const int channel)
 {
     const int x0 = pixel - 1;
     modc_f32 sum[MODC_DEPTHWISE_ROWS];
@@ -333,35 +321,31 @@ MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_tile(float *restrict y, const flo
         float *const out = y + r * 6 + channel;
 
         if (lanes == MODC_LANES) {
-            modc_f32_store(out, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]));
+            modc_f32_store(out, y_4_gelu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(out, conv2d_4x4x6_to_4x4x6_k3_gelu_tail_v(sum[i]), lanes);
+        modc_f32_store_part(out, y_4_gelu_tail_v(sum[i]), lanes);
     }
 }
 
 /* Channels channel ... end - 1 of such a tile. */
-MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias,
-                                                      const int rows, const int left, const int right,
-                                                      const int clip, const int channel, const int end,
-                                                      const int line, const int y0, const int pixel)
+MODC_INLINE void y_4_gelu_pixels(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int channel, const int end,
+    const int line, const int y0, const int pixel)
 {
     int c = channel;
 
     for (; c + MODC_LANES <= end; c += MODC_LANES)
-        conv2d_4x4x6_to_4x4x6_k3_gelu_tile(y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0,
-                                           pixel, c);
+        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c);
     if (6 % MODC_LANES > 0 && c < end)
-        conv2d_4x4x6_to_4x4x6_k3_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 % MODC_LANES, line, y0,
-                                           pixel, c);
+        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 % MODC_LANES, line, y0, pixel, c);
 }
 
 /* Channels from ... to - 1 of one line of y. */
-MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_line(float *restrict y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int from, const int to, const int line,
-                                                    const int y0)
+MODC_INLINE void y_4_gelu_line(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int from, const int to, const int line, const int y0)
 {
     enum {
         tiles = (4 + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
@@ -377,38 +361,35 @@ MODC_INLINE void conv2d_4x4x6_to_4x4x6_k3_gelu_line(float *restrict y, const flo
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 4; p++)
-            conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p);
+            y_4_gelu_pixels(y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p);
         return;
     }
     if (left)
-        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to,
-                                             line, y0, 0);
+        y_4_gelu_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0, 0);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0,
-                                             t * (rows + 1));
+        y_4_gelu_pixels(y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1));
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, rows, 0, 0, 0, from, to, line, y0,
-                                             t * rows + tall);
+        y_4_gelu_pixels(y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall);
     if (right && (tiles > 1 || !left))
-        conv2d_4x4x6_to_4x4x6_k3_gelu_pixels(y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, 4 - rows);
+        y_4_gelu_pixels(y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, 4 - rows);
 }
 
 /* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
  * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
  * By line, tile of pixels and vector of channels, all taps at once */
-static MODC_KERNEL void conv2d_4x4x6_to_4x4x6_k3_gelu(float *restrict y, const float *restrict x,
-                                                      const float *restrict w, const float *restrict bias)
+static MODC_KERNEL void y_4_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
 
     for (int line = 0; line < 1 * 4; line++) {
         const int n = line / 4, y0 = line % 4 - 1;
-        conv2d_4x4x6_to_4x4x6_k3_gelu_line(y, x + n * (4 * 4 * 6), w, bias, 0, 6, line, y0);
+        y_4_gelu_line(y, x + n * (4 * 4 * 6), w, bias, 0, 6, line, y0);
     }
 }
 
 /* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void avg_pool2d_4x4x6_to_2x2x6_k2(float *restrict y, const float *restrict x)
+static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict x)
 {
     for (int line = 0; line < 1 * 2; line++) {
         const int top = line % 2 * 2;
@@ -450,7 +431,7 @@ static MODC_KERNEL void avg_pool2d_4x4x6_to_2x2x6_k2(float *restrict y, const fl
 }
 
 /* y (1, 6, 2, 2) = x0 */
-static MODC_KERNEL void copy_1x6x2x2(float *y, const float *x0)
+static MODC_KERNEL void y_6_copy(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 4; j++)
@@ -459,9 +440,9 @@ static MODC_KERNEL void copy_1x6x2x2(float *y, const float *x0)
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias, const int M, const int K, const int LDX,
-                                        const int LDY)
+MODC_INLINE void layer_norm_bias_weight(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int M, const int K, const int LDX, const int LDY)
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -531,17 +512,16 @@ MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict
 }
 
 /* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
-static MODC_KERNEL void layer_norm_1x24(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias)
+static MODC_KERNEL void y_8_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
     layer_norm_bias_weight(y, x, w, bias, 1, 24, 24, 24);
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int columns, const int sets, const int column,
-                                                  const int N, const int K)
+MODC_INLINE void gemv_panel_cached_tanh_band(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
         whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
@@ -549,9 +529,8 @@ MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float
 
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int j = 0; j < vectors * sets; j++) {
-        sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int j = 0; j < vectors * sets; j++)
+        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
         const modc_f32 some = modc_f32_load(x + k);
@@ -602,34 +581,34 @@ MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float
 }
 
 /* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
-MODC_INLINE void gemv_panel_bias_cached_tanh(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int N, const int K)
+MODC_INLINE void gemv_panel_cached_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int N, const int K)
 {
     enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemv_panel_bias_cached_tanh_band(y, x, w, bias, band, sets, n * band, N, K);
+        gemv_panel_cached_tanh_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
     if (rest > 0)
-        gemv_panel_bias_cached_tanh_band(y, x, w, bias, rest,
-                                         MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
-                                         bands * band, N, K);
+        gemv_panel_cached_tanh_band(
+            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
+            BIAS, N, K);
 }
 
 /* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
  * then tanh(x0) */
-static MODC_KERNEL void linear_1x24_to_16_tanh(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias)
+static MODC_KERNEL void y_9_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_bias_cached_tanh(y, x, w, bias, 16, 24);
+    gemv_panel_cached_tanh(y, x, w, bias, 1, 16, 24);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -685,7 +664,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -693,42 +672,44 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias */
-static MODC_KERNEL void linear_1x16_to_3(float *restrict y, const float *restrict x,
-                                         const float *restrict w, const float *restrict bias)
+static MODC_KERNEL void y_11_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemm_dot_bias(y, x, w, bias, 1, 3, 16, 16, 3, 16);
+    gemm_dot(y, x, w, bias, 1, 1, 3, 16, 16, 3, 16);
 }
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
-MODC_INLINE void softmax(float *restrict y, const float *restrict x, const int M, const int K,
-                         const int LDX, const int LDY)
+MODC_INLINE void softmax(
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX, const int LDY)
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
@@ -771,18 +752,18 @@ MODC_INLINE void softmax(float *restrict y, const float *restrict x, const int M
 }
 
 /* y (1, 3) = softmax(x) along the last dimension */
-static MODC_KERNEL void softmax_1x3(float *restrict y, const float *restrict x)
+static MODC_KERNEL void y_12_softmax(float *restrict y, const float *restrict x)
 {
     softmax(y, x, 1, 3, 3, 3);
 }
 
 /* Channels of a register tile. */
-enum { conv2d_8x8x1_to_8x8x6_k3_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_taps(modc_f32 *sum, const float *restrict x,
-                                                    const float *restrict w, const int channels,
-                                                    const int from, const int to, const int vectors)
+MODC_INLINE void y_0_conv2d_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
+    const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -804,12 +785,10 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_taps(modc_f32 *sum, const float *
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tile(float *restrict y, const int ldy,
-                                                    const float *const *lines, const float *restrict w,
-                                                    const float *restrict bias, const int rows,
-                                                    const int columns, const int left, const int right,
-                                                    const int clip, const int pixel, const int row,
-                                                    const int channel)
+MODC_INLINE void y_0_conv2d_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -829,8 +808,7 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tile(float *restrict y, const int
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    conv2d_8x8x1_to_8x8x6_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows,
-                                                       vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -844,13 +822,12 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tile(float *restrict y, const int
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    conv2d_8x8x1_to_8x8x6_k3_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                                       kw == whole && whole < end ? (end - whole) : 1,
-                                                       from < 0 ? 0 : from, to > rows ? rows : to,
-                                                       vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
+                                         whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                         to > rows ? rows : to, vectors);
             }
         } else {
-            conv2d_8x8x1_to_8x8x6_k3_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
@@ -868,10 +845,9 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tile(float *restrict y, const int
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tiles(float *restrict y, const int ldy,
-                                                     const float *const *lines, const float *restrict w,
-                                                     const float *restrict bias, const int columns,
-                                                     const int row, const int channel)
+MODC_INLINE void y_0_conv2d_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     enum {
@@ -888,40 +864,36 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line_tiles(float *restrict y, const in
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row,
-                                               channel);
+            y_0_conv2d_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel);
         return;
     }
     if (left)
-        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right,
-                                           0, 0, row, channel);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
+                             channel);
     for (int t = left; t < tall && t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0,
-                                           t * (rows + 1), row, channel);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel);
     for (int t = tall > left ? tall : left; t < end; t++)
-        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall,
-                                           row, channel);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
     if (right && (tiles > 1 || !left))
-        conv2d_8x8x1_to_8x8x6_k3_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row,
-                                           channel);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_line(float *restrict y, const int ldy, const float *const *lines,
-                                               const float *restrict w, const float *restrict bias,
-                                               const int columns, const int row, const int channel)
+MODC_INLINE void y_0_conv2d_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel)
 {
-    enum { rest = 6 % conv2d_8x8x1_to_8x8x6_k3_line_band };
+    enum { rest = 6 % y_0_conv2d_line_band };
 
     if (rest == 0 || (rest < 6 && columns > rest))
-        conv2d_8x8x1_to_8x8x6_k3_line_tiles(y, ldy, lines, w, bias, conv2d_8x8x1_to_8x8x6_k3_line_band, row,
-                                            channel);
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel);
     else
-        conv2d_8x8x1_to_8x8x6_k3_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_lines(const float **lines, const float *x, const int y0)
+MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -931,26 +903,25 @@ MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_lines(const float **lines, const float
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void conv2d_8x8x1_to_8x8x6_k3_band(float *restrict y, const float *const *lines,
-                                               const float *restrict w, const float *restrict bias,
-                                               const int columns, const int line, const int channel)
+MODC_INLINE void y_0_conv2d_band(
+    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
+    const int columns, const int line, const int channel)
 {
     const int ldy = 6, row = line * 8;
     float *const out = y + row * ldy + channel;
 
-    conv2d_8x8x1_to_8x8x6_k3_line(out, ldy, lines, w, bias, columns, row, channel);
+    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel);
 }
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, const float *restrict x,
-                                                            const float *restrict w,
-                                                            const float *restrict bias)
+static MODC_KERNEL MODC_ALONE void y_0_conv2d(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
     enum {
         panel = 3 * 3 * 16,
         panels = (6 + 16 - 1) / 16,
-        band = conv2d_8x8x1_to_8x8x6_k3_line_band,
+        band = y_0_conv2d_line_band,
         full = 6 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
@@ -966,9 +937,9 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, c
                     const float *const xn = x + n * (8 * 8) + g;
 
                     for (int oh = 0; oh < 8; oh++) {
-                        conv2d_8x8x1_to_8x8x6_k3_lines(lines, xn, oh - 1);
-                        conv2d_8x8x1_to_8x8x6_k3_band(y, lines, wg + c / 16 * panel + c % 16, bg + c, band,
-                                                      n * 8 + oh, g * 6 + c);
+                        y_0_conv2d_lines(lines, xn, oh - 1);
+                        y_0_conv2d_band(
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 6 + c);
                     }
                 }
             }
@@ -976,9 +947,10 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, c
                 const float *const xn = x + n * (8 * 8) + g;
 
                 for (int oh = 0; oh < 8; oh++) {
-                    conv2d_8x8x1_to_8x8x6_k3_lines(lines, xn, oh - 1);
-                    conv2d_8x8x1_to_8x8x6_k3_band(y, lines, wg + full / 16 * panel + full % 16, bg + full,
-                                                  6 - full, n * 8 + oh, g * 6 + full);
+                    y_0_conv2d_lines(lines, xn, oh - 1);
+                    y_0_conv2d_band(
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full, n * 8 + oh,
+                        g * 6 + full);
                 }
             }
         }
@@ -986,13 +958,13 @@ static MODC_KERNEL MODC_ALONE void conv2d_8x8x1_to_8x8x6_k3(float *restrict y, c
 }
 
 /* y () = x0 + 1 */
-static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y (6) = sum of x0, then x0 * 0.015625 */
-static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2(float *y, const float *x0)
+static MODC_KERNEL void y_1_div_mean(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -1004,7 +976,7 @@ static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2(float *y, const float *x0)
 }
 
 /* y (6) = sum of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
-static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2_1(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_1_div_var(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -1019,35 +991,35 @@ static MODC_KERNEL void sum_div_1x8x8x6_over_0_1_2_1(float *y, const float *x0, 
 }
 
 /* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
-static MODC_KERNEL void write_6(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
         y[i] = 0.899999976f * x0[i] + 0.100000001f * x1[i];
 }
 
 /* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 * 1.0158730745315552) */
-static MODC_KERNEL void write_6_1(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
         y[i] = 0.899999976f * x0[i] + 0.100000001f * (x1[i] * 1.01587307f);
 }
 
 /* y (6) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void add_rsqrt_mul_6(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_1_add_rsqrt_mul(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
         y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
 }
 
 /* y (6) = x0 - x1 * x2 */
-static MODC_KERNEL void mul_sub_6(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 6; i++)
         y[i] = x0[i] - x1[i] * x2[i];
 }
 
 /* y (1, 8, 8, 6) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void mul_add_relu_1x8x8x6(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 64; i++) {
         for (int j = 0; j < 6; j++) {
@@ -1059,7 +1031,7 @@ static MODC_KERNEL void mul_add_relu_1x8x8x6(float *y, const float *x0, const fl
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_panels_6x9_folded(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 6; j++)
@@ -1068,8 +1040,8 @@ static MODC_KERNEL void pack_panels_6x9_folded(float *y, const float *x0, const 
 }
 
 /* y in [6], zero padded = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_vector_6x1_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                               const float *x3, const float *x4)
+static MODC_KERNEL void pack_0_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
+                                           const float *x3, const float *x4)
 {
     for (int i = 0; i < 6; i++) {
         const float product = modc_f32s_rsqrt(x2[i] + 9.99999975e-06f) * x1[i];
@@ -1079,7 +1051,7 @@ static MODC_KERNEL void pack_vector_6x1_folded(float *y, const float *x0, const 
 }
 
 /* y in [9][6] = x0 */
-static MODC_KERNEL void pack_columns_6x9(float *y, const float *x0)
+static MODC_KERNEL void pack_4_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 6; j++)
@@ -1088,13 +1060,13 @@ static MODC_KERNEL void pack_columns_6x9(float *y, const float *x0)
 }
 
 /* y in panels [1][24][16] = x0 */
-static MODC_KERNEL void pack_panels_16x24(float *y, const float *x0)
+static MODC_KERNEL void pack_9_weight(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 24, 24, 16);
 }
 
 /* y in panels [1][9][16] = x0 */
-static MODC_KERNEL void pack_panels_6x9(float *y, const float *x0)
+static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 6; j++)
@@ -1103,7 +1075,7 @@ static MODC_KERNEL void pack_panels_6x9(float *y, const float *x0)
 }
 
 /* y in [6], zero padded = x0 */
-static MODC_KERNEL void pack_vector_6x1(float *y, const float *x0)
+static MODC_KERNEL void pack_0_bias(float *y, const float *x0)
 {
     memcpy(y, x0, 6 * sizeof *y);
 }
@@ -1116,16 +1088,16 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
     struct firmware_packed *k = params->packed;
 
     memset(k->_0_weight_folded, 0, sizeof k->_0_weight_folded);
-    pack_panels_6x9_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
+    pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
     memset(k->_0_bias_folded, 0, sizeof k->_0_bias_folded);
-    pack_vector_6x1_folded(k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
-                           p->_1.running_mean);
-    pack_columns_6x9(k->_4_weight, p->_4.weight);
-    pack_panels_16x24(k->_9_weight, p->_9.weight);
+    pack_0_bias_folded(
+        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias, p->_1.running_mean);
+    pack_4_weight(k->_4_weight, p->_4.weight);
+    pack_9_weight(k->_9_weight, p->_9.weight);
     memset(k->_0_weight, 0, sizeof k->_0_weight);
-    pack_panels_6x9(k->_0_weight, p->_0.weight);
+    pack_0_weight(k->_0_weight, p->_0.weight);
     memset(k->_0_bias, 0, sizeof k->_0_bias);
-    pack_vector_6x1(k->_0_bias, p->_0.bias);
+    pack_0_bias(k->_0_bias, p->_0.bias);
     return MODC_OK;
 }
 
@@ -1146,33 +1118,33 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     /* 0: Conv2d(1, 6, 3, padding=1)
      * 1: BatchNorm2d(6)
      * 2: ReLU() */
-    conv2d_8x8x1_to_8x8x6_k3_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded);
+    y_0_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded);
 
     /* 3: MaxPool2d(2) */
-    max_pool2d_8x8x6_to_4x4x6_k2(y_3, y_0);
+    y_3_max_pool2d(y_3, y_0);
 
     /* 4: Conv2d(6, 6, 3, padding=1, groups=6)
      * 5: GELU() */
-    conv2d_4x4x6_to_4x4x6_k3_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
+    y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
 
     /* 6: AvgPool2d(2) */
-    avg_pool2d_4x4x6_to_2x2x6_k2(y_6, y_4);
+    y_6_avg_pool2d(y_6, y_4);
 
     /* 7: Flatten() */
-    copy_1x6x2x2(y_6_b, y_6);
+    y_6_copy(y_6_b, y_6);
 
     /* 8: LayerNorm(24) */
-    layer_norm_1x24(y_8, y_6_b, p->_8.weight, p->_8.bias);
+    y_8_layer_norm(y_8, y_6_b, p->_8.weight, p->_8.bias);
 
     /* 9: Linear(24, 16)
      * 10: Tanh() */
-    linear_1x24_to_16_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
+    y_9_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
 
     /* 11: Linear(16, 3) */
-    linear_1x16_to_3(y_11, y_9, p->_11.weight, p->_11.bias);
+    y_11_linear(y_11, y_9, p->_11.weight, p->_11.bias);
 
     /* 12: Softmax(dim=-1) */
-    softmax_1x3(output, y_11);
+    y_12_softmax(output, y_11);
 }
 
 static void firmware_forward_train(struct firmware *net, const float *image, float *output)
@@ -1195,45 +1167,45 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
 
     /* 0: Conv2d(1, 6, 3, padding=1) */
-    conv2d_8x8x1_to_8x8x6_k3(x, image, k->_0_weight, k->_0_bias);
+    y_0_conv2d(x, image, k->_0_weight, k->_0_bias);
 
     /* 1: BatchNorm2d(6) */
-    write_scalar(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    sum_div_1x8x8x6_over_0_1_2(mean, x);
-    sum_div_1x8x8x6_over_0_1_2_1(var, x, mean);
-    write_6(p->_1.running_mean, p->_1.running_mean, mean);
-    write_6_1(p->_1.running_var, p->_1.running_var, var);
-    add_rsqrt_mul_6(scale, p->_1.weight, var);
-    mul_sub_6(shift, p->_1.bias, mean, scale);
+    y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
+    y_1_div_mean(mean, x);
+    y_1_div_var(var, x, mean);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, var);
+    y_1_add_rsqrt_mul(scale, p->_1.weight, var);
+    y_1_mul_sub(shift, p->_1.bias, mean, scale);
 
     /* 2: ReLU() */
-    mul_add_relu_1x8x8x6(y_2, shift, x, scale);
+    y_2_mul_add_relu(y_2, shift, x, scale);
 
     /* 3: MaxPool2d(2) */
-    max_pool2d_8x8x6_to_4x4x6_k2(y_3, y_2);
+    y_3_max_pool2d(y_3, y_2);
 
     /* 4: Conv2d(6, 6, 3, padding=1, groups=6)
      * 5: GELU() */
-    conv2d_4x4x6_to_4x4x6_k3_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
+    y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
 
     /* 6: AvgPool2d(2) */
-    avg_pool2d_4x4x6_to_2x2x6_k2(y_6, y_4);
+    y_6_avg_pool2d(y_6, y_4);
 
     /* 7: Flatten() */
-    copy_1x6x2x2(y_6_b, y_6);
+    y_6_copy(y_6_b, y_6);
 
     /* 8: LayerNorm(24) */
-    layer_norm_1x24(y_8, y_6_b, p->_8.weight, p->_8.bias);
+    y_8_layer_norm(y_8, y_6_b, p->_8.weight, p->_8.bias);
 
     /* 9: Linear(24, 16)
      * 10: Tanh() */
-    linear_1x24_to_16_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
+    y_9_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
 
     /* 11: Linear(16, 3) */
-    linear_1x16_to_3(y_11, y_9, p->_11.weight, p->_11.bias);
+    y_11_linear(y_11, y_9, p->_11.weight, p->_11.bias);
 
     /* 12: Softmax(dim=-1) */
-    softmax_1x3(output, y_11);
+    y_12_softmax(output, y_11);
 }
 
 enum modc_status firmware_forward(struct firmware *net, const float *image, float *output)

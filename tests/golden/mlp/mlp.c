@@ -16,18 +16,17 @@ typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 gemm_panel_bias_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn, const int M,
-                                           const int N, const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_relu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -36,9 +35,9 @@ MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restr
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -77,94 +76,120 @@ MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restr
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_relu_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            const int M, const int N, const int K, const int LDX,
-                                            const int LDY)
+MODC_INLINE void gemm_panel_relu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
-                                      0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                      M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_relu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_relu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_relu(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int M, const int N, const int K,
-                                      const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
-                                   LDY);
+        gemm_panel_relu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias;
  * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void linear_batchx64_to_32_relu(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch)
+static MODC_KERNEL void y_1_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias_relu(y, x, w, bias, batch, 32, 64, 64, 32);
+    gemm_panel_relu(y, x, w, bias, 1, batch, 32, 64, 64, 32);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int columns,
-                                      const int sets, const int row, const int column, const int share,
-                                      const int turn, const int M, const int N, const int K, const int LDX,
-                                      const int LDY)
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -173,9 +198,9 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -223,128 +248,157 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int row,
-                                       const int tall, const int flat, const int M, const int N,
-                                       const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
-                                 M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                 bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
-                                 K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
-                                 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                                 const float *restrict bias, const int M, const int N, const int K,
-                                 const int LDX, const int LDY)
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias */
-static MODC_KERNEL void linear_batchx32_to_10(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int batch)
+static MODC_KERNEL void y_3_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias(y, x, w, bias, batch, 10, 32, 32, 10);
+    gemm_panel(y, x, w, bias, 1, batch, 10, 32, 32, 10);
 }
 
 /* y (batch, 1, 8, 8) = x0 */
-static MODC_KERNEL void copy_batchx1x8x8(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy_image(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
 }
 
 /* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias */
-static MODC_KERNEL void linear_batchx64_to_32(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int batch)
+static MODC_KERNEL void y_1_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias(y, x, w, bias, batch, 32, 64, 64, 32);
+    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32);
 }
 
-/* One vector of what relu_batchx32 computes. */
-MODC_INLINE modc_f32 relu_batchx32_lanes(modc_f32 x0)
+/* One vector of what y_2_relu computes. */
+MODC_INLINE modc_f32 y_2_relu_lanes(modc_f32 x0)
 {
     return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
 }
 
 /* y (batch, 32) = where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void relu_batchx32(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
 {
     const int count = 32 * batch;
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, relu_batchx32_lanes(modc_f32_load(x0 + i)));
+        modc_f32_store(y + i, y_2_relu_lanes(modc_f32_load(x0 + i)));
     if (i < count)
-        modc_f32_store_part(y + i, relu_batchx32_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+        modc_f32_store_part(y + i, y_2_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
 }
 
 /* y (batch, 10) = x0 */
-static MODC_KERNEL void copy_batchx10(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
 }
 
 /* y in panels [2][64][16] = x0 */
-static MODC_KERNEL void pack_panels_32x64(float *y, const float *x0)
+static MODC_KERNEL void pack_1_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 2; i++)
         modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
 }
 
 /* y in panels [1][32][16] = x0 */
-static MODC_KERNEL void pack_panels_10x32(float *y, const float *x0)
+static MODC_KERNEL void pack_3_weight(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 32, 32, 10);
 }
 
 /* y in [10], zero padded = x0 */
-static MODC_KERNEL void pack_vector_10x1(float *y, const float *x0)
+static MODC_KERNEL void pack_3_bias(float *y, const float *x0)
 {
     memcpy(y, x0, 10 * sizeof *y);
 }
@@ -356,11 +410,11 @@ static enum modc_status mlp_pack_all(struct modc_params *params)
     const struct mlp_params *p = (const struct mlp_params *)(const void *)params;
     struct mlp_packed *k = params->packed;
 
-    pack_panels_32x64(k->_1_weight, p->_1.weight);
+    pack_1_weight(k->_1_weight, p->_1.weight);
     memset(k->_3_weight, 0, sizeof k->_3_weight);
-    pack_panels_10x32(k->_3_weight, p->_3.weight);
+    pack_3_weight(k->_3_weight, p->_3.weight);
     memset(k->_3_bias, 0, sizeof k->_3_bias);
-    pack_vector_10x1(k->_3_bias, p->_3.bias);
+    pack_3_bias(k->_3_bias, p->_3.bias);
     return MODC_OK;
 }
 
@@ -374,10 +428,10 @@ static void mlp_forward_eval(struct mlp *net, int batch, const float *image, flo
     /* 0: Flatten()
      * 1: Linear(64, 32)
      * 2: ReLU() */
-    linear_batchx64_to_32_relu(y_1, image, k->_1_weight, p->_1.bias, batch);
+    y_1_relu(y_1, image, k->_1_weight, p->_1.bias, batch);
 
     /* 3: Linear(32, 10) */
-    linear_batchx32_to_10(output, y_1, k->_3_weight, k->_3_bias, batch);
+    y_3_linear(output, y_1, k->_3_weight, k->_3_bias, batch);
 }
 
 static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, const float *image,
@@ -391,7 +445,7 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     float *const y_2 = (float *)(void *)(ws + 24576); /* (batch, 32) */
     float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 10) */
 
-    copy_batchx1x8x8(image_b, image, batch);
+    copy_image(image_b, image, batch);
 
     MODC_ENTER(net, self_call, MLP_ROOT, {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
@@ -401,20 +455,20 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
 
     /* 1: Linear(64, 32) */
     MODC_ENTER(net, m_1_call, MLP_1, {m_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    linear_batchx64_to_32(y_1, m_1_call_in[0].data, k->_1_weight, p->_1.bias, batch);
+    y_1_linear(y_1, m_1_call_in[0].data, k->_1_weight, p->_1.bias, batch);
     MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 2, {batch, 32}});
 
     /* 2: ReLU() */
     MODC_ENTER(net, m_2_call, MLP_2, {m_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 32}});
-    relu_batchx32(y_2, m_2_call_in[0].data, batch);
+    y_2_relu(y_2, m_2_call_in[0].data, batch);
     MODC_LEAVE(net, m_2_call, {y_2, MODC_FLOAT32, 2, {batch, 32}});
 
     /* 3: Linear(32, 10) */
     MODC_ENTER(net, m_3_call, MLP_3, {m_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 32}});
-    linear_batchx32_to_10(y_3, m_3_call_in[0].data, k->_3_weight, k->_3_bias, batch);
+    y_3_linear(y_3, m_3_call_in[0].data, k->_3_weight, k->_3_bias, batch);
     MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 2, {batch, 10}});
     MODC_LEAVE(net, self_call, {m_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
-    copy_batchx10(output, self_call_out[0].data, batch);
+    copy(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 

@@ -14,23 +14,18 @@ typedef char pair_packed_fits[sizeof(struct pair_packed) <= PAIR_PACKED_BYTES ? 
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 gemm_panel_bias_bands_slice_of_columns_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_slice_of_columns_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu_tile(float *restrict y,
-                                                                  const float *restrict x,
-                                                                  const float *restrict w,
-                                                                  const float *restrict bias,
-                                                                  const int rows, const int columns,
-                                                                  const int sets, const int row,
-                                                                  const int column, const int share,
-                                                                  const int turn, const int M, const int N,
-                                                                  const int K, const int LDX, const int LDY,
-                                                                  const int slice)
+MODC_INLINE void gemm_panel_slice_of_columns_relu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int slice)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -39,9 +34,9 @@ MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu_tile(float *restric
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -80,25 +75,19 @@ MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu_tile(float *restric
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_bias_bands_slice_of_columns_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_slice_of_columns_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_bands_slice_of_columns_relu_tail_v(sum[i]),
-                            rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_slice_of_columns_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu_strip(float *restrict y,
-                                                                   const float *restrict x,
-                                                                   const float *restrict w,
-                                                                   const float *restrict bias,
-                                                                   const int rows, const int row,
-                                                                   const int tall, const int flat,
-                                                                   const int M, const int N, const int K,
-                                                                   const int LDX, const int LDY,
-                                                                   const int slice)
+MODC_INLINE void gemm_panel_slice_of_columns_relu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int slice)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
@@ -107,107 +96,122 @@ MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu_strip(float *restri
     const int all = bands + (rest > 0);
     const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
 
-    const int part = (band + tall + flat - 1) / (tall + flat);
-    const int share = 0;
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = from; n < modc_min(to, bands); n++)
+                gemm_panel_slice_of_columns_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY, slice);
+            if (rest > 0 && to > bands)
+                gemm_panel_slice_of_columns_relu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY, slice);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = from; n < modc_min(to, bands); n++)
+                gemm_panel_slice_of_columns_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY, slice);
+            if (rest > 0 && to > bands)
+                gemm_panel_slice_of_columns_relu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY, slice);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
 
-    for (int n = from; n < modc_min(to, bands); n++) {
-        for (int t = 0; t < tall; t++)
-            gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows + 1, band, sets,
-                                                             row + t * (rows + 1), n * band, share, t, M, N,
-                                                             K, LDX, LDY, slice);
-        for (int t = 0; t < flat; t++)
-            gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows, band, sets,
-                                                             flat_row + t * rows, n * band, share, tall + t,
-                                                             M, N, K, LDX, LDY, slice);
+        for (int n = from; n < modc_min(to, bands); n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_slice_of_columns_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY, slice);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_slice_of_columns_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY, slice);
+        }
+        for (int t = 0; rest > 0 && to > bands && t < tall; t++)
+            gemm_panel_slice_of_columns_relu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY, slice);
+        for (int t = 0; rest > 0 && to > bands && t < flat; t++)
+            gemm_panel_slice_of_columns_relu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY, slice);
     }
-    for (int t = 0; rest > 0 && to > bands && t < tall; t++)
-        gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets,
-                                                         row + t * (rows + 1), bands * band, 0, 0, M, N, K,
-                                                         LDX, LDY, slice);
-    for (int t = 0; rest > 0 && to > bands && t < flat; t++)
-        gemm_panel_bias_bands_slice_of_columns_relu_tile(y, x, w, bias, rows, rest, rest_sets,
-                                                         flat_row + t * rows, bands * band, 0, 0, M, N, K,
-                                                         LDX, LDY, slice);
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_bands_slice_of_columns_relu(float *restrict y, const float *restrict x,
-                                                             const float *restrict w,
-                                                             const float *restrict bias, const int M,
-                                                             const int N, const int K, const int LDX,
-                                                             const int LDY, const int slice)
+MODC_INLINE void gemm_panel_slice_of_columns_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int slice)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0,
-                                                          row / MODC_TILE_ROWS, M, N, K, LDX, LDY, slice);
+        gemm_panel_slice_of_columns_relu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY, slice);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY,
-                                                          slice);
+        gemm_panel_slice_of_columns_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY, slice);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY,
-                                                          slice);
+        gemm_panel_slice_of_columns_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY, slice);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY,
-                                                          slice);
+        gemm_panel_slice_of_columns_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY, slice);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_bands_slice_of_columns_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY,
-                                                          slice);
+        gemm_panel_slice_of_columns_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY, slice);
 #endif
 }
 
 /* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
  * then where(x0 <= 0.0, 0.0, x0);
  * one of 2 slices, by columns */
-static MODC_KERNEL void linear_batchx256_to_512_relu(float *restrict y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     int batch, const int slice)
+static MODC_KERNEL void wide_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, const int slice)
 {
-    gemm_panel_bias_bands_slice_of_columns_relu(y, x, w, bias, batch, 512, 256, 256, 512, slice);
+    gemm_panel_slice_of_columns_relu(y, x, w, bias, 1, batch, 512, 256, 256, 512, slice);
 }
 
-struct linear_batchx256_to_512_relu_call {
+struct wide_relu_call {
     float *y;
     const float *x, *w, *bias;
     int batch;
 };
 
-static void linear_batchx256_to_512_relu_slice(const void *call, int slice)
+static void wide_relu_slice(const void *call, int slice)
 {
-    const struct linear_batchx256_to_512_relu_call *c = call;
+    const struct wide_relu_call *c = call;
 
-    linear_batchx256_to_512_relu(c->y, c->x, c->w, c->bias, c->batch, slice);
+    wide_relu(c->y, c->x, c->w, c->bias, c->batch, slice);
 }
 
-static void linear_batchx256_to_512_relu_split(const struct modc_threading *threading, float *y,
-                                               const float *x, const float *w, const float *bias,
-                                               int batch)
+static void wide_relu_split(const struct modc_threading *threading, float *y, const float *x,
+                            const float *w, const float *bias, int batch)
 {
-    const struct linear_batchx256_to_512_relu_call call = {y, x, w, bias, batch};
+    const struct wide_relu_call call = {y, x, w, bias, batch};
 
-    modc_split(threading, 2, linear_batchx256_to_512_relu_slice, &call);
+    modc_split(threading, 2, wide_relu_slice, &call);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_slice_tile(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias,
-                                          const int rows, const int outputs, const int row,
-                                          const int column, const int M, const int N, const int K,
-                                          const int LDX, const int LDY, const int LDW, const int slice)
+MODC_INLINE void gemm_dot_slice_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW, const int slice)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -263,7 +267,7 @@ MODC_INLINE void gemm_dot_bias_slice_tile(float *restrict y, const float *restri
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -271,69 +275,70 @@ MODC_INLINE void gemm_dot_bias_slice_tile(float *restrict y, const float *restri
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_slice_rows(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias,
-                                          const int rows, const int row, const int M, const int N,
-                                          const int K, const int LDX, const int LDY, const int LDW,
-                                          const int slice)
+MODC_INLINE void gemm_dot_slice_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW, const int slice)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_slice_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K,
-                                 LDX, LDY, LDW, slice);
+        gemm_dot_slice_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY, LDW,
+            slice);
     if (N > full)
-        gemm_dot_bias_slice_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW, slice);
+        gemm_dot_slice_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW, slice);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias_slice(float *restrict y, const float *restrict x, const float *restrict w,
-                                     const float *restrict bias, const int M, const int N, const int K,
-                                     const int LDX, const int LDY, const int LDW, const int slice)
+MODC_INLINE void gemm_dot_slice(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW,
+    const int slice)
 {
     const int tiles = M / MODC_DOT_ROWS;
     const int all = (M + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
     const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
 
     for (int t = from; t < modc_min(to, tiles); t++)
-        gemm_dot_bias_slice_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW,
-                                 slice);
+        gemm_dot_slice_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW, slice);
     for (int row = tiles * MODC_DOT_ROWS; to > tiles && row < M; row++)
-        gemm_dot_bias_slice_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW, slice);
+        gemm_dot_slice_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW, slice);
 }
 
 /* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias;
  * one of 2 slices, by rows */
-static MODC_KERNEL void linear_batchx512_to_8(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int batch, const int slice)
+static MODC_KERNEL void narrow_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, const int slice)
 {
-    gemm_dot_bias_slice(y, x, w, bias, batch, 8, 512, 512, 8, 512, slice);
+    gemm_dot_slice(y, x, w, bias, 1, batch, 8, 512, 512, 8, 512, slice);
 }
 
-struct linear_batchx512_to_8_call {
+struct narrow_linear_call {
     float *y;
     const float *x, *w, *bias;
     int batch;
 };
 
-static void linear_batchx512_to_8_slice(const void *call, int slice)
+static void narrow_linear_slice(const void *call, int slice)
 {
-    const struct linear_batchx512_to_8_call *c = call;
+    const struct narrow_linear_call *c = call;
 
-    linear_batchx512_to_8(c->y, c->x, c->w, c->bias, c->batch, slice);
+    narrow_linear(c->y, c->x, c->w, c->bias, c->batch, slice);
 }
 
-static void linear_batchx512_to_8_split(const struct modc_threading *threading, float *y, const float *x,
-                                        const float *w, const float *bias, int batch)
+static void narrow_linear_split(const struct modc_threading *threading, float *y, const float *x,
+                                const float *w, const float *bias, int batch)
 {
-    const struct linear_batchx512_to_8_call call = {y, x, w, bias, batch};
+    const struct narrow_linear_call call = {y, x, w, bias, batch};
 
-    modc_split(8 * batch >= 188 ? threading : NULL, 2, linear_batchx512_to_8_slice, &call);
+    modc_split(8 * batch >= 188 ? threading : NULL, 2, narrow_linear_slice, &call);
 }
 
 /* y (512) = sum of x0; a slice: count of 512 */
-static MODC_KERNEL void sum_batchx512_over_0(float *y, const float *x0, int batch, int count)
+static MODC_KERNEL void sum(float *y, const float *x0, int batch, int count)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
     int i = 0;
@@ -366,32 +371,31 @@ static MODC_KERNEL void sum_batchx512_over_0(float *y, const float *x0, int batc
     }
 }
 
-struct sum_batchx512_over_0_call {
+struct sum_call {
     float *y;
     const float *x0;
     int batch;
 };
 
-static void sum_batchx512_over_0_slice(const void *call, int slice)
+static void sum_slice(const void *call, int slice)
 {
-    const struct sum_batchx512_over_0_call *c = call;
+    const struct sum_call *c = call;
     const int batch = c->batch;
     const int from = modc_share((512 + 63) / 64, slice, 2) * 64;
     const int count = modc_min(modc_share((512 + 63) / 64, slice + 1, 2) * 64, 512) - from;
 
-    sum_batchx512_over_0(c->y + from, c->x0 + from, batch, count);
+    sum(c->y + from, c->x0 + from, batch, count);
 }
 
-static void sum_batchx512_over_0_split(const struct modc_threading *threading, float *y, const float *x0,
-                                       int batch)
+static void sum_split(const struct modc_threading *threading, float *y, const float *x0, int batch)
 {
-    const struct sum_batchx512_over_0_call call = {y, x0, batch};
+    const struct sum_call call = {y, x0, batch};
 
-    modc_split(threading, 2, sum_batchx512_over_0_slice, &call);
+    modc_split(threading, 2, sum_slice, &call);
 }
 
 /* y in panels [32][256][16] = x0 */
-static MODC_KERNEL void pack_panels_512x256(float *y, const float *x0)
+static MODC_KERNEL void pack_wide_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 32; i++)
         modc_f32_transpose(y + i * 4096, 16, x0 + i * 4096, 256, 256, 16);
@@ -404,7 +408,7 @@ static enum modc_status pair_pack_all(struct modc_params *params)
     const struct pair_params *p = (const struct pair_params *)(const void *)params;
     struct pair_packed *k = params->packed;
 
-    pack_panels_512x256(k->wide_weight, p->wide.weight);
+    pack_wide_weight(k->wide_weight, p->wide.weight);
     return MODC_OK;
 }
 
@@ -416,11 +420,11 @@ static void pair_forward_eval(struct pair *net, int batch, const float *x, float
     float *const h = (float *)(void *)(ws + 0); /* (batch, 512) */
 
     /* wide: Linear(256, 512) */
-    linear_batchx256_to_512_relu_split(&net->threading, h, x, k->wide_weight, p->wide.bias, batch);
+    wide_relu_split(&net->threading, h, x, k->wide_weight, p->wide.bias, batch);
 
     /* narrow: Linear(512, 8) */
-    linear_batchx512_to_8_split(&net->threading, output_0, h, p->narrow.weight, p->narrow.bias, batch);
-    sum_batchx512_over_0_split(&net->threading, output_1, h, batch);
+    narrow_linear_split(&net->threading, output_0, h, p->narrow.weight, p->narrow.bias, batch);
+    sum_split(&net->threading, output_1, h, batch);
 }
 
 enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0, float *output_1)

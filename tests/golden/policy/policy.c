@@ -17,11 +17,10 @@ MODC_KERNELS_BEGIN
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_tanh_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn, const int M,
-                                           const int N, const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_tanh_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -30,9 +29,9 @@ MODC_INLINE void gemm_panel_bias_tanh_tile(float *restrict y, const float *restr
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -80,92 +79,119 @@ MODC_INLINE void gemm_panel_bias_tanh_tile(float *restrict y, const float *restr
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_tanh_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            const int M, const int N, const int K, const int LDX,
-                                            const int LDY)
+MODC_INLINE void gemm_panel_tanh_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tanh_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
-                                      0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tanh_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tanh_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                      M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tanh_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tanh_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tanh_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tanh_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tanh_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_tanh_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_tanh_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_tanh_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_tanh_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_tanh(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int M, const int N, const int K,
-                                      const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_tanh_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
-                                   LDY);
+        gemm_panel_tanh_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_tanh_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_tanh_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_tanh_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_tanh_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_tanh_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_tanh_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_tanh_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_tanh_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
  * then tanh(x0) */
-static MODC_KERNEL void linear_batchx4_to_64_tanh(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  int batch)
+static MODC_KERNEL void trunk_0_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias_tanh(y, x, w, bias, batch, 64, 4, 4, 64);
+    gemm_panel_tanh(y, x, w, bias, 1, batch, 64, 4, 4, 64);
 }
 
 /* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
  * then tanh(x0) */
-static MODC_KERNEL void linear_batchx64_to_64_tanh(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch)
+static MODC_KERNEL void trunk_2_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias_tanh(y, x, w, bias, batch, 64, 64, 64, 64);
+    gemm_panel_tanh(y, x, w, bias, 1, batch, 64, 64, 64, 64);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -221,7 +247,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -229,61 +255,62 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias */
-static MODC_KERNEL void linear_batchx64_to_2(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+static MODC_KERNEL void actor_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_dot_bias(y, x, w, bias, batch, 2, 64, 64, 2, 64);
+    gemm_dot(y, x, w, bias, 1, batch, 2, 64, 64, 2, 64);
 }
 
 /* y (batch, 1) = x (batch, 64) . weight (1, 64)^T + bias */
-static MODC_KERNEL void linear_batchx64_to_1(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+static MODC_KERNEL void critic_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_dot_bias(y, x, w, bias, batch, 1, 64, 64, 1, 64);
+    gemm_dot(y, x, w, bias, 1, batch, 1, 64, 64, 1, 64);
 }
 
 /* y (batch, 4) = x0 */
-static MODC_KERNEL void copy_batchx4(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy_observation(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int columns,
-                                      const int sets, const int row, const int column, const int share,
-                                      const int turn, const int M, const int N, const int K, const int LDX,
-                                      const int LDY)
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -292,9 +319,9 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -342,77 +369,106 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int row,
-                                       const int tall, const int flat, const int M, const int N,
-                                       const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
-                                 M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                 bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
-                                 K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
-                                 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                                 const float *restrict bias, const int M, const int N, const int K,
-                                 const int LDX, const int LDY)
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias */
-static MODC_KERNEL void linear_batchx4_to_64(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+static MODC_KERNEL void trunk_0_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias(y, x, w, bias, batch, 64, 4, 4, 64);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64);
 }
 
 /* y (batch, 64) = tanh(x0) */
-static MODC_KERNEL void tanh_batchx64(float *y, const float *x0, int batch)
+static MODC_KERNEL void trunk_tanh(float *y, const float *x0, int batch)
 {
     const int count = 64 * batch;
     int i = 0;
@@ -424,27 +480,27 @@ static MODC_KERNEL void tanh_batchx64(float *y, const float *x0, int batch)
 }
 
 /* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias */
-static MODC_KERNEL void linear_batchx64_to_64(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int batch)
+static MODC_KERNEL void trunk_2_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias(y, x, w, bias, batch, 64, 64, 64, 64);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64);
 }
 
 /* y (batch, 2) = x0 */
-static MODC_KERNEL void copy_batchx2(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(2 * batch) * sizeof *y);
 }
 
 /* y (batch, 1) = x0 */
-static MODC_KERNEL void copy_batchx1(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy_value(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
 
 /* y in panels [4][4][16] = x0 */
-static MODC_KERNEL void pack_panels_64x4(float *y, const float *x0)
+static MODC_KERNEL void pack_trunk_0_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 4; j++) {
@@ -455,7 +511,7 @@ static MODC_KERNEL void pack_panels_64x4(float *y, const float *x0)
 }
 
 /* y in panels [4][64][16] = x0 */
-static MODC_KERNEL void pack_panels_64x64(float *y, const float *x0)
+static MODC_KERNEL void pack_trunk_2_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 4; i++)
         modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
@@ -468,8 +524,8 @@ static enum modc_status policy_pack_all(struct modc_params *params)
     const struct policy_params *p = (const struct policy_params *)(const void *)params;
     struct policy_packed *k = params->packed;
 
-    pack_panels_64x4(k->trunk_0_weight, p->trunk._0.weight);
-    pack_panels_64x64(k->trunk_2_weight, p->trunk._2.weight);
+    pack_trunk_0_weight(k->trunk_0_weight, p->trunk._0.weight);
+    pack_trunk_2_weight(k->trunk_2_weight, p->trunk._2.weight);
     return MODC_OK;
 }
 
@@ -484,17 +540,17 @@ static void policy_forward_eval(struct policy *net, int batch, const float *obse
 
     /* trunk.0: Linear(4, hidden)
      * trunk.1: Tanh() */
-    linear_batchx4_to_64_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
+    trunk_0_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
 
     /* trunk.2: Linear(hidden, hidden)
      * trunk.3: Tanh() */
-    linear_batchx64_to_64_tanh(features, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
+    trunk_2_tanh(features, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
 
     /* actor: Linear(hidden, 2) */
-    linear_batchx64_to_2(logits, features, p->actor.weight, p->actor.bias, batch);
+    actor_linear(logits, features, p->actor.weight, p->actor.bias, batch);
 
     /* critic: Linear(hidden, 1) */
-    linear_batchx64_to_1(value, features, p->critic.weight, p->critic.bias, batch);
+    critic_linear(value, features, p->critic.weight, p->critic.bias, batch);
 }
 
 static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch, const float *observation,
@@ -511,7 +567,7 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
     float *const critic = (float *)(void *)(ws + 2048); /* (batch, 1) */
 
-    copy_batchx4(observation_b, observation, batch);
+    copy_observation(observation_b, observation, batch);
 
     MODC_ENTER(net, self_call, POLICY_ROOT, {observation_b, MODC_FLOAT32, 2, {batch, 4}});
 
@@ -520,38 +576,39 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
 
     /* trunk.0: Linear(4, hidden) */
     MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
-    linear_batchx4_to_64(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
+    trunk_0_linear(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
     MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.1: Tanh() */
     MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    tanh_batchx64(trunk_1, trunk_1_call_in[0].data, batch);
+    trunk_tanh(trunk_1, trunk_1_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.2: Linear(hidden, hidden) */
     MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    linear_batchx64_to_64(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
+    trunk_2_linear(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
     MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.3: Tanh() */
     MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    tanh_batchx64(trunk_3, trunk_3_call_in[0].data, batch);
+    trunk_tanh(trunk_3, trunk_3_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
     MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
     /* actor: Linear(hidden, 2) */
     MODC_ENTER(net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    linear_batchx64_to_2(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
+    actor_linear(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
     MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
 
     /* critic: Linear(hidden, 1) */
     MODC_ENTER(net, critic_call, POLICY_CRITIC, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    linear_batchx64_to_1(critic, critic_call_in[0].data, p->critic.weight, p->critic.bias, batch);
+    critic_linear(critic, critic_call_in[0].data, p->critic.weight, p->critic.bias, batch);
     MODC_LEAVE(net, critic_call, {critic, MODC_FLOAT32, 2, {batch, 1}});
-    MODC_LEAVE(net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}},
-               {critic_call_out[0].data, MODC_FLOAT32, 2, {batch, 1}});
-    copy_batchx2(logits, self_call_out[0].data, batch);
-    copy_batchx1(value, self_call_out[1].data, batch);
+    MODC_LEAVE(
+        net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}},
+        {critic_call_out[0].data, MODC_FLOAT32, 2, {batch, 1}});
+    copy(logits, self_call_out[0].data, batch);
+    copy_value(value, self_call_out[1].data, batch);
     return MODC_OK;
 }
 
@@ -565,14 +622,14 @@ static void policy_act_eval(struct policy *net, int batch, const float *observat
 
     /* trunk.0: Linear(4, hidden)
      * trunk.1: Tanh() */
-    linear_batchx4_to_64_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
+    trunk_0_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
 
     /* trunk.2: Linear(hidden, hidden)
      * trunk.3: Tanh() */
-    linear_batchx64_to_64_tanh(trunk_2, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
+    trunk_2_tanh(trunk_2, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
 
     /* actor: Linear(hidden, 2) */
-    linear_batchx64_to_2(output, trunk_2, p->actor.weight, p->actor.bias, batch);
+    actor_linear(output, trunk_2, p->actor.weight, p->actor.bias, batch);
 }
 
 static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, const float *observation,
@@ -588,7 +645,7 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
     float *const trunk_3 = (float *)(void *)(ws + 256); /* (batch, 64) */
     float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
 
-    copy_batchx4(observation_b, observation, batch);
+    copy_observation(observation_b, observation, batch);
 
     MODC_ENTER(net, self_call, POLICY_ROOT, {observation_b, MODC_FLOAT32, 2, {batch, 4}});
 
@@ -597,31 +654,31 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
 
     /* trunk.0: Linear(4, hidden) */
     MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
-    linear_batchx4_to_64(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
+    trunk_0_linear(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
     MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.1: Tanh() */
     MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    tanh_batchx64(trunk_1, trunk_1_call_in[0].data, batch);
+    trunk_tanh(trunk_1, trunk_1_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.2: Linear(hidden, hidden) */
     MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    linear_batchx64_to_64(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
+    trunk_2_linear(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
     MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.3: Tanh() */
     MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    tanh_batchx64(trunk_3, trunk_3_call_in[0].data, batch);
+    trunk_tanh(trunk_3, trunk_3_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
     MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
     /* actor: Linear(hidden, 2) */
     MODC_ENTER(net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    linear_batchx64_to_2(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
+    actor_linear(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
     MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
     MODC_LEAVE(net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}});
-    copy_batchx2(output, self_call_out[0].data, batch);
+    copy(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 

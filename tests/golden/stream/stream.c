@@ -26,28 +26,27 @@ static MODC_KERNEL void copy_4x8(float *y, const float *x0)
 }
 
 /* y (4, 8) = x0 */
-static MODC_KERNEL void write_4x8(float *y, const float *x0)
+static MODC_KERNEL void history_4x8(float *y, const float *x0)
 {
     memcpy(y, x0, 32 * sizeof *y);
 }
 
 /* y (8) = x0 */
-static MODC_KERNEL void write_8(float *y, const float *x0)
+static MODC_KERNEL void history_8(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
 
 /* y () = x0 + 1 */
-static MODC_KERNEL void write_scalar(int64_t *y, const int64_t *x0)
+static MODC_KERNEL void steps_write(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int columns, const int sets, const int column,
-                                                  const int N, const int K)
+MODC_INLINE void gemv_panel_cached_tanh_band(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
         whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
@@ -55,9 +54,8 @@ MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float
 
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int j = 0; j < vectors * sets; j++) {
-        sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int j = 0; j < vectors * sets; j++)
+        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
         const modc_f32 some = modc_f32_load(x + k);
@@ -108,34 +106,34 @@ MODC_INLINE void gemv_panel_bias_cached_tanh_band(float *restrict y, const float
 }
 
 /* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
-MODC_INLINE void gemv_panel_bias_cached_tanh(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int N, const int K)
+MODC_INLINE void gemv_panel_cached_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int N, const int K)
 {
     enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemv_panel_bias_cached_tanh_band(y, x, w, bias, band, sets, n * band, N, K);
+        gemv_panel_cached_tanh_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
     if (rest > 0)
-        gemv_panel_bias_cached_tanh_band(y, x, w, bias, rest,
-                                         MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
-                                         bands * band, N, K);
+        gemv_panel_cached_tanh_band(
+            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
+            BIAS, N, K);
 }
 
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
  * then tanh(x0) */
-static MODC_KERNEL void linear_1x40_to_16_tanh(float *restrict y, const float *restrict x,
-                                               const float *restrict w, const float *restrict bias)
+static MODC_KERNEL void mix_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_bias_cached_tanh(y, x, w, bias, 16, 40);
+    gemv_panel_cached_tanh(y, x, w, bias, 1, 16, 40);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -191,7 +189,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -199,47 +197,49 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias */
-static MODC_KERNEL void linear_1x16_to_2(float *restrict y, const float *restrict x,
-                                         const float *restrict w, const float *restrict bias)
+static MODC_KERNEL void out_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemm_dot_bias(y, x, w, bias, 1, 2, 16, 16, 2, 16);
+    gemm_dot(y, x, w, bias, 1, 1, 2, 16, 16, 2, 16);
 }
 
 /* y () = x0 */
-static MODC_KERNEL void copy_scalar(int64_t *y, const int64_t *x0)
+static MODC_KERNEL void copy_steps(int64_t *y, const int64_t *x0)
 {
     y[0] = x0[0];
 }
 
 /* y (8) = x0 */
-static MODC_KERNEL void copy_8(float *y, const float *x0)
+static MODC_KERNEL void copy_sample(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
@@ -251,10 +251,9 @@ static MODC_KERNEL void copy_40(float *y, const float *x0)
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void gemv_panel_bias_cached_band(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const int columns, const int sets, const int column,
-                                             const int N, const int K)
+MODC_INLINE void gemv_panel_cached_band(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
         whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
@@ -262,9 +261,8 @@ MODC_INLINE void gemv_panel_bias_cached_band(float *restrict y, const float *res
 
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int j = 0; j < vectors * sets; j++) {
-        sum[j] = j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int j = 0; j < vectors * sets; j++)
+        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
         const modc_f32 some = modc_f32_load(x + k);
@@ -315,29 +313,30 @@ MODC_INLINE void gemv_panel_bias_cached_band(float *restrict y, const float *res
 }
 
 /* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
-MODC_INLINE void gemv_panel_bias_cached(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias, const int N, const int K)
+MODC_INLINE void gemv_panel_cached(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int N, const int K)
 {
     enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemv_panel_bias_cached_band(y, x, w, bias, band, sets, n * band, N, K);
+        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
     if (rest > 0)
-        gemv_panel_bias_cached_band(y, x, w, bias, rest,
-                                    MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
-                                    N, K);
+        gemv_panel_cached_band(
+            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
+            BIAS, N, K);
 }
 
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
-static MODC_KERNEL void linear_1x40_to_16(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias)
+static MODC_KERNEL void mix_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_bias_cached(y, x, w, bias, 16, 40);
+    gemv_panel_cached(y, x, w, bias, 1, 16, 40);
 }
 
 /* y (16) = tanh(x0) */
-static MODC_KERNEL void tanh_16(float *y, const float *x0)
+static MODC_KERNEL void act_tanh(float *y, const float *x0)
 {
     for (int i = 0; i < 16; i += MODC_LANES)
         modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
@@ -350,7 +349,7 @@ static MODC_KERNEL void copy_2(float *y, const float *x0)
 }
 
 /* y in panels [1][40][16] = x0 */
-static MODC_KERNEL void pack_panels_16x40(float *y, const float *x0)
+static MODC_KERNEL void pack_mix_weight(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 40, 40, 16);
 }
@@ -362,7 +361,7 @@ static enum modc_status stream_pack_all(struct modc_params *params)
     const struct stream_params *p = (const struct stream_params *)(const void *)params;
     struct stream_packed *k = params->packed;
 
-    pack_panels_16x40(k->mix_weight, p->mix.weight);
+    pack_mix_weight(k->mix_weight, p->mix.weight);
     return MODC_OK;
 }
 
@@ -376,17 +375,17 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
     float *const h = (float *)(void *)(ws + 0); /* (1, 16) */
 
     copy_4x8(copy, s->history + 8);
-    write_4x8(s->history, copy);
-    write_8(s->history + 32, sample);
-    write_scalar(s->steps, s->steps);
+    history_4x8(s->history, copy);
+    history_8(s->history + 32, sample);
+    steps_write(s->steps, s->steps);
 
     /* mix: Linear(window * width, 16)
      * act: Tanh() */
-    linear_1x40_to_16_tanh(h, s->history, k->mix_weight, p->mix.bias);
+    mix_tanh(h, s->history, k->mix_weight, p->mix.bias);
 
     /* out: Linear(16, 2) */
-    linear_1x16_to_2(output_0, h, p->out.weight, p->out.bias);
-    copy_scalar(steps, s->steps);
+    out_linear(output_0, h, p->out.weight, p->out.bias);
+    copy_steps(steps, s->steps);
 }
 
 static enum modc_status stream_forward_eval_fenced(struct stream *net, const float *sample, float *output_0,
@@ -408,33 +407,33 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
 
     memcpy(history_shadow, s->history, 160);
     memcpy(steps_shadow, s->steps, 8);
-    copy_8(sample_b, sample);
+    copy_sample(sample_b, sample);
 
     MODC_ENTER(net, self_call, STREAM_ROOT, {sample_b, MODC_FLOAT32, 1, {8}});
     copy_4x8(copy, history_shadow + 8);
-    write_4x8(history_shadow, copy);
-    write_8(history_shadow + 32, self_call_in[0].data);
-    write_scalar(steps_shadow, steps_shadow);
+    history_4x8(history_shadow, copy);
+    history_8(history_shadow + 32, self_call_in[0].data);
+    steps_write(steps_shadow, steps_shadow);
     copy_40(copy_b, history_shadow);
 
     /* mix: Linear(window * width, 16) */
     MODC_ENTER(net, mix_call, STREAM_MIX, {copy_b, MODC_FLOAT32, 1, {40}});
-    linear_1x40_to_16(mix, mix_call_in[0].data, k->mix_weight, p->mix.bias);
+    mix_linear(mix, mix_call_in[0].data, k->mix_weight, p->mix.bias);
     MODC_LEAVE(net, mix_call, {mix, MODC_FLOAT32, 1, {16}});
 
     /* act: Tanh() */
     MODC_ENTER(net, act_call, STREAM_ACT, {mix_call_out[0].data, MODC_FLOAT32, 1, {16}});
-    tanh_16(act, act_call_in[0].data);
+    act_tanh(act, act_call_in[0].data);
     MODC_LEAVE(net, act_call, {act, MODC_FLOAT32, 1, {16}});
 
     /* out: Linear(16, 2) */
     MODC_ENTER(net, out_call, STREAM_OUT, {act_call_out[0].data, MODC_FLOAT32, 1, {16}});
-    linear_1x16_to_2(out_b, out_call_in[0].data, p->out.weight, p->out.bias);
+    out_linear(out_b, out_call_in[0].data, p->out.weight, p->out.bias);
     MODC_LEAVE(net, out_call, {out_b, MODC_FLOAT32, 1, {2}});
-    copy_scalar(steps_b, steps_shadow);
+    copy_steps(steps_b, steps_shadow);
     MODC_LEAVE(net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}}, {steps_b, MODC_INT64, 0, {0}});
     copy_2(output_0, self_call_out[0].data);
-    copy_scalar(steps, self_call_out[1].data);
+    copy_steps(steps, self_call_out[1].data);
 
     memcpy(s->history, history_shadow, 160);
     memcpy(s->steps, steps_shadow, 8);

@@ -8,16 +8,15 @@
 MODC_KERNELS_BEGIN
 
 /* y (batch, tokens, 4) = x0 */
-static MODC_KERNEL void copy_batchxtokensx4(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void cat_copy_batchxtokensx4(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch * tokens; i++)
         memcpy(y + i * 8, x0 + i * 8, 4 * sizeof *y);
 }
 
 /* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
-static MODC_KERNEL void mul_add_where_batchxtokensx8(float *y, const bool *x0, const float *x1,
-                                                     const float *x2, const float *x3, int batch,
-                                                     int tokens)
+static MODC_KERNEL void mul_add_where(float *y, const bool *x0, const float *x1, const float *x2,
+                                      const float *x3, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {
@@ -32,14 +31,12 @@ static MODC_KERNEL void mul_add_where_batchxtokensx8(float *y, const bool *x0, c
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_strided_rows_tile(float *restrict y, const float *restrict x,
-                                          const float *restrict w, const float *restrict bias,
-                                          const int rows, const int vectors, const int part,
-                                          const int first, const int row, const int column,
-                                          const int BATCH0, const int Y0, const int X0, const int W0,
-                                          const int BATCH1, const int Y1, const int X1, const int W1,
-                                          const int M, const int N, const int K, const int YM, const int XM,
-                                          const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_fixed_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row, const int column,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -49,7 +46,11 @@ MODC_INLINE void matmul_strided_rows_tile(float *restrict y, const float *restri
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {
@@ -82,33 +83,34 @@ MODC_INLINE void matmul_strided_rows_tile(float *restrict y, const float *restri
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_rows_strip(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int first, const int row, const int count,
-                                           const int BATCH0, const int Y0, const int X0, const int W0,
-                                           const int BATCH1, const int Y1, const int X1, const int W1,
-                                           const int M, const int N, const int K, const int YM,
-                                           const int XM, const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_fixed_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
+    const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_rows_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c,
-                                     BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_fixed_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
+                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
-            matmul_strided_rows_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
-                                     N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0,
-                                     BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_fixed_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
+                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
+                WN);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                     const float *restrict bias, const int BATCH0, const int Y0,
-                                     const int X0, const int W0, const int BATCH1, const int Y1,
-                                     const int X1, const int W1, const int M, const int N, const int K,
-                                     const int YM, const int XM, const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_fixed(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -119,31 +121,31 @@ MODC_INLINE void matmul_strided_rows(float *restrict y, const float *restrict x,
             const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
 
             if (tall > 0)
-                matmul_strided_rows_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, BATCH0, Y0, X0, W0,
-                                          BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_rows_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall,
-                                      BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                matmul_strided_fixed_strip(
+                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
+                    W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_fixed_strip(
+                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
     }
 }
 
 /* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
-static MODC_KERNEL void matmul_8xbatch_tokens_to_8(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch, int tokens)
+static MODC_KERNEL void matmul_gram(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int tokens)
 {
-    matmul_strided_rows(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
+    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
 }
 
 /* rows x outputs dot products at (row, column); both are constants of the call. */
-MODC_INLINE void matmul_strided_dot_any_mul_tile(float *restrict y, const float *restrict x,
-                                                 const float *restrict w, const float *restrict bias,
-                                                 const int rows, const int outputs, const int first,
-                                                 const int row, const int column, const int BATCH0,
-                                                 const int Y0, const int X0, const int W0, const int BATCH1,
-                                                 const int Y1, const int X1, const int W1, const int M,
-                                                 const int N, const int K, const int YM, const int XM,
-                                                 const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_dot_any_mul_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int first, const int row, const int column, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int full = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -199,7 +201,7 @@ MODC_INLINE void matmul_strided_dot_any_mul_tile(float *restrict y, const float 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * YM + column + j] = value * 0.5f;
         }
@@ -207,35 +209,33 @@ MODC_INLINE void matmul_strided_dot_any_mul_tile(float *restrict y, const float 
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_dot_any_mul_strip(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  const int rows, const int first, const int row,
-                                                  const int count, const int BATCH0, const int Y0,
-                                                  const int X0, const int W0, const int BATCH1,
-                                                  const int Y1, const int X1, const int W1, const int M,
-                                                  const int N, const int K, const int YM, const int XM,
-                                                  const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_dot_any_mul_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
+    const int WN)
 {
     const int full = N / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
-            matmul_strided_dot_any_mul_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c,
-                                            BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
-                                            WN);
+            matmul_strided_dot_any_mul_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         for (int c = full; c < N; c++)
-            matmul_strided_dot_any_mul_tile(y, x, w, bias, rows, 1, first, row + t * rows, c, BATCH0, Y0,
-                                            X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_dot_any_mul_tile(
+                y, x, w, bias, rows, 1, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
+                W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_dot_any_mul(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int BATCH0, const int Y0, const int X0, const int W0,
-                                            const int BATCH1, const int Y1, const int X1, const int W1,
-                                            const int M, const int N, const int K, const int YM,
-                                            const int XM, const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_dot_any_mul(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -245,35 +245,35 @@ MODC_INLINE void matmul_strided_dot_any_mul(float *restrict y, const float *rest
             const int first = (batch0 * BATCH1 + batch1) * M;
             const int most = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-            matmul_strided_dot_any_mul_strip(yb, xb, wb, bias, MODC_DOT_ROWS, first, 0,
-                                             most / MODC_DOT_ROWS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
-                                             M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_dot_any_mul_strip(yb, xb, wb, bias, 1, first, most, M - most, BATCH0, Y0, X0, W0,
-                                             BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_dot_any_mul_strip(
+                yb, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_dot_any_mul_strip(
+                yb, xb, wb, bias, 1, first, most, M - most, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M,
+                N, K, YM, XM, XK, WK, WN);
         }
     }
 }
 
 /* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
  * then x0 * 0.5 */
-static MODC_KERNEL void matmul_batchx2xtokensx4_to_tokens_mul(float *restrict y, const float *restrict x,
-                                                              const float *restrict w,
-                                                              const float *restrict bias, int batch,
-                                                              int tokens)
+static MODC_KERNEL void mul(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int tokens)
 {
-    matmul_strided_dot_any_mul(y, x, w, bias, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2,
-                               tokens * tokens, 4, 4, tokens, tokens, 4, tokens, 8, 1, 1, 8);
+    matmul_strided_dot_any_mul(
+        y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4, 4,
+        tokens, tokens, 4, tokens, 8, 1, 1, 8);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                     const float *restrict bias, const int rows, const int vectors,
-                                     const int part, const int first, const int row, const int column,
-                                     const int BATCH0, const int Y0, const int X0, const int W0,
-                                     const int BATCH1, const int Y1, const int X1, const int W1,
-                                     const int M, const int N, const int K, const int YM, const int XM,
-                                     const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row, const int column,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -283,7 +283,11 @@ MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x,
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {
@@ -316,32 +320,34 @@ MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x,
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int first,
-                                      const int row, const int count, const int BATCH0, const int Y0,
-                                      const int X0, const int W0, const int BATCH1, const int Y1,
-                                      const int X1, const int W1, const int M, const int N, const int K,
-                                      const int YM, const int XM, const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
+    const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BATCH0,
-                                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
+                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
-            matmul_strided_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
-                                N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0, BATCH1, Y1,
-                                X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
+                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
+                WN);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, const float *restrict w,
-                                const float *restrict bias, const int BATCH0, const int Y0, const int X0,
-                                const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-                                const int M, const int N, const int K, const int YM, const int XM,
-                                const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -351,13 +357,16 @@ MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, cons
             const int first = (batch0 * BATCH1 + batch1) * M;
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            matmul_strided_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BATCH0,
-                                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
-            matmul_strided_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
-                                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0, Y0,
-                                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
+                W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
@@ -365,18 +374,17 @@ MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, cons
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4);
  * y is a part of a larger value */
-static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4_part(float *restrict y, const float *restrict x,
-                                                               const float *restrict w,
-                                                               const float *restrict bias, int batch,
-                                                               int tokens)
+static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4_part(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int tokens)
 {
-    matmul_strided(y, x, w, bias, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4, tokens * tokens,
-                   4, tokens, 4, tokens, 8, tokens, 1, 8, 1);
+    matmul_strided(
+        y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4, tokens * tokens, 4,
+        tokens, 4, tokens, 8, tokens, 1, 8, 1);
 }
 
 /* y (batch) = sum of where(x0, x1, -x1) */
-static MODC_KERNEL void sum_batchxtokens_over_1(int64_t *y, const bool *x0, const int64_t *x1, int batch,
-                                                int tokens)
+static MODC_KERNEL void sum_total(int64_t *y, const bool *x0, const int64_t *x1, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         uint64_t sum = 0;
@@ -391,15 +399,14 @@ static MODC_KERNEL void sum_batchxtokens_over_1(int64_t *y, const bool *x0, cons
 }
 
 /* y (batch, tokens) = (x0 > 2) & ~x1 */
-static MODC_KERNEL void not_gt_and_batchxtokens(bool *y, const int64_t *x0, const bool *x1, int batch,
-                                                int tokens)
+static MODC_KERNEL void not_gt_and(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
 {
     for (int i = 0; i < batch * tokens; i++)
         y[i] = x0[i] > 2 && !x1[i];
 }
 
 /* y (8) = max of x0 */
-static MODC_KERNEL void max_batchxtokensx8_over_0_1(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void max(float *y, const float *x0, int batch, int tokens)
 {
     const modc_f32 least = modc_f32_set(-modc_f32_inf());
     int i = 0;
@@ -438,8 +445,7 @@ static MODC_KERNEL void sum_batchxtokensx8_over_2(float *y, const float *x0, int
 }
 
 /* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */
-static MODC_KERNEL void min_div_sub_batchxtokensx8_over_2(float *y, const float *x0, const float *x1,
-                                                          int batch, int tokens)
+static MODC_KERNEL void div_sub(float *y, const float *x0, const float *x1, int batch, int tokens)
 {
     const modc_f32 most = modc_f32_set(modc_f32_inf());
 
@@ -461,8 +467,7 @@ static MODC_KERNEL void min_div_sub_batchxtokensx8_over_2(float *y, const float 
 }
 
 /* y (batch, tokens) = x0 % 3 - x0 // 2 */
-static MODC_KERNEL void floor_divide_remainder_sub_batchxtokens(int64_t *y, const int64_t *x0, int batch,
-                                                                int tokens)
+static MODC_KERNEL void floor_divide_remainder_sub(int64_t *y, const int64_t *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch * tokens; i++) {
         const int64_t v0 = x0[i];
@@ -472,7 +477,7 @@ static MODC_KERNEL void floor_divide_remainder_sub_batchxtokens(int64_t *y, cons
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void copy_batchx_tokens_1_2x3(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void copy_even_forward_eval(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < (tokens + 1) / 2; j++) {
@@ -489,7 +494,7 @@ static MODC_KERNEL void copy_batchxtokensx8(float *y, const float *x0, int batch
 }
 
 /* y (batch, 1, 8) = x0 */
-static MODC_KERNEL void copy_batchx1x8(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy_y(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(8 * batch) * sizeof *y);
 }
@@ -501,19 +506,19 @@ static MODC_KERNEL void copy_batchxtokens(int64_t *y, const int64_t *x0, int bat
 }
 
 /* y (batch, tokens) = x0 */
-static MODC_KERNEL void copy_batchxtokens_(bool *y, const bool *x0, int batch, int tokens)
+static MODC_KERNEL void copy_batchxtokens_b(bool *y, const bool *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
-static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(float *restrict y, const float *restrict x,
-                                                          const float *restrict w,
-                                                          const float *restrict bias, int batch,
-                                                          int tokens)
+static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int tokens)
 {
-    matmul_strided(y, x, w, bias, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4 * tokens,
-                   tokens * tokens, 4, tokens, 4, tokens, 4, tokens, 1, 8, 1);
+    matmul_strided(
+        y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4 * tokens,
+        tokens * tokens, 4, tokens, 4, tokens, 4, tokens, 1, 8, 1);
 }
 
 /* y (batch, tokens, 2, 4) = x0 */
@@ -530,31 +535,31 @@ static MODC_KERNEL void copy_batchxtokensx2x4(float *y, const float *x0, int bat
 }
 
 /* y (8, 8) = x0 */
-static MODC_KERNEL void copy_8x8(float *y, const float *x0)
+static MODC_KERNEL void copy_gram(float *y, const float *x0)
 {
     memcpy(y, x0, 64 * sizeof *y);
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void copy_batchx_tokens_1_2x3_(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void copy_even_forward_eval_fenced(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(3 * batch * ((tokens + 1) / 2)) * sizeof *y);
 }
 
 /* y (batch) = x0 */
-static MODC_KERNEL void copy_batch(int64_t *y, const int64_t *x0, int batch)
+static MODC_KERNEL void copy_total(int64_t *y, const int64_t *x0, int batch)
 {
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
 
 /* y (8) = x0 */
-static MODC_KERNEL void copy_8(float *y, const float *x0)
+static MODC_KERNEL void copy_peak(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
 
 /* y (batch, tokens, 1) = x0 */
-static MODC_KERNEL void copy_batchxtokensx1(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void copy_spread(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
@@ -572,19 +577,19 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
     float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
     float *const sum = (float *)(void *)(ws + 0); /* (batch, tokens, 1) */
 
-    copy_batchxtokensx4(cat, x + 4, batch, tokens);
-    copy_batchxtokensx4(cat + 4, x, batch, tokens);
-    mul_add_where_batchxtokensx8(mixed, mask, cat, x, y, batch, tokens);
-    matmul_8xbatch_tokens_to_8(gram, mixed, mixed, NULL, batch, tokens);
-    matmul_batchx2xtokensx4_to_tokens_mul(scores, mixed, mixed, NULL, batch, tokens);
+    cat_copy_batchxtokensx4(cat, x + 4, batch, tokens);
+    cat_copy_batchxtokensx4(cat + 4, x, batch, tokens);
+    mul_add_where(mixed, mask, cat, x, y, batch, tokens);
+    matmul_gram(gram, mixed, mixed, NULL, batch, tokens);
+    mul(scores, mixed, mixed, NULL, batch, tokens);
     matmul_batchx2xtokensxtokens_to_4_part(merged, scores, mixed, NULL, batch, tokens);
-    sum_batchxtokens_over_1(total, mask, count, batch, tokens);
-    not_gt_and_batchxtokens(many, count, mask, batch, tokens);
-    max_batchxtokensx8_over_0_1(peak, merged, batch, tokens);
+    sum_total(total, mask, count, batch, tokens);
+    not_gt_and(many, count, mask, batch, tokens);
+    max(peak, merged, batch, tokens);
     sum_batchxtokensx8_over_2(sum, merged, batch, tokens);
-    min_div_sub_batchxtokensx8_over_2(spread, merged, sum, batch, tokens);
-    floor_divide_remainder_sub_batchxtokens(parity, count, batch, tokens);
-    copy_batchx_tokens_1_2x3(even, x + 1, batch, tokens);
+    div_sub(spread, merged, sum, batch, tokens);
+    floor_divide_remainder_sub(parity, count, batch, tokens);
+    copy_even_forward_eval(even, x + 1, batch, tokens);
 }
 
 static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int batch, int tokens,
@@ -613,41 +618,41 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     float *const even_b = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
 
     copy_batchxtokensx8(x_b, x, batch, tokens);
-    copy_batchx1x8(y_b, y, batch);
+    copy_y(y_b, y, batch);
     copy_batchxtokens(count_b, count, batch, tokens);
-    copy_batchxtokens_(mask_b, mask, batch, tokens);
+    copy_batchxtokens_b(mask_b, mask, batch, tokens);
 
-    MODC_ENTER(net, self_call, TENSORS_ROOT, {x_b, MODC_FLOAT32, 3, {batch, tokens, 8}},
-               {y_b, MODC_FLOAT32, 3, {batch, 1, 8}}, {count_b, MODC_INT64, 2, {batch, tokens}},
-               {mask_b, MODC_BOOL, 2, {batch, tokens}});
-    copy_batchxtokensx4(cat, (float *)self_call_in[0].data + 4, batch, tokens);
-    copy_batchxtokensx4(cat + 4, self_call_in[0].data, batch, tokens);
-    mul_add_where_batchxtokensx8(mixed, self_call_in[3].data, cat, self_call_in[0].data,
-                                 self_call_in[1].data, batch, tokens);
-    matmul_8xbatch_tokens_to_8(gram_b, mixed, mixed, NULL, batch, tokens);
-    matmul_batchx2xtokensx4_to_tokens_mul(scores, mixed, mixed, NULL, batch, tokens);
+    MODC_ENTER(
+        net, self_call, TENSORS_ROOT, {x_b, MODC_FLOAT32, 3, {batch, tokens, 8}},
+        {y_b, MODC_FLOAT32, 3, {batch, 1, 8}}, {count_b, MODC_INT64, 2, {batch, tokens}},
+        {mask_b, MODC_BOOL, 2, {batch, tokens}});
+    cat_copy_batchxtokensx4(cat, (float *)self_call_in[0].data + 4, batch, tokens);
+    cat_copy_batchxtokensx4(cat + 4, self_call_in[0].data, batch, tokens);
+    mul_add_where(
+        mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch, tokens);
+    matmul_gram(gram_b, mixed, mixed, NULL, batch, tokens);
+    mul(scores, mixed, mixed, NULL, batch, tokens);
     matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
     copy_batchxtokensx2x4(copy, matmul, batch, tokens);
-    sum_batchxtokens_over_1(total_b, self_call_in[3].data, self_call_in[2].data, batch, tokens);
-    not_gt_and_batchxtokens(many_b, self_call_in[2].data, self_call_in[3].data, batch, tokens);
-    max_batchxtokensx8_over_0_1(peak_b, copy, batch, tokens);
+    sum_total(total_b, self_call_in[3].data, self_call_in[2].data, batch, tokens);
+    not_gt_and(many_b, self_call_in[2].data, self_call_in[3].data, batch, tokens);
+    max(peak_b, copy, batch, tokens);
     sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
-    min_div_sub_batchxtokensx8_over_2(spread_b, copy, sum, batch, tokens);
-    floor_divide_remainder_sub_batchxtokens(parity_b, self_call_in[2].data, batch, tokens);
-    copy_batchx_tokens_1_2x3(even_b, (float *)self_call_in[0].data + 1, batch, tokens);
-    MODC_LEAVE(net, self_call, {gram_b, MODC_FLOAT32, 2, {8, 8}},
-               {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
-               {even_b, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}}, {total_b, MODC_INT64, 1, {batch}},
-               {many_b, MODC_BOOL, 2, {batch, tokens}}, {peak_b, MODC_FLOAT32, 1, {8}},
-               {spread_b, MODC_FLOAT32, 3, {batch, tokens, 1}},
-               {parity_b, MODC_INT64, 2, {batch, tokens}});
-    copy_8x8(gram, self_call_out[0].data);
+    div_sub(spread_b, copy, sum, batch, tokens);
+    floor_divide_remainder_sub(parity_b, self_call_in[2].data, batch, tokens);
+    copy_even_forward_eval(even_b, (float *)self_call_in[0].data + 1, batch, tokens);
+    MODC_LEAVE(
+        net, self_call, {gram_b, MODC_FLOAT32, 2, {8, 8}}, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
+        {even_b, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}}, {total_b, MODC_INT64, 1, {batch}},
+        {many_b, MODC_BOOL, 2, {batch, tokens}}, {peak_b, MODC_FLOAT32, 1, {8}},
+        {spread_b, MODC_FLOAT32, 3, {batch, tokens, 1}}, {parity_b, MODC_INT64, 2, {batch, tokens}});
+    copy_gram(gram, self_call_out[0].data);
     copy_batchxtokensx8(merged, self_call_out[1].data, batch, tokens);
-    copy_batchx_tokens_1_2x3_(even, self_call_out[2].data, batch, tokens);
-    copy_batch(total, self_call_out[3].data, batch);
-    copy_batchxtokens_(many, self_call_out[4].data, batch, tokens);
-    copy_8(peak, self_call_out[5].data);
-    copy_batchxtokensx1(spread, self_call_out[6].data, batch, tokens);
+    copy_even_forward_eval_fenced(even, self_call_out[2].data, batch, tokens);
+    copy_total(total, self_call_out[3].data, batch);
+    copy_batchxtokens_b(many, self_call_out[4].data, batch, tokens);
+    copy_peak(peak, self_call_out[5].data);
+    copy_spread(spread, self_call_out[6].data, batch, tokens);
     copy_batchxtokens(parity, self_call_out[7].data, batch, tokens);
     return MODC_OK;
 }
@@ -681,8 +686,8 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
         status = modc_check(&net->base, TENSORS_WORKSPACE_BYTES, false, false);
         if (status != MODC_OK)
             return status;
-        tensors_forward_eval(net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak,
-                             spread, parity);
+        tensors_forward_eval(
+            net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak, spread, parity);
     }
     return status;
 }

@@ -19,8 +19,7 @@ typedef char text_packed_fits[sizeof(struct text_packed) <= TEXT_PACKED_BYTES ? 
 MODC_KERNELS_BEGIN
 
 /* y (batch, length, 32) = x0 (100, 32) at x1 (batch, length) along dimension 0 */
-static MODC_KERNEL void embedding_batchxlengthx32(float *y, const float *x0, const int64_t *x1, int batch,
-                                                  int length)
+static MODC_KERNEL void embed_embedding(float *y, const float *x0, const int64_t *x1, int batch, int length)
 {
     for (int i = 0; i < batch * length; i++) {
         const float *from = x0 + (ptrdiff_t)x1[i] * 32;
@@ -52,9 +51,9 @@ static MODC_KERNEL void add_batchxlengthx32(float *y, const float *x0, const flo
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict x, const float *restrict w,
-                                        const float *restrict bias, const int M, const int K, const int LDX,
-                                        const int LDY)
+MODC_INLINE void layer_norm_bias_weight(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int M, const int K, const int LDX, const int LDY)
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -124,15 +123,15 @@ MODC_INLINE void layer_norm_bias_weight(float *restrict y, const float *restrict
 }
 
 /* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
-static MODC_KERNEL void layer_norm_batchxlengthx32(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch, int length)
+static MODC_KERNEL void norm_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int length)
 {
     layer_norm_bias_weight(y, x, w, bias, batch * length, 32, 32, 32);
 }
 
 /* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
-static MODC_KERNEL void sum_maximum_batchxlength_over_1(int64_t *y, const bool *x0, int batch, int length)
+static MODC_KERNEL void maximum(int64_t *y, const bool *x0, int batch, int length)
 {
     for (int i = 0; i < batch; i++) {
         uint64_t sum = 0;
@@ -147,8 +146,8 @@ static MODC_KERNEL void sum_maximum_batchxlength_over_1(int64_t *y, const bool *
 }
 
 /* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
-static MODC_KERNEL void sum_div_batchxlengthx32_over_1(float *y, const float *x0, const bool *x1,
-                                                       const int64_t *x2, int batch, int length)
+static MODC_KERNEL void div(float *y, const float *x0, const bool *x1, const int64_t *x2, int batch,
+                            int length)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -161,18 +160,17 @@ static MODC_KERNEL void sum_div_batchxlengthx32_over_1(float *y, const float *x0
     }
 }
 
-MODC_INLINE modc_f32 gemm_panel_bias_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn, const int M,
-                                           const int N, const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_relu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -181,9 +179,9 @@ MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restr
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -222,92 +220,119 @@ MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restr
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_relu_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            const int M, const int N, const int K, const int LDX,
-                                            const int LDY)
+MODC_INLINE void gemm_panel_relu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
-                                      0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                      M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_relu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_relu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_relu(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int M, const int N, const int K,
-                                      const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
-                                   LDY);
+        gemm_panel_relu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
  * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void linear_batchx32_to_64_relu(float *restrict y, const float *restrict x,
-                                                   const float *restrict w, const float *restrict bias,
-                                                   int batch)
+static MODC_KERNEL void hidden_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias_relu(y, x, w, bias, batch, 64, 32, 32, 64);
+    gemm_panel_relu(y, x, w, bias, 1, batch, 64, 32, 32, 64);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -363,7 +388,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -371,38 +396,40 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias */
-static MODC_KERNEL void linear_batchx64_to_4(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+static MODC_KERNEL void head_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_dot_bias(y, x, w, bias, batch, 4, 64, 64, 4, 64);
+    gemm_dot(y, x, w, bias, 1, batch, 4, 64, 64, 4, 64);
 }
 
 /* y (batch) = argmax of x0 */
@@ -425,7 +452,7 @@ static MODC_KERNEL void argmax_batchx4_over_1(int64_t *y, const float *x0, int b
 }
 
 /* y (batch, 1) = x0 (batch, 4) at x1 (batch, 1) along dimension 1 */
-static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void gather(float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         const float *from = x0 + i * 4 + (ptrdiff_t)x1[i];
@@ -435,13 +462,13 @@ static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t 
 }
 
 /* y (batch, length) = x0 */
-static MODC_KERNEL void copy_batchxlength(int64_t *y, const int64_t *x0, int batch, int length)
+static MODC_KERNEL void copy_tokens(int64_t *y, const int64_t *x0, int batch, int length)
 {
     memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
 }
 
 /* y (batch, length) = x0 */
-static MODC_KERNEL void copy_batchxlength_(bool *y, const bool *x0, int batch, int length)
+static MODC_KERNEL void copy_mask(bool *y, const bool *x0, int batch, int length)
 {
     memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
 }
@@ -453,7 +480,7 @@ static MODC_KERNEL void copy_length(int64_t *y, const int64_t *x0, int length)
 }
 
 /* y (length, 32) = x0 (16, 32) at x1 (length) along dimension 0 */
-static MODC_KERNEL void embedding_lengthx32(float *y, const float *x0, const int64_t *x1, int length)
+static MODC_KERNEL void position_embedding(float *y, const float *x0, const int64_t *x1, int length)
 {
     for (int i = 0; i < length; i++) {
         const float *from = x0 + (ptrdiff_t)x1[i] * 32;
@@ -464,11 +491,10 @@ static MODC_KERNEL void embedding_lengthx32(float *y, const float *x0, const int
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int columns,
-                                      const int sets, const int row, const int column, const int share,
-                                      const int turn, const int M, const int N, const int K, const int LDX,
-                                      const int LDY)
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -477,9 +503,9 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -527,73 +553,102 @@ MODC_INLINE void gemm_panel_bias_tile(float *restrict y, const float *restrict x
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int row,
-                                       const int tall, const int flat, const int M, const int N,
-                                       const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
-                                 M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                 bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, M, N,
-                                 K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
-                                 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                                 const float *restrict bias, const int M, const int N, const int K,
-                                 const int LDX, const int LDY)
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
-static MODC_KERNEL void linear_batchx32_to_64(float *restrict y, const float *restrict x,
-                                              const float *restrict w, const float *restrict bias,
-                                              int batch)
+static MODC_KERNEL void hidden_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias(y, x, w, bias, batch, 64, 32, 32, 64);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64);
 }
 
 /* One vector of what relu_batchx64 computes. */
@@ -615,19 +670,19 @@ static MODC_KERNEL void relu_batchx64(float *y, const float *x0, int batch)
 }
 
 /* y (batch, 4) = x0 */
-static MODC_KERNEL void copy_batchx4(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy_logits(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
 }
 
 /* y (batch, 1) = x0 */
-static MODC_KERNEL void copy_batchx1(float *y, const float *x0, int batch)
+static MODC_KERNEL void copy_best(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
 
 /* y in panels [4][32][16] = x0 */
-static MODC_KERNEL void pack_panels_64x32(float *y, const float *x0)
+static MODC_KERNEL void pack_hidden_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 4; i++)
         modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
@@ -640,7 +695,7 @@ static enum modc_status text_pack_all(struct modc_params *params)
     const struct text_params *p = (const struct text_params *)(const void *)params;
     struct text_packed *k = params->packed;
 
-    pack_panels_64x32(k->hidden_weight, p->hidden.weight);
+    pack_hidden_weight(k->hidden_weight, p->hidden.weight);
     return MODC_OK;
 }
 
@@ -662,21 +717,21 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
     MODC_TRY(modc_check_index(&net->base, TEXT_EMBED, tokens, MODC_INT64, batch * length, 0, 100));
 
     /* position: Embedding(16, 32) */
-    embedding_batchxlengthx32(embed, p->embed.weight, tokens, batch, length);
+    embed_embedding(embed, p->embed.weight, tokens, batch, length);
     add_batchxlengthx32(add, embed, p->position.weight, batch, length);
 
     /* norm: LayerNorm(32) */
-    layer_norm_batchxlengthx32(h, add, p->norm.weight, p->norm.bias, batch, length);
-    sum_maximum_batchxlength_over_1(sum_maximum, mask, batch, length);
-    sum_div_batchxlengthx32_over_1(pooled, h, mask, sum_maximum, batch, length);
+    norm_layer_norm(h, add, p->norm.weight, p->norm.bias, batch, length);
+    maximum(sum_maximum, mask, batch, length);
+    div(pooled, h, mask, sum_maximum, batch, length);
 
     /* hidden: Linear(32, 64) */
-    linear_batchx32_to_64_relu(hidden, pooled, k->hidden_weight, p->hidden.bias, batch);
+    hidden_relu(hidden, pooled, k->hidden_weight, p->hidden.bias, batch);
 
     /* head: Linear(64, 4) */
-    linear_batchx64_to_4(logits, hidden, p->head.weight, p->head.bias, batch);
+    head_linear(logits, hidden, p->head.weight, p->head.bias, batch);
     argmax_batchx4_over_1(argmax, logits, batch);
-    gather_batchx1(best, logits, argmax, batch);
+    gather(best, logits, argmax, batch);
     return MODC_OK;
 }
 
@@ -702,52 +757,54 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     int64_t *const argmax = (int64_t *)(void *)(ws + 128); /* (batch) */
     float *const best_b = (float *)(void *)(ws + 192); /* (batch, 1) */
 
-    copy_batchxlength(tokens_b, tokens, batch, length);
-    copy_batchxlength_(mask_b, mask, batch, length);
+    copy_tokens(tokens_b, tokens, batch, length);
+    copy_mask(mask_b, mask, batch, length);
 
-    MODC_ENTER(net, self_call, TEXT_ROOT, {tokens_b, MODC_INT64, 2, {batch, length}},
-               {mask_b, MODC_BOOL, 2, {batch, length}});
+    MODC_ENTER(
+        net, self_call, TEXT_ROOT, {tokens_b, MODC_INT64, 2, {batch, length}},
+        {mask_b, MODC_BOOL, 2, {batch, length}});
 
     /* embed: Embedding(100, 32, padding_idx=0) */
     MODC_ENTER(net, embed_call, TEXT_EMBED, {self_call_in[0].data, MODC_INT64, 2, {batch, length}});
-    MODC_TRY_HOOKED(modc_check_index(&net->base, TEXT_EMBED, embed_call_in[0].data, MODC_INT64,
-                                     batch * length, 0, 100));
-    embedding_batchxlengthx32(embed, p->embed.weight, embed_call_in[0].data, batch, length);
+    MODC_TRY_HOOKED(
+        modc_check_index(&net->base, TEXT_EMBED, embed_call_in[0].data, MODC_INT64, batch * length, 0,
+                         100));
+    embed_embedding(embed, p->embed.weight, embed_call_in[0].data, batch, length);
     MODC_LEAVE(net, embed_call, {embed, MODC_FLOAT32, 3, {batch, length, 32}});
     copy_length(copy, constant_ff25, length);
 
     /* position: Embedding(16, 32) */
     MODC_ENTER(net, position_call, TEXT_POSITION, {copy, MODC_INT64, 1, {length}});
-    MODC_TRY_HOOKED(modc_check_index(&net->base, TEXT_POSITION, position_call_in[0].data, MODC_INT64,
-                                     length, 0, 16));
-    embedding_lengthx32(position, p->position.weight, position_call_in[0].data, length);
+    MODC_TRY_HOOKED(
+        modc_check_index(&net->base, TEXT_POSITION, position_call_in[0].data, MODC_INT64, length, 0, 16));
+    position_embedding(position, p->position.weight, position_call_in[0].data, length);
     MODC_LEAVE(net, position_call, {position, MODC_FLOAT32, 2, {length, 32}});
     add_batchxlengthx32(add, embed_call_out[0].data, position_call_out[0].data, batch, length);
 
     /* norm: LayerNorm(32) */
     MODC_ENTER(net, norm_call, TEXT_NORM, {add, MODC_FLOAT32, 3, {batch, length, 32}});
-    layer_norm_batchxlengthx32(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, batch, length);
+    norm_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, batch, length);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 3, {batch, length, 32}});
-    sum_maximum_batchxlength_over_1(sum_maximum, self_call_in[1].data, batch, length);
-    sum_div_batchxlengthx32_over_1(pooled, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch,
-                                   length);
+    maximum(sum_maximum, self_call_in[1].data, batch, length);
+    div(pooled, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch, length);
 
     /* hidden: Linear(32, 64) */
     MODC_ENTER(net, hidden_call, TEXT_HIDDEN, {pooled, MODC_FLOAT32, 2, {batch, 32}});
-    linear_batchx32_to_64(hidden, hidden_call_in[0].data, k->hidden_weight, p->hidden.bias, batch);
+    hidden_linear(hidden, hidden_call_in[0].data, k->hidden_weight, p->hidden.bias, batch);
     MODC_LEAVE(net, hidden_call, {hidden, MODC_FLOAT32, 2, {batch, 64}});
     relu_batchx64(relu, hidden_call_out[0].data, batch);
 
     /* head: Linear(64, 4) */
     MODC_ENTER(net, head_call, TEXT_HEAD, {relu, MODC_FLOAT32, 2, {batch, 64}});
-    linear_batchx64_to_4(head, head_call_in[0].data, p->head.weight, p->head.bias, batch);
+    head_linear(head, head_call_in[0].data, p->head.weight, p->head.bias, batch);
     MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {batch, 4}});
     argmax_batchx4_over_1(argmax, head_call_out[0].data, batch);
-    gather_batchx1(best_b, head_call_out[0].data, argmax, batch);
-    MODC_LEAVE(net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {batch, 4}},
-               {best_b, MODC_FLOAT32, 2, {batch, 1}});
-    copy_batchx4(logits, self_call_out[0].data, batch);
-    copy_batchx1(best, self_call_out[1].data, batch);
+    gather(best_b, head_call_out[0].data, argmax, batch);
+    MODC_LEAVE(
+        net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {batch, 4}},
+        {best_b, MODC_FLOAT32, 2, {batch, 1}});
+    copy_logits(logits, self_call_out[0].data, batch);
+    copy_best(best, self_call_out[1].data, batch);
     return MODC_OK;
 }
 

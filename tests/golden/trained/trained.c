@@ -15,18 +15,17 @@ typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 gemm_panel_bias_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restrict x,
-                                           const float *restrict w, const float *restrict bias,
-                                           const int rows, const int columns, const int sets, const int row,
-                                           const int column, const int share, const int turn, const int M,
-                                           const int N, const int K, const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_relu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -35,9 +34,9 @@ MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restr
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -76,92 +75,119 @@ MODC_INLINE void gemm_panel_bias_relu_tile(float *restrict y, const float *restr
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_bias_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_bias_relu_strip(float *restrict y, const float *restrict x,
-                                            const float *restrict w, const float *restrict bias,
-                                            const int rows, const int row, const int tall, const int flat,
-                                            const int M, const int N, const int K, const int LDX,
-                                            const int LDY)
+MODC_INLINE void gemm_panel_relu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band,
-                                      0, 0, M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0,
-                                      M, N, K, LDX, LDY);
-        if (rest > 0)
-            gemm_panel_bias_relu_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows,
-                                      bands * band, 0, 0, M, N, K, LDX, LDY);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
+                    K, LDX, LDY);
+            if (rest > 0)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
+                    BIAS, M, N, K, LDX, LDY);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
+                    LDX, LDY);
+            if (rest > 0)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
+                    N, K, LDX, LDY);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
+                    N, K, LDX, LDY);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_relu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
+                    M, N, K, LDX, LDY);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_relu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
+                N, K, LDX, LDY);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_relu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
+                K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_bias_relu(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int M, const int N, const int K,
-                                      const int LDX, const int LDY)
+MODC_INLINE void gemm_panel_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_bias_relu_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, M, N, K, LDX,
-                                   LDY);
+        gemm_panel_relu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 8, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 4, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_bias_relu_strip(y, x, w, bias, 2, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_bias_relu_strip(y, x, w, bias, 1, row, 0, 1, M, N, K, LDX, LDY);
+        gemm_panel_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
 /* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
  * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void linear_batchx4_to_16_relu(float *restrict y, const float *restrict x,
-                                                  const float *restrict w, const float *restrict bias,
-                                                  int batch)
+static MODC_KERNEL void y_0_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_panel_bias_relu(y, x, w, bias, batch, 16, 4, 4, 16);
+    gemm_panel_relu(y, x, w, bias, 1, batch, 16, 4, 4, 16);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int outputs,
-                                    const int row, const int column, const int M, const int N, const int K,
-                                    const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES * MODC_LANES;
@@ -217,7 +243,7 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const float value = total[j] + bias[column + j];
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
             y[r * LDY + column + j] = value;
         }
@@ -225,43 +251,44 @@ MODC_INLINE void gemm_dot_bias_tile(float *restrict y, const float *restrict x, 
 }
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_bias_rows(float *restrict y, const float *restrict x, const float *restrict w,
-                                    const float *restrict bias, const int rows, const int row, const int M,
-                                    const int N, const int K, const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_tile(y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, M, N, K, LDX,
-                           LDY, LDW);
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
+            LDW);
     if (N > full)
-        gemm_dot_bias_tile(y, x, w, bias, rows, N - full, row, full, M, N, K, LDX, LDY, LDW);
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
-MODC_INLINE void gemm_dot_bias(float *restrict y, const float *restrict x, const float *restrict w,
-                               const float *restrict bias, const int M, const int N, const int K,
-                               const int LDX, const int LDY, const int LDW)
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_bias_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_bias_rows(y, x, w, bias, 1, row, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
-static MODC_KERNEL void linear_batchx16_to_3(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+static MODC_KERNEL void y_2_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    gemm_dot_bias(y, x, w, bias, batch, 3, 16, 16, 3, 16);
+    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16);
 }
 
 /* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void sum_accumulate_batchx3_over_0(float *y, const float *x0, const float *x1,
-                                                      const float *x2, int batch)
+static MODC_KERNEL void y_2_dbias(float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < 3; i++) {
         float sum = 0.0f;
@@ -272,28 +299,24 @@ static MODC_KERNEL void sum_accumulate_batchx3_over_0(float *y, const float *x0,
     }
 }
 
-MODC_INLINE float matmul_strided_rows_then_onto_tail(float x, float e0, float e1)
+MODC_INLINE float matmul_strided_fixed_accumulate_onto_tail(float x, float e0, float e1)
 {
     return e1 != 0.0f ? e0 + x : x;
 }
 
-MODC_INLINE modc_f32 matmul_strided_rows_then_onto_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
+MODC_INLINE modc_f32 matmul_strided_fixed_accumulate_onto_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
 {
     return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_strided_rows_then_onto_tile(float *y, const float *restrict x,
-                                                    const float *restrict w, const float *restrict bias,
-                                                    const int rows, const int vectors, const int part,
-                                                    const int first, const int row, const int column,
-                                                    const float *e0, const float *e1, const int BATCH0,
-                                                    const int Y0, const int X0, const int W0,
-                                                    const int BATCH1, const int Y1, const int X1,
-                                                    const int W1, const int M, const int N, const int K,
-                                                    const int YM, const int XM, const int XK, const int WK,
-                                                    const int WN, const int LDE0)
+MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const int rows,
+    const int vectors, const int part, const int first, const int row, const int column, const float *e0,
+    const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N, const int K,
+    const int YM, const int XM, const int XK, const int WK, const int WN, const int LDE0, const int LDE1)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -303,7 +326,11 @@ MODC_INLINE void matmul_strided_rows_then_onto_tile(float *y, const float *restr
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {
@@ -328,55 +355,51 @@ MODC_INLINE void matmul_strided_rows_then_onto_tile(float *y, const float *restr
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, matmul_strided_rows_then_onto_tail_v(sum[i],
-                                                                                modc_f32_load(e0 + (first + r) * LDE0 + (c)),
-                                                                                modc_f32_set(e1[0])));
+            modc_f32_store(
+                y + r * YM + c, matmul_strided_fixed_accumulate_onto_tail_v(sum[i],
+                                                                            modc_f32_load(e0 + (first + r) * LDE0 + (c)),
+                                                                            modc_f32_set(e1[(first + r) * LDE1])));
             continue;
         }
         float lanes[MODC_LANES];
 
         modc_f32_store(lanes, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * YM + c + l] = matmul_strided_rows_then_onto_tail(lanes[l],
-                                                                   e0[(first + r) * LDE0 + (c + l)],
-                                                                   e1[0]);
+            y[r * YM + c + l] = matmul_strided_fixed_accumulate_onto_tail(lanes[l],
+                                                                          e0[(first + r) * LDE0 + (c + l)],
+                                                                          e1[(first + r) * LDE1]);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_rows_then_onto_strip(float *y, const float *restrict x,
-                                                     const float *restrict w, const float *restrict bias,
-                                                     const int rows, const int first, const int row,
-                                                     const int count, const float *e0, const float *e1,
-                                                     const int BATCH0, const int Y0, const int X0,
-                                                     const int W0, const int BATCH1, const int Y1,
-                                                     const int X1, const int W1, const int M, const int N,
-                                                     const int K, const int YM, const int XM, const int XK,
-                                                     const int WK, const int WN, const int LDE0)
+MODC_INLINE void matmul_strided_fixed_accumulate_onto_strip(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const int rows,
+    const int first, const int row, const int count, const float *e0, const float *e1, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN, const int LDE0, const int LDE1)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_rows_then_onto_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first,
-                                               row + t * rows, c, e0, e1, BATCH0, Y0, X0, W0, BATCH1, Y1,
-                                               X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0);
+            matmul_strided_fixed_accumulate_onto_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, e0, e1, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
         if (N > full)
-            matmul_strided_rows_then_onto_tile(y, x, w, bias, rows,
-                                               (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                                               first, row + t * rows, full, e0, e1, BATCH0, Y0, X0, W0,
-                                               BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0);
+            matmul_strided_fixed_accumulate_onto_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
+                row + t * rows, full, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM,
+                XK, WK, WN, LDE0, LDE1);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_rows_then_onto(float *y, const float *restrict x, const float *restrict w,
-                                               const float *restrict bias, const float *e0, const float *e1,
-                                               const int BATCH0, const int Y0, const int X0, const int W0,
-                                               const int BATCH1, const int Y1, const int X1, const int W1,
-                                               const int M, const int N, const int K, const int YM,
-                                               const int XM, const int XK, const int WK, const int WN,
-                                               const int LDE0)
+MODC_INLINE void matmul_strided_fixed_accumulate_onto(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const float *e0,
+    const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N, const int K,
+    const int YM, const int XM, const int XK, const int WK, const int WN, const int LDE0, const int LDE1)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -387,33 +410,33 @@ MODC_INLINE void matmul_strided_rows_then_onto(float *y, const float *restrict x
             const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
 
             if (tall > 0)
-                matmul_strided_rows_then_onto_strip(yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1,
-                                                    BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM,
-                                                    XK, WK, WN, LDE0);
-            matmul_strided_rows_then_onto_strip(yb, xb, wb, bias, rows, first, tall * (rows + 1),
-                                                tiles - tall, e0, e1, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                                                W1, M, N, K, YM, XM, XK, WK, WN, LDE0);
+                matmul_strided_fixed_accumulate_onto_strip(
+                    yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+            matmul_strided_fixed_accumulate_onto_strip(
+                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0, e1, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
         }
     }
 }
 
 /* y (3, 16) = x (3, batch) . w (batch, 16);
  * then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void matmul_3xbatch_to_16(float *y, const float *restrict x, const float *restrict w,
-                                             const float *restrict bias, const float *e0, const float *e1,
-                                             int batch)
+static MODC_KERNEL void y_2_dweight(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const float *e0,
+    const float *e1, int batch)
 {
-    matmul_strided_rows_then_onto(y, x, w, bias, e0, e1, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16,
-                                  1, 16);
+    matmul_strided_fixed_accumulate_onto(
+        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_then_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int columns,
-                                      const int sets, const int row, const int column, const int share,
-                                      const int turn, const float *restrict e0, const int M, const int N,
-                                      const int K, const int LDX, const int LDY, const int LDE0)
+MODC_INLINE void gemm_panel_drelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int sets, const int row, const int column, const int share,
+    const int turn, const float *restrict e0, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -422,9 +445,9 @@ MODC_INLINE void gemm_panel_then_tile(float *restrict y, const float *restrict x
     x += row * LDX;
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++) {
-        sum[i] = modc_f32_set(0);
-    }
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS &&
+            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         if (share > 0)
@@ -463,9 +486,10 @@ MODC_INLINE void gemm_panel_then_tile(float *restrict y, const float *restrict x
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c,
-                           modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
-                                                       modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
+            modc_f32_store(
+                y + r * LDY + c, modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
+                                                             modc_f32_set(0.0f)), modc_f32_set(0.0f),
+                                                 sum[i]));
             continue;
         }
         float part[MODC_LANES];
@@ -478,97 +502,124 @@ MODC_INLINE void gemm_panel_then_tile(float *restrict y, const float *restrict x
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_then_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                       const float *restrict bias, const int rows, const int row,
-                                       const int tall, const int flat, const float *restrict e0,
-                                       const int M, const int N, const int K, const int LDX, const int LDY,
-                                       const int LDE0)
+MODC_INLINE void gemm_panel_drelu_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int tall, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
     const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
     const int flat_row = row + tall * (rows + 1);
 
-    for (int t = 0; t < tall; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_then_tile(y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0,
-                                 e0, M, N, K, LDX, LDY, LDE0);
-        if (rest > 0)
-            gemm_panel_then_tile(y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1),
-                                 bands * band, 0, 0, e0, M, N, K, LDX, LDY, LDE0);
-    }
-    for (int t = 0; t < flat; t++) {
-        for (int n = 0; n < bands; n++)
-            gemm_panel_then_tile(y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, e0,
-                                 M, N, K, LDX, LDY, LDE0);
-        if (rest > 0)
-            gemm_panel_then_tile(y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0,
-                                 0, e0, M, N, K, LDX, LDY, LDE0);
+    if (N * K * (int)sizeof(float) <= 256 * 1024) {
+        for (int t = 0; t < tall; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_drelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, e0, BIAS, M,
+                    N, K, LDX, LDY, LDE0);
+            if (rest > 0)
+                gemm_panel_drelu_tile(
+                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
+        }
+        for (int t = 0; t < flat; t++) {
+            for (int n = 0; n < bands; n++)
+                gemm_panel_drelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, e0, BIAS, M, N, K,
+                    LDX, LDY, LDE0);
+            if (rest > 0)
+                gemm_panel_drelu_tile(
+                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
+        }
+    } else {
+        const int part = (band + tall + flat - 1) / (tall + flat);
+        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
+
+        for (int n = 0; n < bands; n++) {
+            for (int t = 0; t < tall; t++)
+                gemm_panel_drelu_tile(
+                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, e0, BIAS,
+                    M, N, K, LDX, LDY, LDE0);
+            for (int t = 0; t < flat; t++)
+                gemm_panel_drelu_tile(
+                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, e0,
+                    BIAS, M, N, K, LDX, LDY, LDE0);
+        }
+        for (int t = 0; rest > 0 && t < tall; t++)
+            gemm_panel_drelu_tile(
+                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
+                BIAS, M, N, K, LDX, LDY, LDE0);
+        for (int t = 0; rest > 0 && t < flat; t++)
+            gemm_panel_drelu_tile(
+                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS, M,
+                N, K, LDX, LDY, LDE0);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_then(float *restrict y, const float *restrict x, const float *restrict w,
-                                 const float *restrict bias, const float *restrict e0, const int M,
-                                 const int N, const int K, const int LDX, const int LDY, const int LDE0)
+MODC_INLINE void gemm_panel_drelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_then_strip(y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, M, N, K, LDX,
-                              LDY, LDE0);
+        gemm_panel_drelu_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_then_strip(y, x, w, bias, 8, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 8, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_then_strip(y, x, w, bias, 4, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 4, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_then_strip(y, x, w, bias, 2, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 2, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_then_strip(y, x, w, bias, 1, row, 0, 1, e0, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 1, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #endif
 }
 
 /* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
  * then where(x1 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void matmul_batchx3_to_16(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             const float *restrict e0, int batch)
+static MODC_KERNEL void y_2_dinput(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int batch)
 {
-    gemm_panel_then(y, x, w, bias, e0, batch, 16, 3, 3, 16, 16);
+    gemm_panel_drelu(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
 }
 
 /* y (16, 4) = x (16, batch) . w (batch, 4);
  * then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void matmul_16xbatch_to_4(float *y, const float *restrict x, const float *restrict w,
-                                             const float *restrict bias, const float *e0, const float *e1,
-                                             int batch)
+static MODC_KERNEL void y_0_dweight(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const float *e0,
+    const float *e1, int batch)
 {
-    matmul_strided_rows_then_onto(y, x, w, bias, e0, e1, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4,
-                                  1, 4);
+    matmul_strided_fixed_accumulate_onto(
+        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x, const float *restrict w,
-                                     const float *restrict bias, const int rows, const int vectors,
-                                     const int part, const int first, const int row, const int column,
-                                     const int BATCH0, const int Y0, const int X0, const int W0,
-                                     const int BATCH1, const int Y1, const int X1, const int W1,
-                                     const int M, const int N, const int K, const int YM, const int XM,
-                                     const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row, const int column,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -578,7 +629,11 @@ MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x,
     w += column;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        sum[i] = modc_f32_set(0);
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {
@@ -611,32 +666,34 @@ MODC_INLINE void matmul_strided_tile(float *restrict y, const float *restrict x,
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(float *restrict y, const float *restrict x, const float *restrict w,
-                                      const float *restrict bias, const int rows, const int first,
-                                      const int row, const int count, const int BATCH0, const int Y0,
-                                      const int X0, const int W0, const int BATCH1, const int Y1,
-                                      const int X1, const int W1, const int M, const int N, const int K,
-                                      const int YM, const int XM, const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
+    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
+    const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_tile(y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BATCH0,
-                                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
+                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
-            matmul_strided_tile(y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES,
-                                N % MODC_LANES, first, row + t * rows, full, BATCH0, Y0, X0, W0, BATCH1, Y1,
-                                X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
+                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
+                WN);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, const float *restrict w,
-                                const float *restrict bias, const int BATCH0, const int Y0, const int X0,
-                                const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-                                const int M, const int N, const int K, const int YM, const int XM,
-                                const int XK, const int WK, const int WN)
+MODC_INLINE void matmul_strided(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -646,43 +703,46 @@ MODC_INLINE void matmul_strided(float *restrict y, const float *restrict x, cons
             const int first = (batch0 * BATCH1 + batch1) * M;
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            matmul_strided_strip(yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BATCH0,
-                                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
-            matmul_strided_strip(yb, xb, wb, bias, 4, first, most, (M - most) / 4, BATCH0, Y0, X0, W0,
-                                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_strip(yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BATCH0, Y0,
-                                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
+                W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
 }
 
 /* y (batch, 4) = x (batch, 16) . w (16, 4) */
-static MODC_KERNEL void matmul_batchx16_to_4(float *restrict y, const float *restrict x,
-                                             const float *restrict w, const float *restrict bias,
-                                             int batch)
+static MODC_KERNEL void y_0_dinput(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    matmul_strided(y, x, w, bias, 1, 0, 0, 0, 1, 0, 0, 0, batch, 4, 16, 4, 16, 1, 4, 1);
+    matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, batch, 4, 16, 4, 16, 1, 4, 1);
 }
 
 /* y (batch) = x0 != -100 */
-static MODC_KERNEL void ne_batch(bool *y, const int64_t *x0, int batch)
+static MODC_KERNEL void ne(bool *y, const int64_t *x0, int batch)
 {
     for (int i = 0; i < batch; i++)
         y[i] = x0[i] != -100;
 }
 
 /* y (batch) = where(x0, x1, 0) */
-static MODC_KERNEL void where_batch(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++)
         y[i] = x0[i] ? x1[i] : 0;
 }
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
-MODC_INLINE void softmax_log(float *restrict y, const float *restrict x, const int M, const int K,
-                             const int LDX, const int LDY)
+MODC_INLINE void softmax_log(
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX, const int LDY)
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
@@ -723,7 +783,7 @@ MODC_INLINE void softmax_log(float *restrict y, const float *restrict x, const i
 }
 
 /* y (batch, 3) = log softmax(x) along the last dimension */
-static MODC_KERNEL void log_softmax_batchx3(float *restrict y, const float *restrict x, int batch)
+static MODC_KERNEL void log_softmax(float *restrict y, const float *restrict x, int batch)
 {
     softmax_log(y, x, batch, 3, 3, 3);
 }
@@ -739,7 +799,7 @@ static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t 
 }
 
 /* y (batch, 1) = where(x0, -x1, 0.0) */
-static MODC_KERNEL void neg_where_batchx1(float *y, const bool *x0, const float *x1, int batch)
+static MODC_KERNEL void neg_where(float *y, const bool *x0, const float *x1, int batch)
 {
     for (int i = 0; i < batch; i++)
         y[i] = x0[i] ? -x1[i] : 0.0f;
@@ -756,7 +816,7 @@ static MODC_KERNEL void sum_batch_over_0(int64_t *y, const bool *x0, int batch)
 }
 
 /* y () = sum of x0, then x0 / float32(x1) */
-static MODC_KERNEL void sum_div_batch_over_0(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void div(float *y, const float *x0, const int64_t *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
     modc_f32 sums = zero;
@@ -786,7 +846,7 @@ static MODC_KERNEL void dwhere_dneg_batch(float *y, const bool *x0, const float 
 }
 
 /* y (batch, 3) = 0.0 */
-static MODC_KERNEL void fill_batchx3(float *y, int batch)
+static MODC_KERNEL void dgather_fill_batchx3(float *y, int batch)
 {
     memset(y, 0, (size_t)(3 * batch) * sizeof *y);
 }
@@ -814,8 +874,7 @@ static MODC_KERNEL void sum_batchx3_over_1(float *y, const float *x0, int batch)
 }
 
 /* y (batch, 3) = x0 - exp(x2) * x1 */
-static MODC_KERNEL void exp_mul_sub_batchx3(float *y, const float *x0, const float *x1, const float *x2,
-                                            int batch)
+static MODC_KERNEL void exp_mul_sub(float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 3; j++)
@@ -824,7 +883,7 @@ static MODC_KERNEL void exp_mul_sub_batchx3(float *y, const float *x0, const flo
 }
 
 /* y in panels [1][4][16] = x0 */
-static MODC_KERNEL void pack_panels_16x4(float *y, const float *x0)
+static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
 {
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 16; j++)
@@ -833,7 +892,7 @@ static MODC_KERNEL void pack_panels_16x4(float *y, const float *x0)
 }
 
 /* y in panels [1][3][16] = x0 */
-static MODC_KERNEL void pack_panels_16x3(float *y, const float *x0)
+static MODC_KERNEL void pack_2_weight(float *y, const float *x0)
 {
     memcpy(y, x0, 48 * sizeof *y);
 }
@@ -845,8 +904,8 @@ static enum modc_status trained_pack_all(struct modc_params *params)
     const struct trained_params *p = (const struct trained_params *)(const void *)params;
     struct trained_packed *k = params->packed;
 
-    pack_panels_16x4(k->_0_weight, p->_0.weight);
-    pack_panels_16x3(k->_2_weight, p->_2.weight);
+    pack_0_weight(k->_0_weight, p->_0.weight);
+    pack_2_weight(k->_2_weight, p->_2.weight);
     return MODC_OK;
 }
 
@@ -859,10 +918,10 @@ static void trained_forward_eval(struct trained *net, int batch, const float *x,
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
-    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    linear_batchx16_to_3(output, y_0, p->_2.weight, p->_2.bias, batch);
+    y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
 static void trained_forward_eval_saving(struct trained *net, int batch, const float *x, float *output)
@@ -874,10 +933,10 @@ static void trained_forward_eval_saving(struct trained *net, int batch, const fl
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
-    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    linear_batchx16_to_3(output, y_0, p->_2.weight, p->_2.bias, batch);
+    y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
 static void trained_forward_eval_backward(struct trained *net, int batch, const float *x,
@@ -893,19 +952,22 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
 
     /* 2: Linear(16, 3), backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
-        sum_accumulate_batchx3_over_0(gradients->_2.bias, doutput, gradients->_2.bias,
-                                      modc_present(&training->base, TRAINED_GRADIENT_2_BIAS), batch);
+        y_2_dbias(
+            gradients->_2.bias, doutput, gradients->_2.bias,
+            modc_present(&training->base, TRAINED_GRADIENT_2_BIAS), batch);
     if (training->base.wants[TRAINED_GRADIENT_2_WEIGHT])
-        matmul_3xbatch_to_16(gradients->_2.weight, doutput, y_0, NULL, gradients->_2.weight,
-                             modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
-    matmul_batchx3_to_16(dy_0, doutput, k->_2_weight, NULL, y_0, batch);
+        y_2_dweight(
+            gradients->_2.weight, doutput, y_0, NULL, gradients->_2.weight,
+            modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
+    y_2_dinput(dy_0, doutput, k->_2_weight, NULL, y_0, batch);
 
     /* 0: Linear(4, 16), backward */
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
-        matmul_16xbatch_to_4(gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
-                             modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
+        y_0_dweight(
+            gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
+            modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
     if (dx)
-        matmul_batchx16_to_4(dx, dy_0, p->_0.weight, NULL, batch);
+        y_0_dinput(dx, dy_0, p->_0.weight, NULL, batch);
 
     modc_backward_end(&net->base, NULL, 3);
 }
@@ -925,21 +987,21 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
     float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
 
-    ne_batch(counts, target, batch);
-    where_batch(at, counts, target, batch);
+    ne(counts, target, batch);
+    where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
-    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    log_softmax_batchx3(x_b, y_2, batch);
+    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    log_softmax(x_b, y_2, batch);
     gather_batchx1(gather, x_b, at, batch);
-    neg_where_batchx1(kept_, counts, gather, batch);
+    neg_where(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
-    sum_div_batch_over_0(loss, kept_, sum, batch);
+    div(loss, kept_, sum, batch);
     return MODC_OK;
 }
 
@@ -958,21 +1020,21 @@ static enum modc_status trained_loss_eval_saving(struct trained *net, int batch,
     float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
 
-    ne_batch(counts, target, batch);
-    where_batch(at, counts, target, batch);
+    ne(counts, target, batch);
+    where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
-    linear_batchx4_to_16_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    linear_batchx16_to_3(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    log_softmax_batchx3(x_b, y_2, batch);
+    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    log_softmax(x_b, y_2, batch);
     gather_batchx1(gather, x_b, at, batch);
-    neg_where_batchx1(kept_, counts, gather, batch);
+    neg_where(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
-    sum_div_batch_over_0(loss, kept_, sum, batch);
+    div(loss, kept_, sum, batch);
     return MODC_OK;
 }
 
@@ -996,25 +1058,28 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
 
     ddiv_scalar(ddiv, sum);
     dwhere_dneg_batch(dwhere_dneg, counts, ddiv, batch);
-    fill_batchx3(dx, batch);
+    dgather_fill_batchx3(dx, batch);
     dgather_batchx3(dx, dwhere_dneg, at, batch);
     sum_batchx3_over_1(sum_b, dx, batch);
-    exp_mul_sub_batchx3(dy_2, dx, sum_b, x_b, batch);
+    exp_mul_sub(dy_2, dx, sum_b, x_b, batch);
 
     /* 2: Linear(16, 3), backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
-        sum_accumulate_batchx3_over_0(gradients->_2.bias, dy_2, gradients->_2.bias,
-                                      modc_present(&training->base, TRAINED_GRADIENT_2_BIAS), batch);
+        y_2_dbias(
+            gradients->_2.bias, dy_2, gradients->_2.bias,
+            modc_present(&training->base, TRAINED_GRADIENT_2_BIAS), batch);
     if (training->base.wants[TRAINED_GRADIENT_2_WEIGHT])
-        matmul_3xbatch_to_16(gradients->_2.weight, dy_2, y_0, NULL, gradients->_2.weight,
-                             modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
+        y_2_dweight(
+            gradients->_2.weight, dy_2, y_0, NULL, gradients->_2.weight,
+            modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
-        matmul_batchx3_to_16(dy_0, dy_2, k->_2_weight, NULL, y_0, batch);
+        y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, y_0, batch);
 
     /* 0: Linear(4, 16), backward */
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
-        matmul_16xbatch_to_4(gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
-                             modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
+        y_0_dweight(
+            gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
+            modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
 
     modc_backward_end(&net->base, NULL, 3);
 }

@@ -239,7 +239,7 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
 
             for (int i = 0; i < j; i++)
                 first &= op->outputs[i]->base != value;
-            if (!first || (place->bytes == 0 && !place->same) || (!all && !uses_word(body, place->name)))
+            if (!first || (!all && !uses_word(body, place->name)))
                 continue;
             text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* %s */\n",
                         dtype_rows[value->dtype].c, place->name, dtype_rows[value->dtype].c,

@@ -44,7 +44,8 @@ static bool is_inside(const struct unit *unit, const struct module *module)
 
 static const char *number_of(struct emit *e, const struct unit *unit, const struct module *module)
 {
-    return unit ? behind(e, "module", module->index, unit->module->index, true) : module_constant(e, module);
+    return unit ? behind(e, "at_module", module->index, unit->module->index, true)
+                : module_constant(e, module);
 }
 
 /* The path as C, of which a unit's own part is the macro's. */
@@ -53,7 +54,7 @@ static void print_path(struct text *out, const struct unit *unit, const char *pa
     const char *rest = unit ? path + strlen(unit->module->path) : path;
 
     if (unit)
-        text_add(out, "path");
+        text_add(out, "at_path");
     if (!unit || *rest) {
         text_add(out, unit ? " " : "");
         text_c_string(out, rest);
@@ -64,7 +65,7 @@ static const char *member_of(struct emit *e, const struct unit *unit, const stru
 {
     const char *member = tensor_member(e->cx, unit ? unit->module : e->tree->root, tensor);
 
-    return !unit ? member : arena_format(&e->cx->arena, "member%s%s", member[0] == '[' ? "" : ".", member);
+    return !unit ? member : arena_format(&e->cx->arena, "at_member%s%s", member[0] == '[' ? "" : ".", member);
 }
 
 static int64_t block_of(const struct emit *e, const struct module_tensor *tensor)
@@ -156,9 +157,9 @@ static void print_tensor(struct emit *e, struct text *out, struct module_tensor 
     else
         text_printf(out, "offsetof(struct %s_params, %s)", e->m, member_of(e, unit, tensor));
     text_printf(out, ", %s, %s, %s, %s, %s, %s},\n",
-                behind(e, "block", block_of(e, tensor), unit ? unit->block : 0, unit != NULL),
-                behind(e, "key", first->key, unit ? unit->key : 0, inside), init_kinds[origin->init], a.data,
-                b.data, origin->init == INIT_VALUE ? value_name(e, origin) : "NULL");
+                behind(e, "at_block", block_of(e, tensor), unit ? unit->block : 0, unit != NULL),
+                behind(e, "at_key", first->key, unit ? unit->key : 0, inside), init_kinds[origin->init],
+                a.data, b.data, origin->init == INIT_VALUE ? value_name(e, origin) : "NULL");
 }
 
 static const struct module *key_owner(const struct emit *e, int i)
@@ -206,8 +207,8 @@ static void print_gradient(struct emit *e, struct text *out, int i, const struct
     const struct module_tensor *tensor = e->plan->gradients[i];
 
     text_printf(out, "    {%s, %s}, /* %s */\n",
-                behind(e, "key", tensor->key, unit ? unit->key : 0, unit != NULL),
-                behind(e, "block", e->plan->gradient_offsets[i], unit ? unit->gradient : 0, unit != NULL),
+                behind(e, "at_key", tensor->key, unit ? unit->key : 0, unit != NULL),
+                behind(e, "at_block", e->plan->gradient_offsets[i], unit ? unit->gradient : 0, unit != NULL),
                 unit ? relative_path(unit->module, tensor->path) : tensor->path);
 }
 
@@ -238,7 +239,7 @@ static void print_numbers(struct emit *e, struct text *out, const char *key, con
 static void print_draw(struct emit *e, struct text *out, int i, const struct unit *unit)
 {
     const struct module_tensor *tensor = e->tree->draws[i];
-    const char *key = behind(e, "key", tensor->key, unit ? unit->key : 0, unit != NULL);
+    const char *key = behind(e, "at_key", tensor->key, unit ? unit->key : 0, unit != NULL);
 
     if (!init_draws(tensor->init))
         return;
@@ -288,7 +289,7 @@ static void print_module_row(struct emit *e, struct text *out, int i, const stru
     print_path(out, unit, module->path);
     text_add(out, ", ");
     if (unit && unit->module == module)
-        text_add(out, "name");
+        text_add(out, "at_name");
     else
         text_c_string(out, module->name ? module->name : "");
     text_add(out, ", ");
@@ -296,7 +297,7 @@ static void print_module_row(struct emit *e, struct text *out, int i, const stru
     text_add(out, ", ");
     text_c_string(out, module_extra_repr(module));
     text_printf(out, ", %s, %d, %s},\n",
-                behind(e, "module", module->parent ? module->parent->index : -1,
+                behind(e, "at_module", module->parent ? module->parent->index : -1,
                        unit ? unit->module->index : 0, unit && module != unit->module),
                 module->subtree, module_folds(module) ? "true" : "false");
 }
@@ -311,6 +312,18 @@ static void module_arguments(struct emit *e, struct text *out, const struct unit
 
 /* ---- tables --------------------------------------------------------------------------------------------------------- */
 
+/* Whether the macro's parameters would stand in the paths of its members. */
+static bool has_parameter(const struct module *module)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (strncmp(module->tensors[i]->name, "at_", 3) == 0)
+            return true;
+    for (int i = 0; i < module->child_count; i++)
+        if (strncmp(module->children[i]->name, "at_", 3) == 0 || has_parameter(module->children[i]))
+            return true;
+    return false;
+}
+
 /* The outermost child of a list, this module or around it, that has siblings of its words. */
 static const struct module *unit_module(const struct module *module)
 {
@@ -322,7 +335,7 @@ static const struct module *unit_module(const struct module *module)
         for (int i = 0; i < module->parent->child_count && isdigit((unsigned char)module->name[0]); i++)
             alike += strcmp(module->parent->children[i]->text, module->text) == 0 &&
                      module->parent->children[i]->subtree == module->subtree;
-        if (alike > 1)
+        if (alike > 1 && !has_parameter(module))
             found = module;
     }
     return found;
@@ -474,16 +487,18 @@ static void print_table(struct emit *e, struct text *out, const struct table *ta
 void print_row_tables(struct emit *e, struct text *out)
 {
     const struct table tables[] = {
-        {"KEYS", "static const struct modc_key keys_table[] = {\n", "path, module, member, key, block",
-         e->tree->key_count, key_owner, print_key, key_arguments},
-        {"STATES", "static const struct modc_key states_table[] = {\n", "path, module, key, block",
-         e->tree->state_count, state_owner, print_state, state_arguments},
+        {"KEYS", "static const struct modc_key keys_table[] = {\n",
+         "at_path, at_module, at_member, at_key, at_block", e->tree->key_count, key_owner, print_key,
+         key_arguments},
+        {"STATES", "static const struct modc_key states_table[] = {\n",
+         "at_path, at_module, at_key, at_block", e->tree->state_count, state_owner, print_state,
+         state_arguments},
         {"DRAWS",
          "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n",
-         "key", e->tree->draw_count, draw_owner, print_draw, draw_arguments},
-        {"MODULES", "static const struct modc_module modules_table[] = {\n", "path, name, module",
+         "at_key", e->tree->draw_count, draw_owner, print_draw, draw_arguments},
+        {"MODULES", "static const struct modc_module modules_table[] = {\n", "at_path, at_name, at_module",
          e->tree->module_count, module_itself, print_module_row, module_arguments},
-        {"GRADIENTS", "static const struct modc_gradient gradients_table[] = {\n", "key, block",
+        {"GRADIENTS", "static const struct modc_gradient gradients_table[] = {\n", "at_key, at_block",
          e->plan->gradient_count, gradient_owner, print_gradient, gradient_arguments},
     };
 

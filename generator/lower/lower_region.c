@@ -21,7 +21,7 @@ static void add_break(struct text *name)
         text_add(name, "_");
 }
 
-/* Words as a part of a name in C: LayerNorm as layer_norm, 0.5 as 0p5, -1 as m1. */
+/* Words as a part of a name in C: LayerNorm as layer_norm. */
 static void add_words(struct text *name, const char *words)
 {
     for (const char *c = words; *c; c++) {
@@ -32,61 +32,48 @@ static void add_words(struct text *name, const char *words)
             if (upper && isalnum((unsigned char)before) && !isupper((unsigned char)before))
                 add_break(name);
             text_printf(name, "%c", tolower((unsigned char)*c));
-        } else if (isdigit((unsigned char)c[1]) && (*c == '.' || *c == '-')) {
-            text_add(name, *c == '.' ? "p" : "m");
         } else if (c[1]) {
             add_break(name);
         }
     }
 }
 
-/* What set and add brought below an instance: "_norm_identity". */
-static void add_changes(struct text *name, const struct module *instance, const struct module *module)
+/* Whether instances of the class differ in their arguments, or in what set and add brought below them. */
+static bool has_kinds(const struct module_tree *tree, const struct module *module)
 {
-    for (int i = 0; i < module->child_count; i++) {
-        const struct module *child = module->children[i];
+    for (int i = 0; i < tree->module_count; i++) {
+        const struct module *other = tree->modules[i];
 
-        if (!child->changed) {
-            add_changes(name, instance, child);
-            continue;
-        }
-        add_break(name);
-        add_words(name, child->path + strlen(instance->path) + 1);
-        add_break(name);
-        add_words(name, child->class_name);
+        if (other->signature && other->parent && strcmp(other->class_name, module->class_name) == 0 &&
+            strcmp(other->signature, module->signature) != 0)
+            return true;
     }
+    return false;
 }
 
-/* Named by what its instances share, block_64_2_norm_identity, as far as that is short; then by class, arguments and what
- * stands for all of it. Another region's name is not taken. */
+/* Named by the class; where its instances differ, by the list or module that the first of them is in, too. Another region's name
+ * is not taken. */
 static const char *region_name(struct eval *eval, const struct module *module)
 {
-    enum { longest = 32 };
     const struct program *program = ((struct lower *)eval)->program;
     struct arena *arena = &eval->cx->arena;
     struct text name = text_new(arena);
-    const char *shorter;
-    bool taken;
+    const char *own;
 
-    add_words(&name, module->class_name);
-    shorter = arena_string(arena, name.data);
-    for (int i = 0; i < module->arg_count; i++) {
-        if (module->args[i].value.kind == EV_NONE)
-            continue;
+    if (has_kinds(program->tree, module)) {
+        add_words(&name, module->array ? module->parent->path : module->path);
         add_break(&name);
-        add_words(&name, ev_text(eval, &module->args[i].value));
     }
-    if (name.length <= longest)
-        shorter = arena_string(arena, name.data);
-    add_changes(&name, module, module);
-    taken = emitted_struct(name.data);
-    for (int i = 0; i < program->region_count; i++)
-        taken |= strcmp(program->regions[i]->name, name.data) == 0 &&
-                 strcmp(program->regions[i]->signature, module->signature) != 0;
-    if (!taken && name.length <= longest)
-        return name.data;
-    return arena_format(arena, "%s_%04x", shorter,
-                        (unsigned)(text_hash(module->signature, strlen(module->signature)) & 0xffff));
+    add_words(&name, module->class_name);
+    own = emitted_struct(name.data) ? arena_format(arena, "%s_", name.data) : name.data;
+    for (int i = 0, round = 2; i < program->region_count; i++) {
+        if (strcmp(program->regions[i]->name, own) != 0 ||
+            strcmp(program->regions[i]->signature, module->signature) == 0)
+            continue;
+        own = arena_format(arena, "%s_%d", name.data, round++);
+        i = -1;
+    }
+    return own;
 }
 
 /* What is tied may lie in another module: an instance with that is not like the others of its class. */

@@ -32,7 +32,7 @@ const char *c_argument(struct cx *cx, const char *name)
         "base",       "float_mode", "gradients", "training",  "module", "counter", "gradient", "kept",
         "kept_slots", "zeros",      "given",     "optimizer", "memcpy", "memset"};
 
-    bool taken = strstr(name, "_call") || strstr(name, "_shadow"); /* of boundaries and of slots */
+    bool taken = strstr(name, "_call") || strstr(name, "_shadow") || strstr(name, "constant_") == name;
 
     for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
         taken |= strcmp(locals[i], name) == 0;
@@ -93,6 +93,25 @@ static bool is_constant_name(const struct plan *plan, const char *name)
     return false;
 }
 
+/* "constant_frequency", or by its shape; what else the name would stand for has its type or a number behind it. */
+static const char *constant_name(struct cx *cx, const struct plan *plan, const struct value *value)
+{
+    struct text stem = text_new(&cx->arena);
+    const char *name;
+
+    text_add(&stem, "constant");
+    if (value->name)
+        text_printf(&stem, "_%s", value->name);
+    for (int i = 0; i < value->constant->ndim && !value->name; i++)
+        text_printf(&stem, "%s%lld", i ? "x" : "_", (long long)value->constant->dims[i]);
+    name = stem.data;
+    if (is_constant_name(plan, name))
+        name = arena_format(&cx->arena, "%s_%s", stem.data, dtype_rows[value->dtype].name);
+    for (int round = 2; is_constant_name(plan, name); round++)
+        name = arena_format(&cx->arena, "%s_%d", stem.data, round);
+    return name;
+}
+
 const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value)
 {
     const struct tensor *tensor = value->constant;
@@ -106,51 +125,137 @@ const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value)
             return plan->constant_names[i];
     }
 
-    const char *stem = value->name ? value->name : "constant";
-    uint64_t hash = text_hash(tensor->data, bytes);
-    const char *name = arena_format(&cx->arena, "%s_%04x", stem, (unsigned)(hash & 0xffff));
+    const char *name = constant_name(cx, plan, value);
     int count = plan->constant_count;
 
-    if (is_constant_name(plan, name))
-        name = arena_format(&cx->arena, "%s_%016llx", stem, (unsigned long long)hash);
-    if (is_constant_name(plan, name)) /* the same bytes in another type */
-        name = arena_format(&cx->arena, "%s_%s", name, dtype_rows[tensor->dtype].name);
     ARENA_PUSH(&cx->arena, plan->constants, plan->constant_count, value);
     ARENA_PUSH(&cx->arena, plan->constant_names, count, name);
     return name;
 }
 
-/* A local name: the spec's own, else the module's, else the function's. */
-const char *planner_local_name(struct planner *planner, const struct value *value)
+/* ---- locals --------------------------------------------------------------------------------------------------------- */
+
+/* note [names of locals]
+ * A value is called as the spec's words say that it is: by the local that it is bound to, the module that makes it, what makes it
+ * there. The first of these that no other value of the function has is its name; where two have the same, both go on to the
+ * next. So a statement that comes or goes changes the names of those values alone that share a word with it. */
+enum { WORDS = 4 };
+
+struct named {
+    struct place *place;
+    const char *words[WORDS];
+    int at;
+};
+
+static const char *joined(struct cx *cx, const char *a, const char *b)
+{
+    const char *name = arena_format(&cx->arena, "%s_%s", a, b);
+
+    return text_ends_with(name, "_t") ? arena_format(&cx->arena, "%s_", name) : name; /* int32_t */
+}
+
+/* The names that a value may have, the best first; the last stands for all behind it. */
+static struct named named_of(struct planner *planner, const struct value *value, struct place *place)
+{
+    struct cx *cx = planner->cx;
+    const struct module_call *call = value->op->call;
+    const char *path = call ? relative_path(planner->variant->graph->root, call->module->path) : "";
+    const char *flat = isdigit((unsigned char)path[0])
+                           ? arena_format(&cx->arena, "y%s", emitted_flat(cx, path))
+                           : emitted_flat(cx, path);
+    const char *label = value->op->label ? value->op->label : "value", *name = value->name;
+    struct named named = {.place = place};
+    int count = 0;
+
+    if (name)
+        named.words[count++] = name;
+    if (path[0])
+        named.words[count++] = flat;
+    if (name && path[0])
+        named.words[count++] = joined(cx, flat, name);
+    if (!name && !path[0])
+        named.words[count++] = label;
+    if (count < WORDS)
+        named.words[count++] = joined(cx, name && !path[0] ? name : path[0] ? flat : "of", label);
+    while (count < WORDS)
+        named.words[count] = named.words[count - 1], count++;
+    for (int i = 0; i < WORDS; i++)
+        named.words[i] = c_argument(cx, named.words[i]);
+    return named;
+}
+
+static void take(struct planner *planner, struct names *names, const char *name)
+{
+    if (name)
+        names_add(&planner->cx->arena, names, name, "", (struct loc){0});
+}
+
+/* What the function calls something else. */
+static struct names taken_names(struct planner *planner)
+{
+    const struct variant *variant = planner->variant;
+    const struct graph *graph = variant->graph;
+    const struct module_tree *tree = planner->plan->program->tree;
+    struct names taken = {0};
+
+    for (int i = 0; i < graph->input_count; i++)
+        take(planner, &taken, planner->arguments[i]);
+    for (int i = 0; planner->results && i < graph->result_count; i++)
+        take(planner, &taken, planner->results[i]);
+    for (int i = 0; i < tree->size_count; i++)
+        take(planner, &taken, tree->sizes[i].c_name);
+    for (int i = 0; i < graph->value_count; i++)
+        if (variant->places[i].kind != PLACE_CONST)
+            take(planner, &taken, variant->places[i].name);
+    return taken;
+}
+
+/* Those whose name another one has, or something else, go on to their next. False: all have one of their own, or none left. */
+static bool part_names(struct planner *planner, struct named *list, int count)
+{
+    struct names seen = taken_names(planner), twice = {0};
+    bool again = false;
+
+    for (int i = 0; i < count; i++)
+        if (names_add(&planner->cx->arena, &seen, list[i].words[list[i].at], "", (struct loc){0}))
+            take(planner, &twice, list[i].words[list[i].at]);
+    for (int i = 0; i < count; i++) {
+        if (list[i].at + 1 == WORDS || !names_find(&twice, list[i].words[list[i].at]))
+            continue;
+        list[i].at++;
+        again = true;
+    }
+    return again;
+}
+
+void planner_name_locals(struct planner *planner)
 {
     struct variant *variant = planner->variant;
-    struct cx *cx = planner->cx;
-    const char *path = value->op->call ? relative_path(variant->graph->root, value->op->call->module->path)
-                                       : "";
-    const char *stem = value->name ? c_argument(cx, value->name)
-                       : path[0]   ? (isdigit((unsigned char)path[0])
-                                          ? arena_format(&cx->arena, "y%s", emitted_flat(cx, path))
-                                          : emitted_flat(cx, path))
-                                   : (value->op->label ? value->op->label : "value");
-    const char *name = stem;
+    bool *known = ARENA_ARRAY(&planner->cx->arena, variant->graph->value_count + 1, bool);
+    struct named *list = NULL;
+    struct names taken;
+    int count = 0;
 
-    for (int round = 1;; round++) {          /* h, h_b, h_c, ...: numbers are for shapes */
-        bool taken = round == 't' - 'a' + 1; /* int32_t */
+    for (int s = 0; s < variant->step_count; s++) {
+        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
+            const struct value *base = variant->steps[s].op->outputs[j]->base;
+            struct place *place = &variant->places[base->id];
 
-        for (int i = 0; i < variant->graph->value_count && !taken; i++)
-            taken = variant->places[i].name && variant->places[i].kind != PLACE_CONST &&
-                    strcmp(variant->places[i].name, name) == 0;
-        for (int i = 0; i < variant->graph->input_count && !taken; i++)
-            taken = planner->arguments[i] && variant->graph->inputs[i] != value &&
-                    strcmp(planner->arguments[i], name) == 0;
-        for (int i = 0; i < variant->graph->result_count && planner->results && !taken; i++)
-            taken = variant->graph->outputs[i]->base != value && strcmp(planner->results[i], name) == 0;
-        for (int i = 0; i < planner->plan->program->tree->size_count && !taken; i++)
-            taken = strcmp(planner->plan->program->tree->sizes[i].c_name, name) == 0;
-        if (!taken && strcmp(name, c_argument(cx, name)) == 0)
-            return name;
-        name = round < 26 ? arena_format(&cx->arena, "%s_%c", stem, 'a' + round)
-                          : arena_format(&cx->arena, "%s_%c%d", stem, 'a' + round % 26, round / 26);
+            if (place->kind != PLACE_WORKSPACE || place->name || known[base->id])
+                continue;
+            known[base->id] = true;
+            ARENA_PUSH(&planner->cx->arena, list, count, named_of(planner, base, place));
+        }
+    }
+    while (part_names(planner, list, count))
+        ;
+    taken = taken_names(planner);
+    for (int i = 0; i < count; i++) {
+        const char *word = list[i].words[list[i].at], *name = word;
+
+        for (int round = 2; names_add(&planner->cx->arena, &taken, name, "", (struct loc){0}); round++)
+            name = arena_format(&planner->cx->arena, "%s_%d", word, round);
+        list[i].place->name = name;
     }
 }
 

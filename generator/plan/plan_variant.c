@@ -270,15 +270,7 @@ static void name_locals(struct planner *planner)
         if (variant->steps[s].op->code == GRAPH_OP_FENCE)
             name_boundary(planner, &variant->steps[s]);
 
-    for (int s = 0; s < variant->step_count; s++) {
-        for (int j = 0; j < variant->steps[s].op->output_count; j++) {
-            struct value *base = variant->steps[s].op->outputs[j]->base;
-            struct place *place = &variant->places[base->id];
-
-            if ((place->kind == PLACE_WORKSPACE || place->kind == PLACE_FENCE) && !place->name)
-                place->name = planner_local_name(planner, base);
-        }
-    }
+    planner_name_locals(planner);
 }
 
 static void add_shadow(struct planner *planner, struct module_tensor *tensor)

@@ -25,8 +25,8 @@ struct planner {
 /* Identifiers of sizes, in functions and in kernels: what a template calls something gets an underscore. */
 void planner_name_sizes(struct cx *cx, struct program *program);
 
-/* A local name: the spec's own, else the module's, else the function's. */
-const char *planner_local_name(struct planner *planner, const struct value *value);
+/* Names of all that lies in the workspace; see note [names of locals]. */
+void planner_name_locals(struct planner *planner);
 
 /* POLICY_GRADIENT_TRUNK_0_WEIGHT; underscores follow where another constant has that name. */
 struct names;

@@ -5,7 +5,7 @@
 
 #include "modc_simd.h"
 
-static const float constant_4ffa[64] MODC_ALIGNED = {
+static const float constant_64[64] MODC_ALIGNED = {
     1.0f, 0.930572033f, 0.865964353f, 0.805842221f, 0.749894202f, 0.697830558f, 0.649381638f, 0.604296386f,
     0.562341332f, 0.523299158f, 0.486967534f, 0.453158349f, 0.421696514f, 0.392418981f, 0.365174145f,
     0.339820832f, 0.316227764f, 0.294272721f, 0.273841977f, 0.254829675f, 0.237137362f, 0.220673397f,
@@ -18,7 +18,7 @@ static const float constant_4ffa[64] MODC_ALIGNED = {
 };
 
 /* Block(64, 2) */
-struct blocks_block_64_2_packed {
+struct blocks_block_packed {
     MODC_ALIGNED float up_weight[8192]; /* panels [8][64][16] */
     MODC_ALIGNED float down_weight_folded[8192]; /* panels [4][128][16] */
     MODC_ALIGNED float down_bias_folded[64]; /* [64] */
@@ -26,7 +26,7 @@ struct blocks_block_64_2_packed {
 
 /* What the kernels read */
 struct blocks_packed {
-    struct blocks_block_64_2_packed blocks[12];
+    struct blocks_block_packed blocks[12];
 };
 
 typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BYTES ? 1 : -1];
@@ -886,7 +886,7 @@ static MODC_KERNEL void pack_down_bias_folded(float *y, const float *x0, const f
 
 MODC_KERNELS_END
 
-static void pack_block_64_2(const struct blocks_block_64_2 *p, struct blocks_block_64_2_packed *k)
+static void pack_block(const struct blocks_block *p, struct blocks_block_packed *k)
 {
     pack_up_weight(k->up_weight, p->up.weight);
     pack_down_weight_folded(k->down_weight_folded, p->down.weight, p->scale);
@@ -899,19 +899,19 @@ static enum modc_status blocks_pack_all(struct modc_params *params)
     struct blocks_packed *k = params->packed;
 
     for (int i = 0; i < 12; i++)
-        pack_block_64_2(&p->blocks[i], &k->blocks[i]);
+        pack_block(&p->blocks[i], &k->blocks[i]);
     return MODC_OK;
 }
 
 /* Block(64, 2): (tokens, 64) from (tokens, 64) */
-static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct blocks_block_64_2_packed *k,
-                            char *ws, int tokens, const float *x, float *y)
+static void block_eval(const struct blocks_block *p, const struct blocks_block_packed *k, char *ws,
+                       int tokens, const float *x, float *y)
 {
     float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
 
     /* norm: LayerNorm(dim) */
-    block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_4ffa, tokens);
+    block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
@@ -922,11 +922,11 @@ static void block_64_2_eval(const struct blocks_block_64_2 *p, const struct bloc
 }
 
 /* Block(64, 2): (tokens, 64) from (tokens, 64) */
-static enum modc_status block_64_2_eval_fenced(const struct blocks_block_64_2 *p,
-                                               const struct blocks_block_64_2_packed *k, struct blocks *net,
-                                               int module, char *ws, int tokens, const float *x, float *y)
+static enum modc_status block_eval_fenced(const struct blocks_block *p, const struct blocks_block_packed *k,
+                                          struct blocks *net, int module, char *ws, int tokens,
+                                          const float *x, float *y)
 {
-    float *const x_b = (float *)(void *)(ws + 32768); /* (tokens, 64) */
+    float *const x_copy = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
     float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
     float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
@@ -934,15 +934,15 @@ static enum modc_status block_64_2_eval_fenced(const struct blocks_block_64_2 *p
     float *const down = (float *)(void *)(ws + 0); /* (tokens, 64) */
     float *const mul_add = (float *)(void *)(ws + 8192); /* (tokens, 64) */
 
-    copy_tokensx64(x_b, x, tokens);
+    copy_tokensx64(x_copy, x, tokens);
 
-    MODC_ENTER(net, self_call, module, {x_b, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(net, self_call, module, {x_copy, MODC_FLOAT32, 2, {tokens, 64}});
 
     /* norm: LayerNorm(dim) */
     MODC_ENTER(net, norm_call, module + 1, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
     layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
-    block_add(h, norm_call_out[0].data, constant_4ffa, tokens);
+    block_add(h, norm_call_out[0].data, constant_64, tokens);
 
     /* up: Linear(dim, expand * dim) */
     MODC_ENTER(net, up_call, module + 2, {h, MODC_FLOAT32, 2, {tokens, 64}});
@@ -979,7 +979,7 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
         for (int i = 0; i < 12; i++) {
             float *out = buffers[i % 2];
 
-            block_64_2_eval(&p->blocks[i], &k->blocks[i], ws + 0, tokens, in, out);
+            block_eval(&p->blocks[i], &k->blocks[i], ws + 0, tokens, in, out);
             in = out;
         }
     }
@@ -997,14 +997,14 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
     const struct blocks_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const x_b = (float *)(void *)(ws + 40960); /* (tokens, 64) */
+    float *const x_copy = (float *)(void *)(ws + 40960); /* (tokens, 64) */
     float *const blocks_0 = (float *)(void *)(ws + 49152); /* (tokens, 64) */
     float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
     float *const head = (float *)(void *)(ws + 8192); /* (tokens, 8) */
 
-    copy_tokensx64(x_b, x, tokens);
+    copy_tokensx64(x_copy, x, tokens);
 
-    MODC_ENTER(net, self_call, BLOCKS_ROOT, {x_b, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(net, self_call, BLOCKS_ROOT, {x_copy, MODC_FLOAT32, 2, {tokens, 64}});
 
     /* blocks */
     MODC_ENTER(net, blocks_call, BLOCKS_BLOCKS, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
@@ -1016,8 +1016,8 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
             float *out = buffers[i % 2];
 
             MODC_TRY(
-                block_64_2_eval_fenced(&p->blocks[i], &k->blocks[i], net, BLOCKS_BLOCKS_0 + 5 * i, ws + 0,
-                                       tokens, in, out));
+                block_eval_fenced(&p->blocks[i], &k->blocks[i], net, BLOCKS_BLOCKS_0 + 5 * i, ws + 0,
+                                  tokens, in, out));
             in = out;
         }
     }
@@ -1065,27 +1065,30 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
 static const struct modc_size sizes_table[] = {{"tokens", 32}};
 
-#define KEYS_OF_BLOCKS(path, module, member, key, block) \
-    {path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module, \
-     offsetof(struct blocks_params, member.scale), block, key, MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
-    {path ".norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
-     offsetof(struct blocks_params, member.norm.weight), block + 256, key + 1, MODC_INIT_CONSTANT, 1.0, \
-         0.0, NULL}, \
-    {path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
-     offsetof(struct blocks_params, member.norm.bias), block + 512, key + 2, MODC_INIT_CONSTANT, 0.0, 0.0, \
+#define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
+    {at_path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module, \
+     offsetof(struct blocks_params, at_member.scale), at_block, at_key, MODC_INIT_CONSTANT, 1.0, 0.0, \
          NULL}, \
-    {path ".up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
-     offsetof(struct blocks_params, member.up.weight), block + 768, key + 3, MODC_INIT_UNIFORM, \
+    {at_path ".norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 1, \
+     offsetof(struct blocks_params, at_member.norm.weight), at_block + 256, at_key + 1, \
+         MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
+    {at_path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 1, \
+     offsetof(struct blocks_params, at_member.norm.bias), at_block + 512, at_key + 2, MODC_INIT_CONSTANT, \
+         0.0, 0.0, NULL}, \
+    {at_path ".up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 2, \
+     offsetof(struct blocks_params, at_member.up.weight), at_block + 768, at_key + 3, MODC_INIT_UNIFORM, \
          -0.12499999999999999, 0.12499999999999999, NULL}, \
-    {path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
-     offsetof(struct blocks_params, member.up.bias), block + 33536, key + 4, MODC_INIT_UNIFORM, -0.125, \
-         0.125, NULL}, \
-    {path ".down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
-     module + 4, \
-     offsetof(struct blocks_params, member.down.weight), block + 34048, key + 5, MODC_INIT_UNIFORM, \
-         -0.08838834764831842, 0.08838834764831842, NULL}, \
-    {path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 4, \
-     offsetof(struct blocks_params, member.down.bias), block + 66816, key + 6, MODC_INIT_UNIFORM, \
+    {at_path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 2, \
+     offsetof(struct blocks_params, at_member.up.bias), at_block + 33536, at_key + 4, MODC_INIT_UNIFORM, \
+         -0.125, 0.125, NULL}, \
+    {at_path ".down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 4, \
+     offsetof(struct blocks_params, at_member.down.weight), at_block + 34048, at_key + 5, \
+         MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842, NULL}, \
+    {at_path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 4, \
+     offsetof(struct blocks_params, at_member.down.bias), at_block + 66816, at_key + 6, MODC_INIT_UNIFORM, \
          -0.08838834764831843, 0.08838834764831843, NULL},
 
 static const struct modc_key keys_table[] = {
@@ -1112,11 +1115,11 @@ static const struct modc_key keys_table[] = {
      offsetof(struct blocks_params, head.bias), 807424, 87, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
 };
 
-#define DRAWS_OF_BLOCKS(key) \
-    {key + 3, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* up.weight */ \
-    {key + 4, MODC_INIT_UNIFORM, -0.125, 0.125}, /* up.bias */ \
-    {key + 5, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* down.weight */ \
-    {key + 6, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* down.bias */
+#define DRAWS_OF_BLOCKS(at_key) \
+    {at_key + 3, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* up.weight */ \
+    {at_key + 4, MODC_INIT_UNIFORM, -0.125, 0.125}, /* up.bias */ \
+    {at_key + 5, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* down.weight */ \
+    {at_key + 6, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* down.bias */
 
 /* in the order in which PyTorch draws */
 static const struct modc_draw draws_table[] = {
@@ -1136,13 +1139,14 @@ static const struct modc_draw draws_table[] = {
     {87, MODC_INIT_UNIFORM, -0.125, 0.125}, /* head.bias */
 };
 
-#define MODULES_OF_BLOCKS(path, name, module) \
-    {path, name, "Block", "", 1, 4, false}, \
-    {path ".norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", module, 0, \
-     false}, \
-    {path ".up", "up", "Linear", "in_features=64, out_features=128, bias=True", module, 0, false}, \
-    {path ".act", "act", "GELU", "approximate='none'", module, 0, false}, \
-    {path ".down", "down", "Linear", "in_features=128, out_features=64, bias=True", module, 0, false},
+#define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
+    {at_path, at_name, "Block", "", 1, 4, false}, \
+    {at_path ".norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", \
+     at_module, 0, false}, \
+    {at_path ".up", "up", "Linear", "in_features=64, out_features=128, bias=True", at_module, 0, false}, \
+    {at_path ".act", "act", "GELU", "approximate='none'", at_module, 0, false}, \
+    {at_path ".down", "down", "Linear", "in_features=128, out_features=64, bias=True", at_module, 0, \
+     false},
 
 static const struct modc_module modules_table[] = {
     {"", "", "blocks", "", -1, 63, false},

@@ -53,7 +53,7 @@ enum {
 };
 
 /* Block(64, 2) */
-struct blocks_block_64_2 {
+struct blocks_block {
     const float *scale; /* (64) */
     struct {
         const float *weight; /* (64) */
@@ -72,7 +72,7 @@ struct blocks_block_64_2 {
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
 struct blocks_params {
     struct modc_params base;
-    struct blocks_block_64_2 blocks[12];
+    struct blocks_block blocks[12];
     struct {
         const float *weight; /* (64) */
         const float *bias; /* (64) */

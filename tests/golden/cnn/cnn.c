@@ -619,10 +619,10 @@ static MODC_KERNEL void copy_image(float *y, const float *x0, int batch)
 }
 
 /* Channels of a register tile. */
-enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+enum { y_0_conv2d_conv_direct_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_conv2d_line_taps(
+MODC_INLINE void y_0_conv2d_conv_direct_line_taps(
     modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
     const int to, const int vectors)
 {
@@ -646,7 +646,7 @@ MODC_INLINE void y_0_conv2d_line_taps(
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_conv2d_line_tile(
+MODC_INLINE void y_0_conv2d_conv_direct_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
@@ -669,7 +669,8 @@ MODC_INLINE void y_0_conv2d_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+                    y_0_conv2d_conv_direct_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
             /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
@@ -683,12 +684,12 @@ MODC_INLINE void y_0_conv2d_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
-                                         whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                         to > rows ? rows : to, vectors);
+                    y_0_conv2d_conv_direct_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
+                                                     whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
+                                                     to > rows ? rows : to, vectors);
             }
         } else {
-            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+            y_0_conv2d_conv_direct_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
         }
     }
 
@@ -706,7 +707,7 @@ MODC_INLINE void y_0_conv2d_line_tile(
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_conv2d_line_tiles(
+MODC_INLINE void y_0_conv2d_conv_direct_line_tiles(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int columns, const int row, const int channel, int batch)
 {
@@ -725,37 +726,40 @@ MODC_INLINE void y_0_conv2d_line_tiles(
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            y_0_conv2d_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
+            y_0_conv2d_conv_direct_line_tile(
+                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                             channel, batch);
+        y_0_conv2d_conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0,
+                                         0, row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
-        y_0_conv2d_line_tile(
+        y_0_conv2d_conv_direct_line_tile(
             y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
     for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_conv2d_line_tile(
+        y_0_conv2d_conv_direct_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        y_0_conv2d_conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_conv2d_line(
+MODC_INLINE void y_0_conv2d_conv_direct_line(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int columns, const int row, const int channel, int batch)
 {
-    enum { rest = 16 % y_0_conv2d_line_band };
+    enum { rest = 16 % y_0_conv2d_conv_direct_line_band };
 
     if (rest == 0 || (rest < 16 && columns > rest))
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
+        y_0_conv2d_conv_direct_line_tiles(
+            y, ldy, lines, w, bias, y_0_conv2d_conv_direct_line_band, row, channel, batch);
     else
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        y_0_conv2d_conv_direct_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
+MODC_INLINE void y_0_conv2d_conv_direct_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -765,26 +769,26 @@ MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void y_0_conv2d_band(
+MODC_INLINE void y_0_conv2d_conv_direct_band(
     float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
     const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     float *const out = y + row * ldy + channel;
 
-    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    y_0_conv2d_conv_direct_line(out, ldy, lines, w, bias, columns, row, channel, batch);
 }
 
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void y_0_conv2d(
+static MODC_KERNEL MODC_ALONE void y_0_conv2d_conv_direct(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
     enum {
         panel = 3 * 3 * 16,
         panels = (16 + 16 - 1) / 16,
-        band = y_0_conv2d_line_band,
+        band = y_0_conv2d_conv_direct_line_band,
         full = 16 / band * band,
         small = panel * panels * (int)sizeof(float) <= 256 * 1024
     };
@@ -800,8 +804,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                     const float *const xn = x + n * (8 * 8) + g;
 
                     for (int oh = 0; oh < 8; oh++) {
-                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                        y_0_conv2d_band(
+                        y_0_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
+                        y_0_conv2d_conv_direct_band(
                             y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 16 + c,
                             batch);
                     }
@@ -811,8 +815,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                 const float *const xn = x + n * (8 * 8) + g;
 
                 for (int oh = 0; oh < 8; oh++) {
-                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                    y_0_conv2d_band(
+                    y_0_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
+                    y_0_conv2d_conv_direct_band(
                         y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full, n * 8 + oh,
                         g * 16 + full, batch);
                 }
@@ -822,14 +826,15 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
 }
 
 /* y (batch, 16, 8, 8) = x0 */
-static MODC_KERNEL void y_0_copy(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_0_copy_batchx16x8x8(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++)
         modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
 }
 
 /* y (batch, 16, 8, 8) = x1 * x2 + x0 */
-static MODC_KERNEL void y_1_mul_add(float *y, const float *x0, const float *x1, const float *x2, int batch)
+static MODC_KERNEL void y_1_mul_add_batchx16x8x8(float *y, const float *x0, const float *x1,
+                                                 const float *x2, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 16; j++) {
@@ -1074,7 +1079,7 @@ static MODC_KERNEL MODC_ALONE void y_4_line(
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void y_4_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
+MODC_INLINE void y_4_conv2d_conv_direct_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -1084,7 +1089,7 @@ MODC_INLINE void y_4_conv2d_lines(const float **lines, const float *x, const int
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void y_4_conv2d_band(
+MODC_INLINE void y_4_conv2d_conv_direct_band(
     float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
     const int columns, const int line, const int channel, int batch)
 {
@@ -1096,7 +1101,7 @@ MODC_INLINE void y_4_conv2d_band(
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void y_4_conv2d(
+static MODC_KERNEL MODC_ALONE void y_4_conv2d_conv_direct(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
@@ -1119,8 +1124,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
                     const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                     for (int oh = 0; oh < 4; oh++) {
-                        y_4_conv2d_lines(lines, xn, oh - 1, batch);
-                        y_4_conv2d_band(
+                        y_4_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
+                        y_4_conv2d_conv_direct_band(
                             y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh, g * 32 + c,
                             batch);
                     }
@@ -1130,8 +1135,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
                 const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                 for (int oh = 0; oh < 4; oh++) {
-                    y_4_conv2d_lines(lines, xn, oh - 1, batch);
-                    y_4_conv2d_band(
+                    y_4_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
+                    y_4_conv2d_conv_direct_band(
                         y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full, n * 4 + oh,
                         g * 32 + full, batch);
                 }
@@ -1148,7 +1153,8 @@ static MODC_KERNEL void y_4_copy_batchx32x4x4(float *y, const float *x0, int bat
 }
 
 /* y (batch, 32, 4, 4) = x1 * x2 + x0 */
-static MODC_KERNEL void y_5_mul_add(float *y, const float *x0, const float *x1, const float *x2, int batch)
+static MODC_KERNEL void y_5_mul_add_batchx32x4x4(float *y, const float *x0, const float *x1,
+                                                 const float *x2, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1478,7 +1484,7 @@ static MODC_KERNEL void y_6_mul_add_relu(float *y, const float *x0, const float 
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void y_7_copy(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_7_copy_batchx32x2x2(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1800,33 +1806,33 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const image_b = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
-    float *const y_0 = (float *)(void *)(ws + 16384); /* (batch, 8, 8, 16) */
-    float *const y_0_b = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
+    float *const image_copy = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
+    float *const y_0_conv2d = (float *)(void *)(ws + 16384); /* (batch, 8, 8, 16) */
+    float *const y_0_copy = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
     float *const y_1 = (float *)(void *)(ws + 16384); /* (batch, 16, 8, 8) */
     float *const y_2 = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
     float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 16, 4, 4) */
-    float *const y_4 = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
-    float *const y_4_b = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
-    float *const y_4_c = (float *)(void *)(ws + 278528); /* (batch, 32, 4, 4) */
+    float *const y_4_copy = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
+    float *const y_4_conv2d = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
+    float *const y_4_copy_2 = (float *)(void *)(ws + 278528); /* (batch, 32, 4, 4) */
     float *const y_5 = (float *)(void *)(ws + 16384); /* (batch, 32, 4, 4) */
     float *const y_6 = (float *)(void *)(ws + 147456); /* (batch, 32, 4, 4) */
     float *const y_7 = (float *)(void *)(ws + 16384); /* (batch, 32, 2, 2) */
     float *const y_10 = (float *)(void *)(ws + 49152); /* (batch, 10) */
 
-    copy_image(image_b, image, batch);
+    copy_image(image_copy, image, batch);
 
-    MODC_ENTER(net, self_call, CNN_ROOT, {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_ENTER(net, self_call, CNN_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
     MODC_ENTER(net, m_0_call, CNN_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
-    y_0_conv2d(y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
-    y_0_copy(y_0_b, y_0, batch);
-    MODC_LEAVE(net, m_0_call, {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    y_0_conv2d_conv_direct(y_0_conv2d, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
+    y_0_copy_batchx16x8x8(y_0_copy, y_0_conv2d, batch);
+    MODC_LEAVE(net, m_0_call, {y_0_copy, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
     /* 1: BatchNorm2d(16) */
     MODC_ENTER(net, m_1_call, CNN_1, {m_0_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_1_mul_add(y_1, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
+    y_1_mul_add_batchx16x8x8(y_1, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
     MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
     /* 2: ReLU() */
@@ -1841,14 +1847,14 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
     MODC_ENTER(net, m_4_call, CNN_4, {m_3_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
-    y_4_copy_batchx4x4x16(y_4, m_4_call_in[0].data, batch);
-    y_4_conv2d(y_4_b, y_4, k->_4_weight, p->_4.bias, batch);
-    y_4_copy_batchx32x4x4(y_4_c, y_4_b, batch);
-    MODC_LEAVE(net, m_4_call, {y_4_c, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    y_4_copy_batchx4x4x16(y_4_copy, m_4_call_in[0].data, batch);
+    y_4_conv2d_conv_direct(y_4_conv2d, y_4_copy, k->_4_weight, p->_4.bias, batch);
+    y_4_copy_batchx32x4x4(y_4_copy_2, y_4_conv2d, batch);
+    MODC_LEAVE(net, m_4_call, {y_4_copy_2, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
     /* 5: BatchNorm2d(32) */
     MODC_ENTER(net, m_5_call, CNN_5, {m_4_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_5_mul_add(y_5, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
+    y_5_mul_add_batchx32x4x4(y_5, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
     MODC_LEAVE(net, m_5_call, {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
     /* 6: ReLU() */
@@ -1883,64 +1889,64 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const x = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const mean = (float *)(void *)(ws + 262144); /* (16) */
-    float *const var = (float *)(void *)(ws + 262208); /* (16) */
-    float *const scale = (float *)(void *)(ws + 262208); /* (16) */
-    float *const shift = (float *)(void *)(ws + 262144); /* (16) */
+    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_1_mean = (float *)(void *)(ws + 262144); /* (16) */
+    float *const y_1_var = (float *)(void *)(ws + 262208); /* (16) */
+    float *const y_1_scale = (float *)(void *)(ws + 262208); /* (16) */
+    float *const y_1_shift = (float *)(void *)(ws + 262144); /* (16) */
     float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
-    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const mean_b = (float *)(void *)(ws + 131072); /* (32) */
-    float *const var_b = (float *)(void *)(ws + 131200); /* (32) */
-    float *const scale_b = (float *)(void *)(ws + 131200); /* (32) */
-    float *const shift_b = (float *)(void *)(ws + 131072); /* (32) */
+    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const y_5_mean = (float *)(void *)(ws + 131072); /* (32) */
+    float *const y_5_var = (float *)(void *)(ws + 131200); /* (32) */
+    float *const y_5_scale = (float *)(void *)(ws + 131200); /* (32) */
+    float *const y_5_shift = (float *)(void *)(ws + 131072); /* (32) */
     float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const y_7 = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
-    float *const y_7_b = (float *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
+    float *const y_7_max_pool2d = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
+    float *const y_7_copy = (float *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
     float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
-    y_0_conv2d(x, image, k->_0_weight, p->_0.bias, batch);
+    y_0_conv2d_conv_direct(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
     y_write(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div_mean_batchx8x8x16_over_0_1_2(mean, x, batch);
-    y_1_div_var_batchx8x8x16_over_0_1_2(var, x, mean, batch);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean, batch);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, var, batch);
-    y_1_add_rsqrt_mul(scale, p->_1.weight, var);
-    y_1_mul_sub(shift, p->_1.bias, mean, scale);
+    y_1_div_mean_batchx8x8x16_over_0_1_2(y_1_mean, y_0, batch);
+    y_1_div_var_batchx8x8x16_over_0_1_2(y_1_var, y_0, y_1_mean, batch);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
+    y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
+    y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
 
     /* 2: ReLU() */
-    y_2_mul_add_relu(y_2, shift, x, scale, batch);
+    y_2_mul_add_relu(y_2, y_1_shift, y_0, y_1_scale, batch);
 
     /* 3: MaxPool2d(2) */
     y_3_max_pool2d_pool(y_3, y_2, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
-    y_4_conv2d(x_b, y_3, k->_4_weight, p->_4.bias, batch);
+    y_4_conv2d_conv_direct(y_4, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
     y_write(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div_mean_batchx4x4x32_over_0_1_2(mean_b, x_b, batch);
-    y_5_div_var_batchx4x4x32_over_0_1_2(var_b, x_b, mean_b, batch);
-    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
-    y_5_running_var(p->_5.running_var, p->_5.running_var, var_b, batch);
-    y_5_add_rsqrt_mul(scale_b, p->_5.weight, var_b);
-    y_5_mul_sub(shift_b, p->_5.bias, mean_b, scale_b);
+    y_5_div_mean_batchx4x4x32_over_0_1_2(y_5_mean, y_4, batch);
+    y_5_div_var_batchx4x4x32_over_0_1_2(y_5_var, y_4, y_5_mean, batch);
+    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
+    y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);
+    y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
+    y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
 
     /* 6: ReLU() */
-    y_6_mul_add_relu(y_6, shift_b, x_b, scale_b, batch);
+    y_6_mul_add_relu(y_6, y_5_shift, y_4, y_5_scale, batch);
 
     /* 7: MaxPool2d(2) */
-    y_7_max_pool2d_pool(y_7, y_6, batch);
+    y_7_max_pool2d_pool(y_7_max_pool2d, y_6, batch);
 
     /* 8: Flatten() */
-    y_7_copy(y_7_b, y_7, batch);
+    y_7_copy_batchx32x2x2(y_7_copy, y_7_max_pool2d, batch);
 
     /* 9: Dropout(0.25) */
-    y_9_dropped_mul(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+    y_9_dropped_mul(y_9, y_7_copy, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10: Linear(128, 10) */
     y_10_linear(output, y_9, p->_10.weight, p->_10.bias, batch);
@@ -1958,24 +1964,24 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     int64_t *const _5_num_batches_tracked_shadow = (int64_t *)(void *)(ws + 541120); /* committed at the end */
     float *const _5_running_mean_shadow = (float *)(void *)(ws + 540672); /* committed at the end */
     float *const _5_running_var_shadow = (float *)(void *)(ws + 540800); /* committed at the end */
-    float *const image_b = (float *)(void *)(ws + 524288); /* (batch, 1, 8, 8) */
-    float *const y_0 = (float *)(void *)(ws + 262144); /* (batch, 8, 8, 16) */
-    float *const y_0_b = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
-    float *const mean = (float *)(void *)(ws + 262144); /* (16) */
-    float *const var = (float *)(void *)(ws + 262208); /* (16) */
-    float *const scale = (float *)(void *)(ws + 541184); /* (16) */
-    float *const shift = (float *)(void *)(ws + 541248); /* (16) */
-    float *const y_1 = (float *)(void *)(ws + 262144); /* (batch, 16, 8, 8) */
+    float *const image_copy = (float *)(void *)(ws + 524288); /* (batch, 1, 8, 8) */
+    float *const y_0_conv2d = (float *)(void *)(ws + 262144); /* (batch, 8, 8, 16) */
+    float *const y_0_copy = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
+    float *const y_1_mean = (float *)(void *)(ws + 262144); /* (16) */
+    float *const y_1_var = (float *)(void *)(ws + 262208); /* (16) */
+    float *const y_1_scale = (float *)(void *)(ws + 541184); /* (16) */
+    float *const y_1_shift = (float *)(void *)(ws + 541248); /* (16) */
+    float *const y_1_mul_add = (float *)(void *)(ws + 262144); /* (batch, 16, 8, 8) */
     float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
     float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 16, 4, 4) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
-    float *const y_4_b = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
-    float *const y_4_c = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
-    float *const mean_b = (float *)(void *)(ws + 131072); /* (32) */
-    float *const var_b = (float *)(void *)(ws + 131200); /* (32) */
-    float *const scale_b = (float *)(void *)(ws + 262144); /* (32) */
-    float *const shift_b = (float *)(void *)(ws + 262272); /* (32) */
-    float *const y_5 = (float *)(void *)(ws + 131072); /* (batch, 32, 4, 4) */
+    float *const y_4_copy = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
+    float *const y_4_conv2d = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
+    float *const y_4_copy_2 = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
+    float *const y_5_mean = (float *)(void *)(ws + 131072); /* (32) */
+    float *const y_5_var = (float *)(void *)(ws + 131200); /* (32) */
+    float *const y_5_scale = (float *)(void *)(ws + 262144); /* (32) */
+    float *const y_5_shift = (float *)(void *)(ws + 262272); /* (32) */
+    float *const y_5_mul_add = (float *)(void *)(ws + 131072); /* (batch, 32, 4, 4) */
     float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
     float *const y_7 = (float *)(void *)(ws + 131072); /* (batch, 32, 2, 2) */
     float *const y_9 = (float *)(void *)(ws + 0); /* (batch, 128) */
@@ -1987,27 +1993,27 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     memcpy(_5_num_batches_tracked_shadow, p->_5.num_batches_tracked, 8);
     memcpy(_5_running_mean_shadow, p->_5.running_mean, 128);
     memcpy(_5_running_var_shadow, p->_5.running_var, 128);
-    copy_image(image_b, image, batch);
+    copy_image(image_copy, image, batch);
 
-    MODC_ENTER(net, self_call, CNN_ROOT, {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_ENTER(net, self_call, CNN_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
     MODC_ENTER(net, m_0_call, CNN_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
-    y_0_conv2d(y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
-    y_0_copy(y_0_b, y_0, batch);
-    MODC_LEAVE(net, m_0_call, {y_0_b, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    y_0_conv2d_conv_direct(y_0_conv2d, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
+    y_0_copy_batchx16x8x8(y_0_copy, y_0_conv2d, batch);
+    MODC_LEAVE(net, m_0_call, {y_0_copy, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
     /* 1: BatchNorm2d(16) */
     MODC_ENTER(net, m_1_call, CNN_1, {m_0_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
     y_write(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
-    y_1_div_mean_batchx16x8x8_over_0_2_3(mean, m_1_call_in[0].data, batch);
-    y_1_div_var_batchx16x8x8_over_0_2_3(var, m_1_call_in[0].data, mean, batch);
-    y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, mean, batch);
-    y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, var, batch);
-    y_1_add_rsqrt_mul(scale, p->_1.weight, var);
-    y_1_mul_sub(shift, p->_1.bias, mean, scale);
-    y_1_mul_add(y_1, shift, m_1_call_in[0].data, scale, batch);
-    MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    y_1_div_mean_batchx16x8x8_over_0_2_3(y_1_mean, m_1_call_in[0].data, batch);
+    y_1_div_var_batchx16x8x8_over_0_2_3(y_1_var, m_1_call_in[0].data, y_1_mean, batch);
+    y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, y_1_mean, batch);
+    y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, y_1_var, batch);
+    y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
+    y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
+    y_1_mul_add_batchx16x8x8(y_1_mul_add, y_1_shift, m_1_call_in[0].data, y_1_scale, batch);
+    MODC_LEAVE(net, m_1_call, {y_1_mul_add, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
     /* 2: ReLU() */
     MODC_ENTER(net, m_2_call, CNN_2, {m_1_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
@@ -2021,22 +2027,22 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
     MODC_ENTER(net, m_4_call, CNN_4, {m_3_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
-    y_4_copy_batchx4x4x16(y_4, m_4_call_in[0].data, batch);
-    y_4_conv2d(y_4_b, y_4, k->_4_weight, p->_4.bias, batch);
-    y_4_copy_batchx32x4x4(y_4_c, y_4_b, batch);
-    MODC_LEAVE(net, m_4_call, {y_4_c, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    y_4_copy_batchx4x4x16(y_4_copy, m_4_call_in[0].data, batch);
+    y_4_conv2d_conv_direct(y_4_conv2d, y_4_copy, k->_4_weight, p->_4.bias, batch);
+    y_4_copy_batchx32x4x4(y_4_copy_2, y_4_conv2d, batch);
+    MODC_LEAVE(net, m_4_call, {y_4_copy_2, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
     /* 5: BatchNorm2d(32) */
     MODC_ENTER(net, m_5_call, CNN_5, {m_4_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
     y_write(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
-    y_5_div_mean_batchx32x4x4_over_0_2_3(mean_b, m_5_call_in[0].data, batch);
-    y_5_div_var_batchx32x4x4_over_0_2_3(var_b, m_5_call_in[0].data, mean_b, batch);
-    y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, mean_b, batch);
-    y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, var_b, batch);
-    y_5_add_rsqrt_mul(scale_b, p->_5.weight, var_b);
-    y_5_mul_sub(shift_b, p->_5.bias, mean_b, scale_b);
-    y_5_mul_add(y_5, shift_b, m_5_call_in[0].data, scale_b, batch);
-    MODC_LEAVE(net, m_5_call, {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    y_5_div_mean_batchx32x4x4_over_0_2_3(y_5_mean, m_5_call_in[0].data, batch);
+    y_5_div_var_batchx32x4x4_over_0_2_3(y_5_var, m_5_call_in[0].data, y_5_mean, batch);
+    y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, y_5_mean, batch);
+    y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, y_5_var, batch);
+    y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
+    y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
+    y_5_mul_add_batchx32x4x4(y_5_mul_add, y_5_shift, m_5_call_in[0].data, y_5_scale, batch);
+    MODC_LEAVE(net, m_5_call, {y_5_mul_add, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
     /* 6: ReLU() */
     MODC_ENTER(net, m_6_call, CNN_6, {m_5_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});

@@ -467,7 +467,7 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
 
 /* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_7_max_pool2d(double *restrict y, const double *restrict x, int batch)
+static MODC_KERNEL void y_7_max_pool2d_pool(double *restrict y, const double *restrict x, int batch)
 {
     for (int line = 0; line < batch * 2; line++) {
         const int top = line % 2 * 2;
@@ -1211,7 +1211,7 @@ static MODC_KERNEL void y_6_mul_add_relu(double *y, const double *x0, const doub
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void y_7_copy(double *y, const double *x0, int batch)
+static MODC_KERNEL void y_7_copy_batchx32x2x2(double *y, const double *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1381,7 +1381,7 @@ static void cnn64_forward_eval(struct cnn64 *net, int batch, const double *image
     /* 7: MaxPool2d(2)
      * 8: Flatten()
      * 9: Dropout(0.25) */
-    y_7_max_pool2d(y_7, y_4, batch);
+    y_7_max_pool2d_pool(y_7, y_4, batch);
 
     /* 10: Linear(128, 10) */
     y_10_linear(output, y_7, k->_10_weight, p->_10.bias, batch);
@@ -1392,64 +1392,64 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     const struct cnn64_params *p = (const struct cnn64_params *)(const void *)net->base.params;
     const struct cnn64_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    double *const x = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    double *const mean = (double *)(void *)(ws + 524288); /* (16) */
-    double *const var = (double *)(void *)(ws + 524416); /* (16) */
-    double *const scale = (double *)(void *)(ws + 524416); /* (16) */
-    double *const shift = (double *)(void *)(ws + 524288); /* (16) */
+    double *const y_0 = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
+    double *const y_1_mean = (double *)(void *)(ws + 524288); /* (16) */
+    double *const y_1_var = (double *)(void *)(ws + 524416); /* (16) */
+    double *const y_1_scale = (double *)(void *)(ws + 524416); /* (16) */
+    double *const y_1_shift = (double *)(void *)(ws + 524288); /* (16) */
     double *const y_2 = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
     double *const y_3 = (double *)(void *)(ws + 524288); /* (batch, 4, 4, 16) */
-    double *const x_b = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    double *const mean_b = (double *)(void *)(ws + 262144); /* (32) */
-    double *const var_b = (double *)(void *)(ws + 262400); /* (32) */
-    double *const scale_b = (double *)(void *)(ws + 262400); /* (32) */
-    double *const shift_b = (double *)(void *)(ws + 262144); /* (32) */
+    double *const y_4 = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
+    double *const y_5_mean = (double *)(void *)(ws + 262144); /* (32) */
+    double *const y_5_var = (double *)(void *)(ws + 262400); /* (32) */
+    double *const y_5_scale = (double *)(void *)(ws + 262400); /* (32) */
+    double *const y_5_shift = (double *)(void *)(ws + 262144); /* (32) */
     double *const y_6 = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    double *const y_7 = (double *)(void *)(ws + 262144); /* (batch, 2, 2, 32) */
-    double *const y_7_b = (double *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
+    double *const y_7_max_pool2d = (double *)(void *)(ws + 262144); /* (batch, 2, 2, 32) */
+    double *const y_7_copy = (double *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
     double *const y_9 = (double *)(void *)(ws + 65536); /* (batch, 128) */
 
     /* 0: Conv2d(1, 16, 3, padding=1) */
-    y_0_conv2d(x, image, k->_0_weight, p->_0.bias, batch);
+    y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1: BatchNorm2d(16) */
     y_write(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div_mean(mean, x, batch);
-    y_1_div_var(var, x, mean, batch);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean, batch);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, var, batch);
-    y_1_add_rsqrt_mul(scale, p->_1.weight, var);
-    y_1_mul_sub(shift, p->_1.bias, mean, scale);
+    y_1_div_mean(y_1_mean, y_0, batch);
+    y_1_div_var(y_1_var, y_0, y_1_mean, batch);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
+    y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
+    y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
 
     /* 2: ReLU() */
-    y_2_mul_add_relu(y_2, shift, x, scale, batch);
+    y_2_mul_add_relu(y_2, y_1_shift, y_0, y_1_scale, batch);
 
     /* 3: MaxPool2d(2) */
     y_3_max_pool2d(y_3, y_2, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1) */
-    y_4_conv2d(x_b, y_3, k->_4_weight, p->_4.bias, batch);
+    y_4_conv2d(y_4, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5: BatchNorm2d(32) */
     y_write(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div_mean(mean_b, x_b, batch);
-    y_5_div_var(var_b, x_b, mean_b, batch);
-    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_b, batch);
-    y_5_running_var(p->_5.running_var, p->_5.running_var, var_b, batch);
-    y_5_add_rsqrt_mul(scale_b, p->_5.weight, var_b);
-    y_5_mul_sub(shift_b, p->_5.bias, mean_b, scale_b);
+    y_5_div_mean(y_5_mean, y_4, batch);
+    y_5_div_var(y_5_var, y_4, y_5_mean, batch);
+    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
+    y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);
+    y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
+    y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
 
     /* 6: ReLU() */
-    y_6_mul_add_relu(y_6, shift_b, x_b, scale_b, batch);
+    y_6_mul_add_relu(y_6, y_5_shift, y_4, y_5_scale, batch);
 
     /* 7: MaxPool2d(2) */
-    y_7_max_pool2d(y_7, y_6, batch);
+    y_7_max_pool2d_pool(y_7_max_pool2d, y_6, batch);
 
     /* 8: Flatten() */
-    y_7_copy(y_7_b, y_7, batch);
+    y_7_copy_batchx32x2x2(y_7_copy, y_7_max_pool2d, batch);
 
     /* 9: Dropout(0.25) */
-    y_9_float64_dropped_mul(y_9, y_7_b, net->base.seed, net->base.counter, 10u, batch);
+    y_9_float64_dropped_mul(y_9, y_7_copy, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10: Linear(128, 10) */
     y_10_linear(output, y_9, p->_10.weight, p->_10.bias, batch);

@@ -6,7 +6,7 @@
 #include "modc_simd.h"
 
 /* Block(8, 2) */
-struct family_deep_block_8_2_packed {
+struct family_deep_blocks_0_block_packed {
     MODC_ALIGNED float up_weight[128]; /* panels [1][8][16] */
     MODC_ALIGNED float down_weight[256]; /* panels [1][16][16] */
     MODC_ALIGNED float down_bias[16]; /* [8], zero padded */
@@ -19,8 +19,8 @@ struct family_deep_packed {
     MODC_ALIGNED float blocks_1_down_bias[16]; /* [8], zero padded */
     MODC_ALIGNED float head_0_weight[128]; /* panels [1][8][16] */
     MODC_ALIGNED float head_last_weight[80]; /* panels [1][5][16] */
-    struct family_deep_block_8_2_packed blocks_0;
-    struct family_deep_block_8_2_packed blocks_2;
+    struct family_deep_blocks_0_block_packed blocks_0;
+    struct family_deep_blocks_0_block_packed blocks_2;
 };
 
 typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY_DEEP_PACKED_BYTES ? 1 : -1];
@@ -100,7 +100,7 @@ MODC_INLINE void layer_norm_bias_weight(
 }
 
 /* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
-static MODC_KERNEL void block_norm_layer_norm(
+static MODC_KERNEL void blocks_norm_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
@@ -268,7 +268,7 @@ MODC_INLINE void gemm_panel_gelu(
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
  * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void linear_gelu(
+static MODC_KERNEL void blocks_up_linear_gelu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
@@ -437,7 +437,7 @@ MODC_INLINE void gemm_panel_add(
 
 /* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
  * then x1 + x0 */
-static MODC_KERNEL void linear_add(
+static MODC_KERNEL void blocks_down_linear_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int batch)
 {
@@ -957,7 +957,8 @@ static MODC_KERNEL void pack_head_last_weight(float *y, const float *x0)
 
 MODC_KERNELS_END
 
-static void pack_block_8_2(const struct family_deep_block_8_2 *p, struct family_deep_block_8_2_packed *k)
+static void pack_blocks_0_block(const struct family_deep_blocks_0_block *p,
+                                struct family_deep_blocks_0_block_packed *k)
 {
     pack(k->up_weight, p->up.weight);
     memset(k->down_weight, 0, sizeof k->down_weight);
@@ -979,28 +980,28 @@ static enum modc_status family_deep_pack_all(struct modc_params *params)
     pack(k->head_0_weight, p->head._0.weight);
     memset(k->head_last_weight, 0, sizeof k->head_last_weight);
     pack_head_last_weight(k->head_last_weight, p->head.last.weight);
-    pack_block_8_2(&p->blocks._0, &k->blocks_0);
-    pack_block_8_2(&p->blocks._2, &k->blocks_2);
+    pack_blocks_0_block(&p->blocks._0, &k->blocks_0);
+    pack_blocks_0_block(&p->blocks._2, &k->blocks_2);
     return MODC_OK;
 }
 
 /* Block(8, 2): (batch, 8) from (batch, 8) */
-static void block_8_2_eval(const struct family_deep_block_8_2 *p,
-                           const struct family_deep_block_8_2_packed *k, char *ws, int batch,
-                           const float *x, float *y)
+static void blocks_0_block_eval(const struct family_deep_blocks_0_block *p,
+                                const struct family_deep_blocks_0_block_packed *k, char *ws, int batch,
+                                const float *x, float *y)
 {
     float *const norm = (float *)(void *)(ws + 384); /* (batch, 8) */
     float *const up = (float *)(void *)(ws + 0); /* (batch, 16) */
 
     /* norm: LayerNorm(dim) */
-    block_norm_layer_norm(norm, x, p->norm.weight, p->norm.bias, batch);
+    blocks_norm_layer_norm(norm, x, p->norm.weight, p->norm.bias, batch);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    linear_gelu(up, norm, k->up_weight, p->up.bias, batch);
+    blocks_up_linear_gelu(up, norm, k->up_weight, p->up.bias, batch);
 
     /* down: Linear(expand * dim, dim) */
-    linear_add(y, up, k->down_weight, k->down_bias, x, batch);
+    blocks_down_linear_add(y, up, k->down_weight, k->down_bias, x, batch);
 }
 
 static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x, float *output)
@@ -1015,16 +1016,17 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
     float *const head_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
 
-    block_8_2_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
+    blocks_0_block_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
-    linear_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
-    block_8_2_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
+    blocks_down_linear_add(
+        blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
+    blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */
@@ -1051,16 +1053,17 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
     float *const head_last = (float *)(void *)(ws + 0); /* (batch, 5) */
 
-    block_8_2_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
+    blocks_0_block_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
-    linear_add(blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
-    block_8_2_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
+    blocks_down_linear_add(
+        blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
+    blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */
@@ -1113,25 +1116,28 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 
 static const struct modc_size sizes_table[] = {{"batch", 6}};
 
-#define KEYS_OF_BLOCKS(path, module, member, key, block) \
-    {path ".norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
-     offsetof(struct family_deep_params, member.norm.weight), block, key, MODC_INIT_CONSTANT, 1.0, 0.0, \
-         NULL}, \
-    {path ".norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 1, \
-     offsetof(struct family_deep_params, member.norm.bias), block + 64, key + 1, MODC_INIT_CONSTANT, 0.0, \
-         0.0, NULL}, \
-    {path ".up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
-     offsetof(struct family_deep_params, member.up.weight), block + 128, key + 2, MODC_INIT_UNIFORM, \
-         -0.3535533905932737, 0.3535533905932737, NULL}, \
-    {path ".up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 2, \
-     offsetof(struct family_deep_params, member.up.bias), block + 640, key + 3, MODC_INIT_UNIFORM, \
-         -0.35355339059327373, 0.35355339059327373, NULL}, \
-    {path ".down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 4, \
-     offsetof(struct family_deep_params, member.down.weight), block + 704, key + 4, MODC_INIT_UNIFORM, \
-         -0.24999999999999997, 0.24999999999999997, NULL}, \
-    {path ".down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, module + 4, \
-     offsetof(struct family_deep_params, member.down.bias), block + 1216, key + 5, MODC_INIT_UNIFORM, \
-         -0.25, 0.25, NULL},
+#define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
+    {at_path ".norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 1, \
+     offsetof(struct family_deep_params, at_member.norm.weight), at_block, at_key, MODC_INIT_CONSTANT, \
+         1.0, 0.0, NULL}, \
+    {at_path ".norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 1, \
+     offsetof(struct family_deep_params, at_member.norm.bias), at_block + 64, at_key + 1, \
+         MODC_INIT_CONSTANT, 0.0, 0.0, NULL}, \
+    {at_path ".up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 2, \
+     offsetof(struct family_deep_params, at_member.up.weight), at_block + 128, at_key + 2, \
+         MODC_INIT_UNIFORM, -0.3535533905932737, 0.3535533905932737, NULL}, \
+    {at_path ".up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 2, \
+     offsetof(struct family_deep_params, at_member.up.bias), at_block + 640, at_key + 3, \
+         MODC_INIT_UNIFORM, -0.35355339059327373, 0.35355339059327373, NULL}, \
+    {at_path ".down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 4, \
+     offsetof(struct family_deep_params, at_member.down.weight), at_block + 704, at_key + 4, \
+         MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997, NULL}, \
+    {at_path ".down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 4, \
+     offsetof(struct family_deep_params, at_member.down.bias), at_block + 1216, at_key + 5, \
+         MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
 
 static const struct modc_key keys_table[] = {
     KEYS_OF_BLOCKS("blocks.0", FAMILY_DEEP_BLOCKS_0, blocks._0, 0, 0)
@@ -1192,13 +1198,13 @@ static const struct modc_draw draws_table[] = {
     {20, MODC_INIT_UNIFORM, -0.44721359549995787, 0.44721359549995787}, /* head.last.weight */
 };
 
-#define MODULES_OF_BLOCKS(path, name, module) \
-    {path, name, "Block", "", 1, 4, false}, \
-    {path ".norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", module, 0, \
-     false}, \
-    {path ".up", "up", "Linear", "in_features=8, out_features=16, bias=True", module, 0, false}, \
-    {path ".act", "act", "GELU", "approximate='none'", module, 0, false}, \
-    {path ".down", "down", "Linear", "in_features=16, out_features=8, bias=True", module, 0, false},
+#define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
+    {at_path, at_name, "Block", "", 1, 4, false}, \
+    {at_path ".norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", \
+     at_module, 0, false}, \
+    {at_path ".up", "up", "Linear", "in_features=8, out_features=16, bias=True", at_module, 0, false}, \
+    {at_path ".act", "act", "GELU", "approximate='none'", at_module, 0, false}, \
+    {at_path ".down", "down", "Linear", "in_features=16, out_features=8, bias=True", at_module, 0, false},
 
 static const struct modc_module modules_table[] = {
     {"", "", "family_deep", "", -1, 21, false},

@@ -50,7 +50,7 @@ enum {
 };
 
 /* Block(8, 2) */
-struct family_deep_block_8_2 {
+struct family_deep_blocks_0_block {
     struct {
         const float *weight; /* (8) */
         const float *bias; /* (8) */
@@ -69,7 +69,7 @@ struct family_deep_block_8_2 {
 struct family_deep_params {
     struct modc_params base;
     struct {
-        struct family_deep_block_8_2 _0;
+        struct family_deep_blocks_0_block _0;
         struct {
             struct {
                 const float *weight; /* (16, 8) */
@@ -80,7 +80,7 @@ struct family_deep_params {
                 const float *bias; /* (8) */
             } down;
         } _1;
-        struct family_deep_block_8_2 _2;
+        struct family_deep_blocks_0_block _2;
     } blocks;
     struct {
         struct {

@@ -389,7 +389,7 @@ static MODC_KERNEL void y_4_gelu(
 
 /* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last.
  * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict x)
+static MODC_KERNEL void y_6_avg_pool2d_pool(float *restrict y, const float *restrict x)
 {
     for (int line = 0; line < 1 * 2; line++) {
         const int top = line % 2 * 2;
@@ -431,7 +431,7 @@ static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict 
 }
 
 /* y (1, 6, 2, 2) = x0 */
-static MODC_KERNEL void y_6_copy(float *y, const float *x0)
+static MODC_KERNEL void y_6_copy_1x6x2x2(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 4; j++)
@@ -1109,8 +1109,8 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     float *const y_0 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
     float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
     float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const y_6_b = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const y_6_avg_pool2d = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const y_6_copy = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
     float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
     float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
     float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
@@ -1128,13 +1128,13 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
 
     /* 6: AvgPool2d(2) */
-    y_6_avg_pool2d(y_6, y_4);
+    y_6_avg_pool2d_pool(y_6_avg_pool2d, y_4);
 
     /* 7: Flatten() */
-    y_6_copy(y_6_b, y_6);
+    y_6_copy_1x6x2x2(y_6_copy, y_6_avg_pool2d);
 
     /* 8: LayerNorm(24) */
-    y_8_layer_norm(y_8, y_6_b, p->_8.weight, p->_8.bias);
+    y_8_layer_norm(y_8, y_6_copy, p->_8.weight, p->_8.bias);
 
     /* 9: Linear(24, 16)
      * 10: Tanh() */
@@ -1160,8 +1160,8 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     float *const y_2 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
     float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
     float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const y_6_b = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const y_6_avg_pool2d = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const y_6_copy = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
     float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
     float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
     float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
@@ -1189,13 +1189,13 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
 
     /* 6: AvgPool2d(2) */
-    y_6_avg_pool2d(y_6, y_4);
+    y_6_avg_pool2d_pool(y_6_avg_pool2d, y_4);
 
     /* 7: Flatten() */
-    y_6_copy(y_6_b, y_6);
+    y_6_copy_1x6x2x2(y_6_copy, y_6_avg_pool2d);
 
     /* 8: LayerNorm(24) */
-    y_8_layer_norm(y_8, y_6_b, p->_8.weight, p->_8.bias);
+    y_8_layer_norm(y_8, y_6_copy, p->_8.weight, p->_8.bias);
 
     /* 9: Linear(24, 16)
      * 10: Tanh() */

@@ -280,7 +280,7 @@ MODC_INLINE void gemm_dot(
 }
 
 /* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
-static MODC_KERNEL void y_2_linear(
+static MODC_KERNEL void y_2_linear_gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
@@ -816,7 +816,7 @@ static void fused_forward_eval(struct fused *net, int batch, const float *x, flo
     y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
+    y_2_linear_gemm_dot(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
 static enum modc_status fused_loss_eval(struct fused *net, int batch, const float *x, const int64_t *target,
@@ -829,7 +829,7 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 3) */
+    float *const x_log_softmax = (float *)(void *)(ws + 0); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
@@ -843,9 +843,9 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    log_softmax(x_b, y_2, batch);
-    gather_batchx1(gather, x_b, at, batch);
+    y_2_linear_gemm_dot(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    log_softmax(x_log_softmax, y_2, batch);
+    gather_batchx1(gather, x_log_softmax, at, batch);
     neg_where(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
     div(loss, kept_, sum, batch);
@@ -860,12 +860,12 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
     char *const ws = net->base.workspace;
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
+    float *const y_0_linear_relu = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_2_linear = (float *)(void *)(ws + 512); /* (batch, 3) */
+    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
-    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
 
     ne(counts, target, batch);
     where(at, counts, target, batch);
@@ -873,15 +873,15 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
-    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_relu(y_0_linear_relu, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    log_softmax(x_b, y_2, batch);
-    gather_batchx1(gather, x_b, at, batch);
+    y_2_linear_gemm_dot(y_2_linear, y_0_linear_relu, p->_2.weight, p->_2.bias, batch);
+    log_softmax(x_log_softmax, y_2_linear, batch);
+    gather_batchx1(gather, x_log_softmax, at, batch);
     neg_where(kept_, counts, gather, batch);
-    sum_batch_over_0(sum, counts, batch);
-    div(loss, kept_, sum, batch);
+    sum_batch_over_0(of_sum, counts, batch);
+    div(loss, kept_, of_sum, batch);
     return MODC_OK;
 }
 
@@ -893,47 +893,47 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
     struct modc_optimizer *optimizer = &training->optimizer.base;
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
-    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    float *const y_0_linear_relu = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
+    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
     float *const ddiv = (float *)(void *)(ws + 512); /* () */
     float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
     float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const sum_b = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const of_sum_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const y_2_b = (float *)(void *)(ws + 512); /* (3, 16) */
+    float *const y_2_dlinear_clip = (float *)(void *)(ws + 512); /* (3, 16) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
-    float *const y_2_c = (float *)(void *)(ws + 0); /* (3) */
-    float *const y_0_b = (float *)(void *)(ws + 256); /* (16) */
-    float *const y_0_c = (float *)(void *)(ws + 0); /* (16, 4) */
+    float *const y_2_sum_clip = (float *)(void *)(ws + 0); /* (3) */
+    float *const y_0_sum_clip = (float *)(void *)(ws + 256); /* (16) */
+    float *const y_0_dlinear_clip = (float *)(void *)(ws + 0); /* (16, 4) */
 
-    ddiv_scalar(ddiv, sum);
+    ddiv_scalar(ddiv, of_sum);
     dwhere_dneg_batch(dwhere_dneg, counts, ddiv, batch);
     dgather_fill_batchx3(dx, batch);
     dgather_batchx3(dx, dwhere_dneg, at, batch);
-    sum_batchx3_over_1(sum_b, dx, batch);
-    exp_mul_sub(dy_2, dx, sum_b, x_b, batch);
+    sum_batchx3_over_1(of_sum_2, dx, batch);
+    exp_mul_sub(dy_2, dx, of_sum_2, x_log_softmax, batch);
 
     /* 2: Linear(16, 3), backward */
     if (training->base.wants[FUSED_GRADIENT_2_WEIGHT]) {
-        y_2_dweight(y_2_b, dy_2, y_0, NULL, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, y_2_b);
+        y_2_dweight(y_2_dlinear_clip, dy_2, y_0_linear_relu, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, y_2_dlinear_clip);
     }
-    y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, y_0, batch);
+    y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, y_0_linear_relu, batch);
     if (training->base.wants[FUSED_GRADIENT_2_BIAS]) {
-        y_2_clip(y_2_c, dy_2, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, y_2_c);
+        y_2_clip(y_2_sum_clip, dy_2, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, y_2_sum_clip);
     }
 
     /* 0: Linear(4, 16), backward */
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
-        y_0_clip(y_0_b, dy_0, batch);
+        y_0_clip(y_0_sum_clip, dy_0, batch);
     if (training->base.wants[FUSED_GRADIENT_0_WEIGHT]) {
-        y_0_dweight(y_0_c, dy_0, x, NULL, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_WEIGHT, y_0_c);
+        y_0_dweight(y_0_dlinear_clip, dy_0, x, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_WEIGHT, y_0_dlinear_clip);
     }
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, y_0_b);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, y_0_sum_clip);
 
     modc_backward_end(&net->base, NULL, 0);
 }

@@ -440,14 +440,14 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     const struct mlp_params *p = (const struct mlp_params *)(const void *)net->base.params;
     const struct mlp_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const image_b = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
+    float *const image_copy = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
     float *const y_1 = (float *)(void *)(ws + 16384); /* (batch, 32) */
     float *const y_2 = (float *)(void *)(ws + 24576); /* (batch, 32) */
     float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 10) */
 
-    copy_image(image_b, image, batch);
+    copy_image(image_copy, image, batch);
 
-    MODC_ENTER(net, self_call, MLP_ROOT, {image_b, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_ENTER(net, self_call, MLP_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
     /* 0: Flatten() */
     MODC_ENTER(net, m_0_call, MLP_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});

@@ -559,7 +559,7 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const observation_b = (float *)(void *)(ws + 131072); /* (batch, 4) */
+    float *const observation_copy = (float *)(void *)(ws + 131072); /* (batch, 4) */
     float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
     float *const trunk_1 = (float *)(void *)(ws + 65536); /* (batch, 64) */
     float *const trunk_2 = (float *)(void *)(ws + 0); /* (batch, 64) */
@@ -567,9 +567,9 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
     float *const critic = (float *)(void *)(ws + 2048); /* (batch, 1) */
 
-    copy_observation(observation_b, observation, batch);
+    copy_observation(observation_copy, observation, batch);
 
-    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_b, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_copy, MODC_FLOAT32, 2, {batch, 4}});
 
     /* trunk */
     MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
@@ -638,16 +638,16 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
     const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const observation_b = (float *)(void *)(ws + 512); /* (batch, 4) */
+    float *const observation_copy = (float *)(void *)(ws + 512); /* (batch, 4) */
     float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
     float *const trunk_1 = (float *)(void *)(ws + 256); /* (batch, 64) */
     float *const trunk_2 = (float *)(void *)(ws + 0); /* (batch, 64) */
     float *const trunk_3 = (float *)(void *)(ws + 256); /* (batch, 64) */
     float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
 
-    copy_observation(observation_b, observation, batch);
+    copy_observation(observation_copy, observation, batch);
 
-    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_b, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_copy, MODC_FLOAT32, 2, {batch, 4}});
 
     /* trunk */
     MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});

@@ -397,27 +397,27 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     char *const ws = net->base.workspace + STREAM_STATE_BYTES;
     float *const history_shadow = (float *)(void *)(ws + 192); /* committed at the end */
     int64_t *const steps_shadow = (int64_t *)(void *)(ws + 512); /* committed at the end */
-    float *const sample_b = (float *)(void *)(ws + 384); /* (8) */
-    float *const copy = (float *)(void *)(ws + 0); /* (4, 8) */
-    float *const copy_b = (float *)(void *)(ws + 0); /* (40) */
+    float *const sample_copy = (float *)(void *)(ws + 384); /* (8) */
+    float *const of_copy = (float *)(void *)(ws + 0); /* (4, 8) */
+    float *const of_copy_2 = (float *)(void *)(ws + 0); /* (40) */
     float *const mix = (float *)(void *)(ws + 448); /* (1, 16) */
     float *const act = (float *)(void *)(ws + 0); /* (16) */
-    float *const out_b = (float *)(void *)(ws + 64); /* (1, 2) */
-    int64_t *const steps_b = (int64_t *)(void *)(ws + 0); /* () */
+    float *const out_ = (float *)(void *)(ws + 64); /* (1, 2) */
+    int64_t *const steps_copy = (int64_t *)(void *)(ws + 0); /* () */
 
     memcpy(history_shadow, s->history, 160);
     memcpy(steps_shadow, s->steps, 8);
-    copy_sample(sample_b, sample);
+    copy_sample(sample_copy, sample);
 
-    MODC_ENTER(net, self_call, STREAM_ROOT, {sample_b, MODC_FLOAT32, 1, {8}});
-    copy_4x8(copy, history_shadow + 8);
-    history_4x8(history_shadow, copy);
+    MODC_ENTER(net, self_call, STREAM_ROOT, {sample_copy, MODC_FLOAT32, 1, {8}});
+    copy_4x8(of_copy, history_shadow + 8);
+    history_4x8(history_shadow, of_copy);
     history_8(history_shadow + 32, self_call_in[0].data);
     steps_write(steps_shadow, steps_shadow);
-    copy_40(copy_b, history_shadow);
+    copy_40(of_copy_2, history_shadow);
 
     /* mix: Linear(window * width, 16)   stream.yaml:10 */
-    MODC_ENTER(net, mix_call, STREAM_MIX, {copy_b, MODC_FLOAT32, 1, {40}});
+    MODC_ENTER(net, mix_call, STREAM_MIX, {of_copy_2, MODC_FLOAT32, 1, {40}});
     mix_linear(mix, mix_call_in[0].data, k->mix_weight, p->mix.bias);
     MODC_LEAVE(net, mix_call, {mix, MODC_FLOAT32, 1, {16}});
 
@@ -428,10 +428,11 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
 
     /* out: Linear(16, 2)   stream.yaml:12 */
     MODC_ENTER(net, out_call, STREAM_OUT, {act_call_out[0].data, MODC_FLOAT32, 1, {16}});
-    out_linear(out_b, out_call_in[0].data, p->out.weight, p->out.bias);
-    MODC_LEAVE(net, out_call, {out_b, MODC_FLOAT32, 1, {2}});
-    copy_steps(steps_b, steps_shadow);
-    MODC_LEAVE(net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}}, {steps_b, MODC_INT64, 0, {0}});
+    out_linear(out_, out_call_in[0].data, p->out.weight, p->out.bias);
+    MODC_LEAVE(net, out_call, {out_, MODC_FLOAT32, 1, {2}});
+    copy_steps(steps_copy, steps_shadow);
+    MODC_LEAVE(
+        net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}}, {steps_copy, MODC_INT64, 0, {0}});
     copy_2(output_0, self_call_out[0].data);
     copy_steps(steps, self_call_out[1].data);
 

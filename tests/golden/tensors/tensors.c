@@ -599,53 +599,54 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
                                                     float *spread, int64_t *parity)
 {
     char *const ws = net->base.workspace;
-    float *const x_b = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
-    float *const y_b = (float *)(void *)(ws + 11328); /* (batch, 1, 8) */
-    int64_t *const count_b = (int64_t *)(void *)(ws + 10560); /* (batch, tokens) */
-    bool *const mask_b = (bool *)(void *)(ws + 11520); /* (batch, tokens) */
+    float *const x_copy = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
+    float *const y_copy = (float *)(void *)(ws + 11328); /* (batch, 1, 8) */
+    int64_t *const count_copy = (int64_t *)(void *)(ws + 10560); /* (batch, tokens) */
+    bool *const mask_copy = (bool *)(void *)(ws + 11520); /* (batch, tokens) */
     float *const cat = (float *)(void *)(ws + 0); /* (batch, tokens, 8) */
     float *const mixed = (float *)(void *)(ws + 6720); /* (batch, tokens, 8) */
-    float *const gram_b = (float *)(void *)(ws + 11072); /* (8, 8) */
+    float *const gram_matmul = (float *)(void *)(ws + 11072); /* (8, 8) */
     float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
     float *const matmul = (float *)(void *)(ws + 8640); /* (batch, 2, tokens, 4) */
     float *const copy = (float *)(void *)(ws + 0); /* (batch, tokens, 2, 4) */
-    int64_t *const total_b = (int64_t *)(void *)(ws + 3072); /* (batch) */
-    bool *const many_b = (bool *)(void *)(ws + 3136); /* (batch, tokens) */
-    float *const peak_b = (float *)(void *)(ws + 3200); /* (8) */
+    int64_t *const total_sum = (int64_t *)(void *)(ws + 3072); /* (batch) */
+    bool *const many_not_gt_and = (bool *)(void *)(ws + 3136); /* (batch, tokens) */
+    float *const peak_max = (float *)(void *)(ws + 3200); /* (8) */
     float *const sum = (float *)(void *)(ws + 1920); /* (batch, tokens, 1) */
-    float *const spread_b = (float *)(void *)(ws + 2816); /* (batch, tokens, 1) */
-    int64_t *const parity_b = (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
-    float *const even_b = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
+    float *const spread_min_div_sub = (float *)(void *)(ws + 2816); /* (batch, tokens, 1) */
+    int64_t *const parity_floor_divide_remainder_sub = (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
+    float *const even_copy = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
 
-    copy_batchxtokensx8(x_b, x, batch, tokens);
-    copy_y(y_b, y, batch);
-    copy_batchxtokens(count_b, count, batch, tokens);
-    copy_batchxtokens_b(mask_b, mask, batch, tokens);
+    copy_batchxtokensx8(x_copy, x, batch, tokens);
+    copy_y(y_copy, y, batch);
+    copy_batchxtokens(count_copy, count, batch, tokens);
+    copy_batchxtokens_b(mask_copy, mask, batch, tokens);
 
     MODC_ENTER(
-        net, self_call, TENSORS_ROOT, {x_b, MODC_FLOAT32, 3, {batch, tokens, 8}},
-        {y_b, MODC_FLOAT32, 3, {batch, 1, 8}}, {count_b, MODC_INT64, 2, {batch, tokens}},
-        {mask_b, MODC_BOOL, 2, {batch, tokens}});
+        net, self_call, TENSORS_ROOT, {x_copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
+        {y_copy, MODC_FLOAT32, 3, {batch, 1, 8}}, {count_copy, MODC_INT64, 2, {batch, tokens}},
+        {mask_copy, MODC_BOOL, 2, {batch, tokens}});
     cat_copy_batchxtokensx4(cat, (float *)self_call_in[0].data + 4, batch, tokens);
     cat_copy_batchxtokensx4(cat + 4, self_call_in[0].data, batch, tokens);
     mul_add_where(
         mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch, tokens);
-    matmul_gram(gram_b, mixed, mixed, NULL, batch, tokens);
+    matmul_gram(gram_matmul, mixed, mixed, NULL, batch, tokens);
     mul(scores, mixed, mixed, NULL, batch, tokens);
     matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
     copy_batchxtokensx2x4(copy, matmul, batch, tokens);
-    sum_total(total_b, self_call_in[3].data, self_call_in[2].data, batch, tokens);
-    not_gt_and(many_b, self_call_in[2].data, self_call_in[3].data, batch, tokens);
-    max(peak_b, copy, batch, tokens);
+    sum_total(total_sum, self_call_in[3].data, self_call_in[2].data, batch, tokens);
+    not_gt_and(many_not_gt_and, self_call_in[2].data, self_call_in[3].data, batch, tokens);
+    max(peak_max, copy, batch, tokens);
     sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
-    div_sub(spread_b, copy, sum, batch, tokens);
-    floor_divide_remainder_sub(parity_b, self_call_in[2].data, batch, tokens);
-    copy_even_forward_eval(even_b, (float *)self_call_in[0].data + 1, batch, tokens);
+    div_sub(spread_min_div_sub, copy, sum, batch, tokens);
+    floor_divide_remainder_sub(parity_floor_divide_remainder_sub, self_call_in[2].data, batch, tokens);
+    copy_even_forward_eval(even_copy, (float *)self_call_in[0].data + 1, batch, tokens);
     MODC_LEAVE(
-        net, self_call, {gram_b, MODC_FLOAT32, 2, {8, 8}}, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
-        {even_b, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}}, {total_b, MODC_INT64, 1, {batch}},
-        {many_b, MODC_BOOL, 2, {batch, tokens}}, {peak_b, MODC_FLOAT32, 1, {8}},
-        {spread_b, MODC_FLOAT32, 3, {batch, tokens, 1}}, {parity_b, MODC_INT64, 2, {batch, tokens}});
+        net, self_call, {gram_matmul, MODC_FLOAT32, 2, {8, 8}}, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
+        {even_copy, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}}, {total_sum, MODC_INT64, 1, {batch}},
+        {many_not_gt_and, MODC_BOOL, 2, {batch, tokens}}, {peak_max, MODC_FLOAT32, 1, {8}},
+        {spread_min_div_sub, MODC_FLOAT32, 3, {batch, tokens, 1}},
+        {parity_floor_divide_remainder_sub, MODC_INT64, 2, {batch, tokens}});
     copy_gram(gram, self_call_out[0].data);
     copy_batchxtokensx8(merged, self_call_out[1].data, batch, tokens);
     copy_even_forward_eval_fenced(even, self_call_out[2].data, batch, tokens);

@@ -5,7 +5,7 @@
 
 #include "modc_simd.h"
 
-static const int64_t constant_ff25[16] MODC_ALIGNED = {
+static const int64_t constant_16[16] MODC_ALIGNED = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 };
 
@@ -742,8 +742,8 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
     const struct text_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    int64_t *const tokens_b = (int64_t *)(void *)(ws + 34816); /* (batch, length) */
-    bool *const mask_b = (bool *)(void *)(ws + 35840); /* (batch, length) */
+    int64_t *const tokens_copy = (int64_t *)(void *)(ws + 34816); /* (batch, length) */
+    bool *const mask_copy = (bool *)(void *)(ws + 35840); /* (batch, length) */
     float *const embed = (float *)(void *)(ws + 0); /* (batch, length, 32) */
     int64_t *const copy = (int64_t *)(void *)(ws + 16384); /* (length) */
     float *const position = (float *)(void *)(ws + 32768); /* (length, 32) */
@@ -755,14 +755,14 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     float *const relu = (float *)(void *)(ws + 2048); /* (batch, 64) */
     float *const head = (float *)(void *)(ws + 0); /* (batch, 4) */
     int64_t *const argmax = (int64_t *)(void *)(ws + 128); /* (batch) */
-    float *const best_b = (float *)(void *)(ws + 192); /* (batch, 1) */
+    float *const best_gather = (float *)(void *)(ws + 192); /* (batch, 1) */
 
-    copy_tokens(tokens_b, tokens, batch, length);
-    copy_mask(mask_b, mask, batch, length);
+    copy_tokens(tokens_copy, tokens, batch, length);
+    copy_mask(mask_copy, mask, batch, length);
 
     MODC_ENTER(
-        net, self_call, TEXT_ROOT, {tokens_b, MODC_INT64, 2, {batch, length}},
-        {mask_b, MODC_BOOL, 2, {batch, length}});
+        net, self_call, TEXT_ROOT, {tokens_copy, MODC_INT64, 2, {batch, length}},
+        {mask_copy, MODC_BOOL, 2, {batch, length}});
 
     /* embed: Embedding(100, 32, padding_idx=0) */
     MODC_ENTER(net, embed_call, TEXT_EMBED, {self_call_in[0].data, MODC_INT64, 2, {batch, length}});
@@ -771,7 +771,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
                          100));
     embed_embedding(embed, p->embed.weight, embed_call_in[0].data, batch, length);
     MODC_LEAVE(net, embed_call, {embed, MODC_FLOAT32, 3, {batch, length, 32}});
-    copy_length(copy, constant_ff25, length);
+    copy_length(copy, constant_16, length);
 
     /* position: Embedding(16, 32) */
     MODC_ENTER(net, position_call, TEXT_POSITION, {copy, MODC_INT64, 1, {length}});
@@ -799,10 +799,10 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     head_linear(head, head_call_in[0].data, p->head.weight, p->head.bias, batch);
     MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {batch, 4}});
     argmax_batchx4_over_1(argmax, head_call_out[0].data, batch);
-    gather(best_b, head_call_out[0].data, argmax, batch);
+    gather(best_gather, head_call_out[0].data, argmax, batch);
     MODC_LEAVE(
         net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {batch, 4}},
-        {best_b, MODC_FLOAT32, 2, {batch, 1}});
+        {best_gather, MODC_FLOAT32, 2, {batch, 1}});
     copy_logits(logits, self_call_out[0].data, batch);
     copy_best(best, self_call_out[1].data, batch);
     return MODC_OK;

@@ -982,7 +982,7 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
     int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_b = (float *)(void *)(ws + 0); /* (batch, 3) */
+    float *const x_log_softmax = (float *)(void *)(ws + 0); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
@@ -997,8 +997,8 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
 
     /* 2: Linear(16, 3) */
     y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    log_softmax(x_b, y_2, batch);
-    gather_batchx1(gather, x_b, at, batch);
+    log_softmax(x_log_softmax, y_2, batch);
+    gather_batchx1(gather, x_log_softmax, at, batch);
     neg_where(kept_, counts, gather, batch);
     sum_batch_over_0(sum, counts, batch);
     div(loss, kept_, sum, batch);
@@ -1015,10 +1015,10 @@ static enum modc_status trained_loss_eval_saving(struct trained *net, int batch,
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
+    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
-    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
 
     ne(counts, target, batch);
     where(at, counts, target, batch);
@@ -1030,11 +1030,11 @@ static enum modc_status trained_loss_eval_saving(struct trained *net, int batch,
 
     /* 2: Linear(16, 3) */
     y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    log_softmax(x_b, y_2, batch);
-    gather_batchx1(gather, x_b, at, batch);
+    log_softmax(x_log_softmax, y_2, batch);
+    gather_batchx1(gather, x_log_softmax, at, batch);
     neg_where(kept_, counts, gather, batch);
-    sum_batch_over_0(sum, counts, batch);
-    div(loss, kept_, sum, batch);
+    sum_batch_over_0(of_sum, counts, batch);
+    div(loss, kept_, of_sum, batch);
     return MODC_OK;
 }
 
@@ -1047,21 +1047,21 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const x_b = (float *)(void *)(ws + 640); /* (batch, 3) */
-    int64_t *const sum = (int64_t *)(void *)(ws + 576); /* () */
+    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
+    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
     float *const ddiv = (float *)(void *)(ws + 512); /* () */
     float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
     float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const sum_b = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const of_sum_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
 
-    ddiv_scalar(ddiv, sum);
+    ddiv_scalar(ddiv, of_sum);
     dwhere_dneg_batch(dwhere_dneg, counts, ddiv, batch);
     dgather_fill_batchx3(dx, batch);
     dgather_batchx3(dx, dwhere_dneg, at, batch);
-    sum_batchx3_over_1(sum_b, dx, batch);
-    exp_mul_sub(dy_2, dx, sum_b, x_b, batch);
+    sum_batchx3_over_1(of_sum_2, dx, batch);
+    exp_mul_sub(dy_2, dx, of_sum_2, x_log_softmax, batch);
 
     /* 2: Linear(16, 3), backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])

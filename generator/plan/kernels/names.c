@@ -286,7 +286,7 @@ static void add_service(struct cx *cx, struct text *text, const struct kernel *k
     bool told = users->words[0] && (users->exact || kernel->role || users->words[1] == 'd');
 
     add_words(text, kernel->before ? kernel->before : "");
-    add_words(text, users->path);
+    add_words(text, users->path[0] || kernel->before ? users->path : "root"); /* exp alone is the library's */
     if (told)
         add_words(text, few_words(cx, users->words));
     else if (!kernel->before && (!kernel->role || !users->path[0]))
@@ -302,7 +302,7 @@ static const char *kernel_name(struct cx *cx, const struct kernel *kernel)
         text_add(&text, kernel->stem);
     else
         add_service(cx, &text, kernel);
-    return text.data;
+    return spec_c_name(cx, text.data);
 }
 
 /* What tells kernels apart that would have one name, in the order in which it is tried. */

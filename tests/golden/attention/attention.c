@@ -180,7 +180,7 @@ static MODC_KERNEL void qkv_linear(
 }
 
 /* y (12, tokens) = x0 */
-static MODC_KERNEL void attention_keys(float *y, const float *x0, int tokens)
+static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int tokens)
 {
     modc_f32_transpose(y, 208, x0, 72, 12, tokens);
 }
@@ -297,7 +297,7 @@ MODC_INLINE void matmul_strided_any(
 
 /* y (queries, seen) = x (queries, 12) . w (12, seen);
  * y is a part of a larger value */
-static MODC_KERNEL void attention_scores(
+static MODC_KERNEL void root_attention_scores(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int queries, int seen)
 {
@@ -362,7 +362,7 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
 
 /* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r values;
  * y is a part of a larger value */
-static MODC_KERNEL void attention_softmax(float *restrict y, int queries, int seen, int reach)
+static MODC_KERNEL void root_attention_softmax(float *restrict y, int queries, int seen, int reach)
 {
     softmax_wide_in_place_scaled_causal(y, queries, seen, reach, 208, 208);
 }
@@ -475,7 +475,7 @@ MODC_INLINE void matmul_strided(
 
 /* y (queries, 12) = x (queries, seen) . w (seen, 12);
  * y is a part of a larger value */
-static MODC_KERNEL void attention_values(
+static MODC_KERNEL void root_attention_values(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int queries, int seen)
 {
@@ -487,20 +487,20 @@ static MODC_KERNEL void attention_values(
  * query i sees keys 0 to i.
  * Some queries of a head at a time: so few that their scores stay in the cache;
  * y is a part of a larger value */
-static MODC_KERNEL void attention(
+static MODC_KERNEL void root_attention(
     float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
     float *restrict s, int tokens)
 {
     for (int batch0 = 0; batch0 < 1; batch0++) {
         for (int batch1 = 0; batch1 < 2; batch1++) {
-            attention_keys(s + 2912, k + batch1 * 12, tokens);
+            root_attention_keys(s + 2912, k + batch1 * 12, tokens);
             for (int row = 0; row < tokens; row += 14) {
                 const int queries = modc_min(14, tokens - row);
                 const int reach = row + 1, seen = modc_min(row + queries, tokens);
 
-                attention_scores(s, q + batch1 * 12 + row * 72, s + 2912, NULL, queries, seen);
-                attention_softmax(s, queries, seen, reach);
-                attention_values(y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL, queries, seen);
+                root_attention_scores(s, q + batch1 * 12 + row * 72, s + 2912, NULL, queries, seen);
+                root_attention_softmax(s, queries, seen, reach);
+                root_attention_values(y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL, queries, seen);
             }
         }
     }
@@ -580,7 +580,7 @@ static void attention_forward_eval(struct attention *net, int tokens, const floa
 
     /* qkv: Linear(24, 72) */
     qkv_linear(qkv, x, k->qkv_weight, k->qkv_bias, tokens);
-    attention(copy, qkv, qkv + 24, qkv + 48, (float *)(void *)(ws + 57600), tokens);
+    root_attention(copy, qkv, qkv + 24, qkv + 48, (float *)(void *)(ws + 57600), tokens);
 
     /* out: Linear(24, 24) */
     out_linear(output, copy, k->out_weight, k->out_bias, tokens);

@@ -452,7 +452,7 @@ static MODC_KERNEL void block_down_add(
 }
 
 /* y (tokens, 64) = x0 */
-static MODC_KERNEL void copy_tokensx64(float *y, const float *x0, int tokens)
+static MODC_KERNEL void root_copy_tokensx64(float *y, const float *x0, int tokens)
 {
     memcpy(y, x0, (size_t)(64 * tokens) * sizeof *y);
 }
@@ -530,7 +530,7 @@ MODC_INLINE void layer_norm_bias_weight(
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
-static MODC_KERNEL void layer_norm(
+static MODC_KERNEL void root_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
@@ -854,7 +854,7 @@ static MODC_KERNEL void head_linear(
 }
 
 /* y (tokens, 8) = x0 */
-static MODC_KERNEL void copy_tokensx8(float *y, const float *x0, int tokens)
+static MODC_KERNEL void root_copy_tokensx8(float *y, const float *x0, int tokens)
 {
     memcpy(y, x0, (size_t)(8 * tokens) * sizeof *y);
 }
@@ -934,13 +934,13 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p, const st
     float *const down = (float *)(void *)(ws + 0); /* (tokens, 64) */
     float *const mul_add = (float *)(void *)(ws + 8192); /* (tokens, 64) */
 
-    copy_tokensx64(x_copy, x, tokens);
+    root_copy_tokensx64(x_copy, x, tokens);
 
     MODC_ENTER(net, self_call, module, {x_copy, MODC_FLOAT32, 2, {tokens, 64}});
 
     /* norm: LayerNorm(dim) */
     MODC_ENTER(net, norm_call, module + 1, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    root_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
     block_add(h, norm_call_out[0].data, constant_64, tokens);
 
@@ -960,7 +960,7 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p, const st
     MODC_LEAVE(net, down_call, {down, MODC_FLOAT32, 2, {tokens, 64}});
     block_mul_add(mul_add, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
     MODC_LEAVE(net, self_call, {mul_add, MODC_FLOAT32, 2, {tokens, 64}});
-    copy_tokensx64(y, self_call_out[0].data, tokens);
+    root_copy_tokensx64(y, self_call_out[0].data, tokens);
     return MODC_OK;
 }
 
@@ -985,7 +985,7 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
     }
 
     /* norm: LayerNorm(dim) */
-    layer_norm(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
+    root_layer_norm(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
 
     /* head: Linear(dim, 8) */
     head_linear(output, norm, p->head.weight, p->head.bias, tokens);
@@ -1002,7 +1002,7 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
     float *const head = (float *)(void *)(ws + 8192); /* (tokens, 8) */
 
-    copy_tokensx64(x_copy, x, tokens);
+    root_copy_tokensx64(x_copy, x, tokens);
 
     MODC_ENTER(net, self_call, BLOCKS_ROOT, {x_copy, MODC_FLOAT32, 2, {tokens, 64}});
 
@@ -1025,7 +1025,7 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
 
     /* norm: LayerNorm(dim) */
     MODC_ENTER(net, norm_call, BLOCKS_NORM, {blocks_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    root_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
 
     /* head: Linear(dim, 8) */
@@ -1033,7 +1033,7 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     head_linear(head, head_call_in[0].data, p->head.weight, p->head.bias, tokens);
     MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {tokens, 8}});
     MODC_LEAVE(net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {tokens, 8}});
-    copy_tokensx8(output, self_call_out[0].data, tokens);
+    root_copy_tokensx8(output, self_call_out[0].data, tokens);
     return MODC_OK;
 }
 

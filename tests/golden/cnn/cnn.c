@@ -613,7 +613,7 @@ static MODC_KERNEL void y_10_linear(
 }
 
 /* y (batch, 1, 8, 8) = x0 */
-static MODC_KERNEL void copy_image(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_image(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
 }
@@ -1256,7 +1256,7 @@ static MODC_KERNEL void y_7_max_pool2d_pool_planes(
 }
 
 /* y (batch, 10) = x0 */
-static MODC_KERNEL void copy(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
 }
@@ -1820,7 +1820,7 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     float *const y_7 = (float *)(void *)(ws + 16384); /* (batch, 32, 2, 2) */
     float *const y_10 = (float *)(void *)(ws + 49152); /* (batch, 10) */
 
-    copy_image(image_copy, image, batch);
+    root_copy_image(image_copy, image, batch);
 
     MODC_ENTER(net, self_call, CNN_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
@@ -1880,7 +1880,7 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     y_10_linear(y_10, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
     MODC_LEAVE(net, m_10_call, {y_10, MODC_FLOAT32, 2, {batch, 10}});
     MODC_LEAVE(net, self_call, {m_10_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
-    copy(output, self_call_out[0].data, batch);
+    root_copy(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 
@@ -1993,7 +1993,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     memcpy(_5_num_batches_tracked_shadow, p->_5.num_batches_tracked, 8);
     memcpy(_5_running_mean_shadow, p->_5.running_mean, 128);
     memcpy(_5_running_var_shadow, p->_5.running_var, 128);
-    copy_image(image_copy, image, batch);
+    root_copy_image(image_copy, image, batch);
 
     MODC_ENTER(net, self_call, CNN_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
@@ -2068,7 +2068,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     y_10_linear(y_10, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
     MODC_LEAVE(net, m_10_call, {y_10, MODC_FLOAT32, 2, {batch, 10}});
     MODC_LEAVE(net, self_call, {m_10_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
-    copy(output, self_call_out[0].data, batch);
+    root_copy(output, self_call_out[0].data, batch);
 
     memcpy(p->_1.num_batches_tracked, _1_num_batches_tracked_shadow, 8);
     memcpy(p->_1.running_mean, _1_running_mean_shadow, 64);

@@ -923,7 +923,7 @@ MODC_INLINE void softmax(
 }
 
 /* y (batch, 5) = softmax(x) along the last dimension */
-static MODC_KERNEL void softmax_softmax(float *restrict y, const float *restrict x, int batch)
+static MODC_KERNEL void root_softmax(float *restrict y, const float *restrict x, int batch)
 {
     softmax(y, x, batch, 5, 5, 5);
 }
@@ -1074,7 +1074,7 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
 
     /* head.last: Linear(classes, classes, bias=False) */
     head_last_matmul(head_last, head_2, k->head_last_weight, NULL, batch);
-    softmax_softmax(output, head_last, batch);
+    root_softmax(output, head_last, batch);
 }
 
 enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x, float *output)

@@ -288,14 +288,14 @@ static MODC_KERNEL void y_2_linear_gemm_dot(
 }
 
 /* y (batch) = x0 != -100 */
-static MODC_KERNEL void ne(bool *y, const int64_t *x0, int batch)
+static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
 {
     for (int i = 0; i < batch; i++)
         y[i] = x0[i] != -100;
 }
 
 /* y (batch) = where(x0, x1, 0) */
-static MODC_KERNEL void where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++)
         y[i] = x0[i] ? x1[i] : 0;
@@ -344,13 +344,13 @@ MODC_INLINE void softmax_log(
 }
 
 /* y (batch, 3) = log softmax(x) along the last dimension */
-static MODC_KERNEL void log_softmax(float *restrict y, const float *restrict x, int batch)
+static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
 {
     softmax_log(y, x, batch, 3, 3, 3);
 }
 
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
-static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         const float *from = x0 + i * 3 + (ptrdiff_t)x1[i];
@@ -360,14 +360,14 @@ static MODC_KERNEL void gather_batchx1(float *y, const float *x0, const int64_t 
 }
 
 /* y (batch, 1) = where(x0, -x1, 0.0) */
-static MODC_KERNEL void neg_where(float *y, const bool *x0, const float *x1, int batch)
+static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1, int batch)
 {
     for (int i = 0; i < batch; i++)
         y[i] = x0[i] ? -x1[i] : 0.0f;
 }
 
 /* y () = sum of int64(x0) */
-static MODC_KERNEL void sum_batch_over_0(int64_t *y, const bool *x0, int batch)
+static MODC_KERNEL void root_sum_batch_over_0(int64_t *y, const bool *x0, int batch)
 {
     uint64_t sum = 0;
 
@@ -377,7 +377,7 @@ static MODC_KERNEL void sum_batch_over_0(int64_t *y, const bool *x0, int batch)
 }
 
 /* y () = sum of x0, then x0 / float32(x1) */
-static MODC_KERNEL void div(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_div(float *y, const float *x0, const int64_t *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
     modc_f32 sums = zero;
@@ -394,26 +394,26 @@ static MODC_KERNEL void div(float *y, const float *x0, const int64_t *x1, int ba
 }
 
 /* y () = 1.0 / float32(x0) */
-static MODC_KERNEL void ddiv_scalar(float *y, const int64_t *x0)
+static MODC_KERNEL void root_ddiv(float *y, const int64_t *x0)
 {
     y[0] = 1.0f / (float)x0[0];
 }
 
 /* y (batch) = -where(x0, x1, 0.0) */
-static MODC_KERNEL void dwhere_dneg_batch(float *y, const bool *x0, const float *x1, int batch)
+static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *x1, int batch)
 {
     for (int i = 0; i < batch; i++)
         y[i] = -(x0[i] ? x1[0] : 0.0f);
 }
 
 /* y (batch, 3) = 0.0 */
-static MODC_KERNEL void dgather_fill_batchx3(float *y, int batch)
+static MODC_KERNEL void root_dgather_fill_batchx3(float *y, int batch)
 {
     memset(y, 0, (size_t)(3 * batch) * sizeof *y);
 }
 
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
-static MODC_KERNEL void dgather_batchx3(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_dgather_batchx3(float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
@@ -423,7 +423,7 @@ static MODC_KERNEL void dgather_batchx3(float *y, const float *x0, const int64_t
 }
 
 /* y (batch, 1) = sum of x0 */
-static MODC_KERNEL void sum_batchx3_over_1(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_sum_batchx3_over_1(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float sum = 0.0f;
@@ -435,7 +435,8 @@ static MODC_KERNEL void sum_batchx3_over_1(float *y, const float *x0, int batch)
 }
 
 /* y (batch, 3) = x0 - exp(x2) * x1 */
-static MODC_KERNEL void exp_mul_sub(float *y, const float *x0, const float *x1, const float *x2, int batch)
+static MODC_KERNEL void root_exp_mul_sub(float *y, const float *x0, const float *x1, const float *x2,
+                                         int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 3; j++)
@@ -834,8 +835,8 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
 
-    ne(counts, target, batch);
-    where(at, counts, target, batch);
+    root_ne(counts, target, batch);
+    root_where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
@@ -844,11 +845,11 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
 
     /* 2: Linear(16, 3) */
     y_2_linear_gemm_dot(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    log_softmax(x_log_softmax, y_2, batch);
-    gather_batchx1(gather, x_log_softmax, at, batch);
-    neg_where(kept_, counts, gather, batch);
-    sum_batch_over_0(sum, counts, batch);
-    div(loss, kept_, sum, batch);
+    root_log_softmax(x_log_softmax, y_2, batch);
+    root_gather(gather, x_log_softmax, at, batch);
+    root_neg_where(kept_, counts, gather, batch);
+    root_sum_batch_over_0(sum, counts, batch);
+    root_div(loss, kept_, sum, batch);
     return MODC_OK;
 }
 
@@ -867,8 +868,8 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
     float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
     int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
 
-    ne(counts, target, batch);
-    where(at, counts, target, batch);
+    root_ne(counts, target, batch);
+    root_where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0: Linear(4, 16)
@@ -877,11 +878,11 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
 
     /* 2: Linear(16, 3) */
     y_2_linear_gemm_dot(y_2_linear, y_0_linear_relu, p->_2.weight, p->_2.bias, batch);
-    log_softmax(x_log_softmax, y_2_linear, batch);
-    gather_batchx1(gather, x_log_softmax, at, batch);
-    neg_where(kept_, counts, gather, batch);
-    sum_batch_over_0(of_sum, counts, batch);
-    div(loss, kept_, of_sum, batch);
+    root_log_softmax(x_log_softmax, y_2_linear, batch);
+    root_gather(gather, x_log_softmax, at, batch);
+    root_neg_where(kept_, counts, gather, batch);
+    root_sum_batch_over_0(of_sum, counts, batch);
+    root_div(loss, kept_, of_sum, batch);
     return MODC_OK;
 }
 
@@ -907,12 +908,12 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
     float *const y_0_sum_clip = (float *)(void *)(ws + 256); /* (16) */
     float *const y_0_dlinear_clip = (float *)(void *)(ws + 0); /* (16, 4) */
 
-    ddiv_scalar(ddiv, of_sum);
-    dwhere_dneg_batch(dwhere_dneg, counts, ddiv, batch);
-    dgather_fill_batchx3(dx, batch);
-    dgather_batchx3(dx, dwhere_dneg, at, batch);
-    sum_batchx3_over_1(of_sum_2, dx, batch);
-    exp_mul_sub(dy_2, dx, of_sum_2, x_log_softmax, batch);
+    root_ddiv(ddiv, of_sum);
+    root_dwhere_dneg(dwhere_dneg, counts, ddiv, batch);
+    root_dgather_fill_batchx3(dx, batch);
+    root_dgather_batchx3(dx, dwhere_dneg, at, batch);
+    root_sum_batchx3_over_1(of_sum_2, dx, batch);
+    root_exp_mul_sub(dy_2, dx, of_sum_2, x_log_softmax, batch);
 
     /* 2: Linear(16, 3), backward */
     if (training->base.wants[FUSED_GRADIENT_2_WEIGHT]) {

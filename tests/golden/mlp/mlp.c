@@ -347,7 +347,7 @@ static MODC_KERNEL void y_3_linear(
 }
 
 /* y (batch, 1, 8, 8) = x0 */
-static MODC_KERNEL void copy_image(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_image(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
 }
@@ -379,7 +379,7 @@ static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
 }
 
 /* y (batch, 10) = x0 */
-static MODC_KERNEL void copy(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
 }
@@ -445,7 +445,7 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     float *const y_2 = (float *)(void *)(ws + 24576); /* (batch, 32) */
     float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 10) */
 
-    copy_image(image_copy, image, batch);
+    root_copy_image(image_copy, image, batch);
 
     MODC_ENTER(net, self_call, MLP_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
 
@@ -468,7 +468,7 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     y_3_linear(y_3, m_3_call_in[0].data, k->_3_weight, k->_3_bias, batch);
     MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 2, {batch, 10}});
     MODC_LEAVE(net, self_call, {m_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
-    copy(output, self_call_out[0].data, batch);
+    root_copy(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 

@@ -338,7 +338,7 @@ static void narrow_linear_split(const struct modc_threading *threading, float *y
 }
 
 /* y (512) = sum of x0; a slice: count of 512 */
-static MODC_KERNEL void sum(float *y, const float *x0, int batch, int count)
+static MODC_KERNEL void root_sum(float *y, const float *x0, int batch, int count)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
     int i = 0;
@@ -371,27 +371,27 @@ static MODC_KERNEL void sum(float *y, const float *x0, int batch, int count)
     }
 }
 
-struct sum_call {
+struct root_sum_call {
     float *y;
     const float *x0;
     int batch;
 };
 
-static void sum_slice(const void *call, int slice)
+static void root_sum_slice(const void *call, int slice)
 {
-    const struct sum_call *c = call;
+    const struct root_sum_call *c = call;
     const int batch = c->batch;
     const int from = modc_share((512 + 63) / 64, slice, 2) * 64;
     const int count = modc_min(modc_share((512 + 63) / 64, slice + 1, 2) * 64, 512) - from;
 
-    sum(c->y + from, c->x0 + from, batch, count);
+    root_sum(c->y + from, c->x0 + from, batch, count);
 }
 
-static void sum_split(const struct modc_threading *threading, float *y, const float *x0, int batch)
+static void root_sum_split(const struct modc_threading *threading, float *y, const float *x0, int batch)
 {
-    const struct sum_call call = {y, x0, batch};
+    const struct root_sum_call call = {y, x0, batch};
 
-    modc_split(threading, 2, sum_slice, &call);
+    modc_split(threading, 2, root_sum_slice, &call);
 }
 
 /* y in panels [32][256][16] = x0 */
@@ -424,7 +424,7 @@ static void pair_forward_eval(struct pair *net, int batch, const float *x, float
 
     /* narrow: Linear(512, 8) */
     narrow_linear_split(&net->threading, output_0, h, p->narrow.weight, p->narrow.bias, batch);
-    sum_split(&net->threading, output_1, h, batch);
+    root_sum_split(&net->threading, output_1, h, batch);
 }
 
 enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0, float *output_1)

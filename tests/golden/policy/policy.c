@@ -300,7 +300,7 @@ static MODC_KERNEL void critic_linear(
 }
 
 /* y (batch, 4) = x0 */
-static MODC_KERNEL void copy_observation(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_observation(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
 }
@@ -488,13 +488,13 @@ static MODC_KERNEL void trunk_2_linear(
 }
 
 /* y (batch, 2) = x0 */
-static MODC_KERNEL void copy(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(2 * batch) * sizeof *y);
 }
 
 /* y (batch, 1) = x0 */
-static MODC_KERNEL void copy_value(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_value(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
@@ -567,7 +567,7 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
     float *const critic = (float *)(void *)(ws + 2048); /* (batch, 1) */
 
-    copy_observation(observation_copy, observation, batch);
+    root_copy_observation(observation_copy, observation, batch);
 
     MODC_ENTER(net, self_call, POLICY_ROOT, {observation_copy, MODC_FLOAT32, 2, {batch, 4}});
 
@@ -607,8 +607,8 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     MODC_LEAVE(
         net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}},
         {critic_call_out[0].data, MODC_FLOAT32, 2, {batch, 1}});
-    copy(logits, self_call_out[0].data, batch);
-    copy_value(value, self_call_out[1].data, batch);
+    root_copy(logits, self_call_out[0].data, batch);
+    root_copy_value(value, self_call_out[1].data, batch);
     return MODC_OK;
 }
 
@@ -645,7 +645,7 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
     float *const trunk_3 = (float *)(void *)(ws + 256); /* (batch, 64) */
     float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
 
-    copy_observation(observation_copy, observation, batch);
+    root_copy_observation(observation_copy, observation, batch);
 
     MODC_ENTER(net, self_call, POLICY_ROOT, {observation_copy, MODC_FLOAT32, 2, {batch, 4}});
 
@@ -678,7 +678,7 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
     actor_linear(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
     MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
     MODC_LEAVE(net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}});
-    copy(output, self_call_out[0].data, batch);
+    root_copy(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 

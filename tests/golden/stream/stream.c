@@ -20,25 +20,25 @@ struct stream_state {
 MODC_KERNELS_BEGIN
 
 /* y (4, 8) = x0 */
-static MODC_KERNEL void copy_4x8(float *y, const float *x0)
+static MODC_KERNEL void root_copy_4x8(float *y, const float *x0)
 {
     memcpy(y, x0, 32 * sizeof *y);
 }
 
 /* y (4, 8) = x0 */
-static MODC_KERNEL void history_4x8(float *y, const float *x0)
+static MODC_KERNEL void root_history_4x8(float *y, const float *x0)
 {
     memcpy(y, x0, 32 * sizeof *y);
 }
 
 /* y (8) = x0 */
-static MODC_KERNEL void history_8(float *y, const float *x0)
+static MODC_KERNEL void root_history_8(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
 
 /* y () = x0 + 1 */
-static MODC_KERNEL void steps_write(int64_t *y, const int64_t *x0)
+static MODC_KERNEL void root_steps(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
@@ -233,19 +233,19 @@ static MODC_KERNEL void out_linear(
 }
 
 /* y () = x0 */
-static MODC_KERNEL void copy_steps(int64_t *y, const int64_t *x0)
+static MODC_KERNEL void root_copy_steps(int64_t *y, const int64_t *x0)
 {
     y[0] = x0[0];
 }
 
 /* y (8) = x0 */
-static MODC_KERNEL void copy_sample(float *y, const float *x0)
+static MODC_KERNEL void root_copy_sample(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
 
 /* y (40) = x0 */
-static MODC_KERNEL void copy_40(float *y, const float *x0)
+static MODC_KERNEL void root_copy_40(float *y, const float *x0)
 {
     memcpy(y, x0, 40 * sizeof *y);
 }
@@ -343,7 +343,7 @@ static MODC_KERNEL void act_tanh(float *y, const float *x0)
 }
 
 /* y (2) = x0 */
-static MODC_KERNEL void copy_2(float *y, const float *x0)
+static MODC_KERNEL void root_copy_2(float *y, const float *x0)
 {
     memcpy(y, x0, 2 * sizeof *y);
 }
@@ -374,10 +374,10 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
     float *const copy = (float *)(void *)(ws + 0); /* (4, 8) */
     float *const h = (float *)(void *)(ws + 0); /* (1, 16) */
 
-    copy_4x8(copy, s->history + 8);
-    history_4x8(s->history, copy);
-    history_8(s->history + 32, sample);
-    steps_write(s->steps, s->steps);
+    root_copy_4x8(copy, s->history + 8);
+    root_history_4x8(s->history, copy);
+    root_history_8(s->history + 32, sample);
+    root_steps(s->steps, s->steps);
 
     /* mix: Linear(window * width, 16)
      * act: Tanh() */
@@ -385,7 +385,7 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
 
     /* out: Linear(16, 2) */
     out_linear(output_0, h, p->out.weight, p->out.bias);
-    copy_steps(steps, s->steps);
+    root_copy_steps(steps, s->steps);
 }
 
 static enum modc_status stream_forward_eval_fenced(struct stream *net, const float *sample, float *output_0,
@@ -407,14 +407,14 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
 
     memcpy(history_shadow, s->history, 160);
     memcpy(steps_shadow, s->steps, 8);
-    copy_sample(sample_copy, sample);
+    root_copy_sample(sample_copy, sample);
 
     MODC_ENTER(net, self_call, STREAM_ROOT, {sample_copy, MODC_FLOAT32, 1, {8}});
-    copy_4x8(of_copy, history_shadow + 8);
-    history_4x8(history_shadow, of_copy);
-    history_8(history_shadow + 32, self_call_in[0].data);
-    steps_write(steps_shadow, steps_shadow);
-    copy_40(of_copy_2, history_shadow);
+    root_copy_4x8(of_copy, history_shadow + 8);
+    root_history_4x8(history_shadow, of_copy);
+    root_history_8(history_shadow + 32, self_call_in[0].data);
+    root_steps(steps_shadow, steps_shadow);
+    root_copy_40(of_copy_2, history_shadow);
 
     /* mix: Linear(window * width, 16) */
     MODC_ENTER(net, mix_call, STREAM_MIX, {of_copy_2, MODC_FLOAT32, 1, {40}});
@@ -430,11 +430,11 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     MODC_ENTER(net, out_call, STREAM_OUT, {act_call_out[0].data, MODC_FLOAT32, 1, {16}});
     out_linear(out_, out_call_in[0].data, p->out.weight, p->out.bias);
     MODC_LEAVE(net, out_call, {out_, MODC_FLOAT32, 1, {2}});
-    copy_steps(steps_copy, steps_shadow);
+    root_copy_steps(steps_copy, steps_shadow);
     MODC_LEAVE(
         net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}}, {steps_copy, MODC_INT64, 0, {0}});
-    copy_2(output_0, self_call_out[0].data);
-    copy_steps(steps, self_call_out[1].data);
+    root_copy_2(output_0, self_call_out[0].data);
+    root_copy_steps(steps, self_call_out[1].data);
 
     memcpy(s->history, history_shadow, 160);
     memcpy(s->steps, steps_shadow, 8);

@@ -8,15 +8,15 @@
 MODC_KERNELS_BEGIN
 
 /* y (batch, tokens, 4) = x0 */
-static MODC_KERNEL void cat_copy_batchxtokensx4(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_cat(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch * tokens; i++)
         memcpy(y + i * 8, x0 + i * 8, 4 * sizeof *y);
 }
 
 /* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
-static MODC_KERNEL void mul_add_where(float *y, const bool *x0, const float *x1, const float *x2,
-                                      const float *x3, int batch, int tokens)
+static MODC_KERNEL void root_mul_add_where(float *y, const bool *x0, const float *x1, const float *x2,
+                                           const float *x3, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {
@@ -132,7 +132,7 @@ MODC_INLINE void matmul_strided_fixed(
 }
 
 /* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
-static MODC_KERNEL void matmul_gram(
+static MODC_KERNEL void root_matmul_gram(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -257,7 +257,7 @@ MODC_INLINE void matmul_strided_dot_any_mul(
 
 /* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
  * then x0 * 0.5 */
-static MODC_KERNEL void mul(
+static MODC_KERNEL void root_mul(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -374,7 +374,7 @@ MODC_INLINE void matmul_strided(
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4);
  * y is a part of a larger value */
-static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4_part(
+static MODC_KERNEL void root_matmul_batchx2xtokensxtokens_to_4_part(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -384,7 +384,7 @@ static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4_part(
 }
 
 /* y (batch) = sum of where(x0, x1, -x1) */
-static MODC_KERNEL void sum_total(int64_t *y, const bool *x0, const int64_t *x1, int batch, int tokens)
+static MODC_KERNEL void root_sum_total(int64_t *y, const bool *x0, const int64_t *x1, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         uint64_t sum = 0;
@@ -399,14 +399,14 @@ static MODC_KERNEL void sum_total(int64_t *y, const bool *x0, const int64_t *x1,
 }
 
 /* y (batch, tokens) = (x0 > 2) & ~x1 */
-static MODC_KERNEL void not_gt_and(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
+static MODC_KERNEL void root_not_gt_and(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
 {
     for (int i = 0; i < batch * tokens; i++)
         y[i] = x0[i] > 2 && !x1[i];
 }
 
 /* y (8) = max of x0 */
-static MODC_KERNEL void max(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_max(float *y, const float *x0, int batch, int tokens)
 {
     const modc_f32 least = modc_f32_set(-modc_f32_inf());
     int i = 0;
@@ -428,7 +428,7 @@ static MODC_KERNEL void max(float *y, const float *x0, int batch, int tokens)
 }
 
 /* y (batch, tokens, 1) = sum of x0 */
-static MODC_KERNEL void sum_batchxtokensx8_over_2(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_sum(float *y, const float *x0, int batch, int tokens)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -445,7 +445,7 @@ static MODC_KERNEL void sum_batchxtokensx8_over_2(float *y, const float *x0, int
 }
 
 /* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */
-static MODC_KERNEL void div_sub(float *y, const float *x0, const float *x1, int batch, int tokens)
+static MODC_KERNEL void root_div_sub(float *y, const float *x0, const float *x1, int batch, int tokens)
 {
     const modc_f32 most = modc_f32_set(modc_f32_inf());
 
@@ -467,7 +467,8 @@ static MODC_KERNEL void div_sub(float *y, const float *x0, const float *x1, int 
 }
 
 /* y (batch, tokens) = x0 % 3 - x0 // 2 */
-static MODC_KERNEL void floor_divide_remainder_sub(int64_t *y, const int64_t *x0, int batch, int tokens)
+static MODC_KERNEL void root_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, int batch,
+                                                        int tokens)
 {
     for (int i = 0; i < batch * tokens; i++) {
         const int64_t v0 = x0[i];
@@ -477,7 +478,7 @@ static MODC_KERNEL void floor_divide_remainder_sub(int64_t *y, const int64_t *x0
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void copy_even_forward_eval(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_even_forward_eval(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < (tokens + 1) / 2; j++) {
@@ -488,31 +489,31 @@ static MODC_KERNEL void copy_even_forward_eval(float *y, const float *x0, int ba
 }
 
 /* y (batch, tokens, 8) = x0 */
-static MODC_KERNEL void copy_batchxtokensx8(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_batchxtokensx8(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(8 * batch * tokens) * sizeof *y);
 }
 
 /* y (batch, 1, 8) = x0 */
-static MODC_KERNEL void copy_y(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_y(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(8 * batch) * sizeof *y);
 }
 
 /* y (batch, tokens) = x0 */
-static MODC_KERNEL void copy_batchxtokens(int64_t *y, const int64_t *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_batchxtokens(int64_t *y, const int64_t *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
 
 /* y (batch, tokens) = x0 */
-static MODC_KERNEL void copy_batchxtokens_b(bool *y, const bool *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_batchxtokens_b(bool *y, const bool *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
-static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(
+static MODC_KERNEL void root_matmul_batchx2xtokensxtokens_to_4(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -522,7 +523,7 @@ static MODC_KERNEL void matmul_batchx2xtokensxtokens_to_4(
 }
 
 /* y (batch, tokens, 2, 4) = x0 */
-static MODC_KERNEL void copy_batchxtokensx2x4(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_batchxtokensx2x4(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {
@@ -535,31 +536,31 @@ static MODC_KERNEL void copy_batchxtokensx2x4(float *y, const float *x0, int bat
 }
 
 /* y (8, 8) = x0 */
-static MODC_KERNEL void copy_gram(float *y, const float *x0)
+static MODC_KERNEL void root_copy_gram(float *y, const float *x0)
 {
     memcpy(y, x0, 64 * sizeof *y);
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void copy_even_forward_eval_fenced(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_even_forward_eval_fenced(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(3 * batch * ((tokens + 1) / 2)) * sizeof *y);
 }
 
 /* y (batch) = x0 */
-static MODC_KERNEL void copy_total(int64_t *y, const int64_t *x0, int batch)
+static MODC_KERNEL void root_copy_total(int64_t *y, const int64_t *x0, int batch)
 {
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
 
 /* y (8) = x0 */
-static MODC_KERNEL void copy_peak(float *y, const float *x0)
+static MODC_KERNEL void root_copy_peak(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
 
 /* y (batch, tokens, 1) = x0 */
-static MODC_KERNEL void copy_spread(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_spread(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
@@ -577,19 +578,19 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
     float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
     float *const sum = (float *)(void *)(ws + 0); /* (batch, tokens, 1) */
 
-    cat_copy_batchxtokensx4(cat, x + 4, batch, tokens);
-    cat_copy_batchxtokensx4(cat + 4, x, batch, tokens);
-    mul_add_where(mixed, mask, cat, x, y, batch, tokens);
-    matmul_gram(gram, mixed, mixed, NULL, batch, tokens);
-    mul(scores, mixed, mixed, NULL, batch, tokens);
-    matmul_batchx2xtokensxtokens_to_4_part(merged, scores, mixed, NULL, batch, tokens);
-    sum_total(total, mask, count, batch, tokens);
-    not_gt_and(many, count, mask, batch, tokens);
-    max(peak, merged, batch, tokens);
-    sum_batchxtokensx8_over_2(sum, merged, batch, tokens);
-    div_sub(spread, merged, sum, batch, tokens);
-    floor_divide_remainder_sub(parity, count, batch, tokens);
-    copy_even_forward_eval(even, x + 1, batch, tokens);
+    root_cat(cat, x + 4, batch, tokens);
+    root_cat(cat + 4, x, batch, tokens);
+    root_mul_add_where(mixed, mask, cat, x, y, batch, tokens);
+    root_matmul_gram(gram, mixed, mixed, NULL, batch, tokens);
+    root_mul(scores, mixed, mixed, NULL, batch, tokens);
+    root_matmul_batchx2xtokensxtokens_to_4_part(merged, scores, mixed, NULL, batch, tokens);
+    root_sum_total(total, mask, count, batch, tokens);
+    root_not_gt_and(many, count, mask, batch, tokens);
+    root_max(peak, merged, batch, tokens);
+    root_sum(sum, merged, batch, tokens);
+    root_div_sub(spread, merged, sum, batch, tokens);
+    root_floor_divide_remainder_sub(parity, count, batch, tokens);
+    root_copy_even_forward_eval(even, x + 1, batch, tokens);
 }
 
 static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int batch, int tokens,
@@ -617,44 +618,44 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     int64_t *const parity_floor_divide_remainder_sub = (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
     float *const even_copy = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
 
-    copy_batchxtokensx8(x_copy, x, batch, tokens);
-    copy_y(y_copy, y, batch);
-    copy_batchxtokens(count_copy, count, batch, tokens);
-    copy_batchxtokens_b(mask_copy, mask, batch, tokens);
+    root_copy_batchxtokensx8(x_copy, x, batch, tokens);
+    root_copy_y(y_copy, y, batch);
+    root_copy_batchxtokens(count_copy, count, batch, tokens);
+    root_copy_batchxtokens_b(mask_copy, mask, batch, tokens);
 
     MODC_ENTER(
         net, self_call, TENSORS_ROOT, {x_copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
         {y_copy, MODC_FLOAT32, 3, {batch, 1, 8}}, {count_copy, MODC_INT64, 2, {batch, tokens}},
         {mask_copy, MODC_BOOL, 2, {batch, tokens}});
-    cat_copy_batchxtokensx4(cat, (float *)self_call_in[0].data + 4, batch, tokens);
-    cat_copy_batchxtokensx4(cat + 4, self_call_in[0].data, batch, tokens);
-    mul_add_where(
+    root_cat(cat, (float *)self_call_in[0].data + 4, batch, tokens);
+    root_cat(cat + 4, self_call_in[0].data, batch, tokens);
+    root_mul_add_where(
         mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch, tokens);
-    matmul_gram(gram_matmul, mixed, mixed, NULL, batch, tokens);
-    mul(scores, mixed, mixed, NULL, batch, tokens);
-    matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
-    copy_batchxtokensx2x4(copy, matmul, batch, tokens);
-    sum_total(total_sum, self_call_in[3].data, self_call_in[2].data, batch, tokens);
-    not_gt_and(many_not_gt_and, self_call_in[2].data, self_call_in[3].data, batch, tokens);
-    max(peak_max, copy, batch, tokens);
-    sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
-    div_sub(spread_min_div_sub, copy, sum, batch, tokens);
-    floor_divide_remainder_sub(parity_floor_divide_remainder_sub, self_call_in[2].data, batch, tokens);
-    copy_even_forward_eval(even_copy, (float *)self_call_in[0].data + 1, batch, tokens);
+    root_matmul_gram(gram_matmul, mixed, mixed, NULL, batch, tokens);
+    root_mul(scores, mixed, mixed, NULL, batch, tokens);
+    root_matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
+    root_copy_batchxtokensx2x4(copy, matmul, batch, tokens);
+    root_sum_total(total_sum, self_call_in[3].data, self_call_in[2].data, batch, tokens);
+    root_not_gt_and(many_not_gt_and, self_call_in[2].data, self_call_in[3].data, batch, tokens);
+    root_max(peak_max, copy, batch, tokens);
+    root_sum(sum, copy, batch, tokens);
+    root_div_sub(spread_min_div_sub, copy, sum, batch, tokens);
+    root_floor_divide_remainder_sub(parity_floor_divide_remainder_sub, self_call_in[2].data, batch, tokens);
+    root_copy_even_forward_eval(even_copy, (float *)self_call_in[0].data + 1, batch, tokens);
     MODC_LEAVE(
         net, self_call, {gram_matmul, MODC_FLOAT32, 2, {8, 8}}, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
         {even_copy, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}}, {total_sum, MODC_INT64, 1, {batch}},
         {many_not_gt_and, MODC_BOOL, 2, {batch, tokens}}, {peak_max, MODC_FLOAT32, 1, {8}},
         {spread_min_div_sub, MODC_FLOAT32, 3, {batch, tokens, 1}},
         {parity_floor_divide_remainder_sub, MODC_INT64, 2, {batch, tokens}});
-    copy_gram(gram, self_call_out[0].data);
-    copy_batchxtokensx8(merged, self_call_out[1].data, batch, tokens);
-    copy_even_forward_eval_fenced(even, self_call_out[2].data, batch, tokens);
-    copy_total(total, self_call_out[3].data, batch);
-    copy_batchxtokens_b(many, self_call_out[4].data, batch, tokens);
-    copy_peak(peak, self_call_out[5].data);
-    copy_spread(spread, self_call_out[6].data, batch, tokens);
-    copy_batchxtokens(parity, self_call_out[7].data, batch, tokens);
+    root_copy_gram(gram, self_call_out[0].data);
+    root_copy_batchxtokensx8(merged, self_call_out[1].data, batch, tokens);
+    root_copy_even_forward_eval_fenced(even, self_call_out[2].data, batch, tokens);
+    root_copy_total(total, self_call_out[3].data, batch);
+    root_copy_batchxtokens_b(many, self_call_out[4].data, batch, tokens);
+    root_copy_peak(peak, self_call_out[5].data);
+    root_copy_spread(spread, self_call_out[6].data, batch, tokens);
+    root_copy_batchxtokens(parity, self_call_out[7].data, batch, tokens);
     return MODC_OK;
 }
 

@@ -29,8 +29,7 @@ static MODC_KERNEL void embed_embedding(float *y, const float *x0, const int64_t
 }
 
 /* y (batch, length, 32) = x0 + x1 */
-static MODC_KERNEL void add_batchxlengthx32(float *y, const float *x0, const float *x1, int batch,
-                                            int length)
+static MODC_KERNEL void root_add(float *y, const float *x0, const float *x1, int batch, int length)
 {
     const int count = 32 * length;
 
@@ -131,7 +130,7 @@ static MODC_KERNEL void norm_layer_norm(
 }
 
 /* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
-static MODC_KERNEL void maximum(int64_t *y, const bool *x0, int batch, int length)
+static MODC_KERNEL void root_maximum(int64_t *y, const bool *x0, int batch, int length)
 {
     for (int i = 0; i < batch; i++) {
         uint64_t sum = 0;
@@ -146,8 +145,8 @@ static MODC_KERNEL void maximum(int64_t *y, const bool *x0, int batch, int lengt
 }
 
 /* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
-static MODC_KERNEL void div(float *y, const float *x0, const bool *x1, const int64_t *x2, int batch,
-                            int length)
+static MODC_KERNEL void root_div(float *y, const float *x0, const bool *x1, const int64_t *x2, int batch,
+                                 int length)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -433,7 +432,7 @@ static MODC_KERNEL void head_linear(
 }
 
 /* y (batch) = argmax of x0 */
-static MODC_KERNEL void argmax_batchx4_over_1(int64_t *y, const float *x0, int batch)
+static MODC_KERNEL void root_argmax(int64_t *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float best = -modc_f32_inf();
@@ -452,7 +451,7 @@ static MODC_KERNEL void argmax_batchx4_over_1(int64_t *y, const float *x0, int b
 }
 
 /* y (batch, 1) = x0 (batch, 4) at x1 (batch, 1) along dimension 1 */
-static MODC_KERNEL void gather(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         const float *from = x0 + i * 4 + (ptrdiff_t)x1[i];
@@ -462,19 +461,19 @@ static MODC_KERNEL void gather(float *y, const float *x0, const int64_t *x1, int
 }
 
 /* y (batch, length) = x0 */
-static MODC_KERNEL void copy_tokens(int64_t *y, const int64_t *x0, int batch, int length)
+static MODC_KERNEL void root_copy_tokens(int64_t *y, const int64_t *x0, int batch, int length)
 {
     memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
 }
 
 /* y (batch, length) = x0 */
-static MODC_KERNEL void copy_mask(bool *y, const bool *x0, int batch, int length)
+static MODC_KERNEL void root_copy_mask(bool *y, const bool *x0, int batch, int length)
 {
     memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
 }
 
 /* y (length) = x0 */
-static MODC_KERNEL void copy_length(int64_t *y, const int64_t *x0, int length)
+static MODC_KERNEL void root_copy(int64_t *y, const int64_t *x0, int length)
 {
     memcpy(y, x0, (size_t)length * sizeof *y);
 }
@@ -651,32 +650,32 @@ static MODC_KERNEL void hidden_linear(
     gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64);
 }
 
-/* One vector of what relu_batchx64 computes. */
-MODC_INLINE modc_f32 relu_batchx64_lanes(modc_f32 x0)
+/* One vector of what root_relu computes. */
+MODC_INLINE modc_f32 root_relu_lanes(modc_f32 x0)
 {
     return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
 }
 
 /* y (batch, 64) = where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void relu_batchx64(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_relu(float *y, const float *x0, int batch)
 {
     const int count = 64 * batch;
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, relu_batchx64_lanes(modc_f32_load(x0 + i)));
+        modc_f32_store(y + i, root_relu_lanes(modc_f32_load(x0 + i)));
     if (i < count)
-        modc_f32_store_part(y + i, relu_batchx64_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+        modc_f32_store_part(y + i, root_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
 }
 
 /* y (batch, 4) = x0 */
-static MODC_KERNEL void copy_logits(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_logits(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
 }
 
 /* y (batch, 1) = x0 */
-static MODC_KERNEL void copy_best(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_best(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
@@ -718,20 +717,20 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
 
     /* position: Embedding(16, 32) */
     embed_embedding(embed, p->embed.weight, tokens, batch, length);
-    add_batchxlengthx32(add, embed, p->position.weight, batch, length);
+    root_add(add, embed, p->position.weight, batch, length);
 
     /* norm: LayerNorm(32) */
     norm_layer_norm(h, add, p->norm.weight, p->norm.bias, batch, length);
-    maximum(sum_maximum, mask, batch, length);
-    div(pooled, h, mask, sum_maximum, batch, length);
+    root_maximum(sum_maximum, mask, batch, length);
+    root_div(pooled, h, mask, sum_maximum, batch, length);
 
     /* hidden: Linear(32, 64) */
     hidden_relu(hidden, pooled, k->hidden_weight, p->hidden.bias, batch);
 
     /* head: Linear(64, 4) */
     head_linear(logits, hidden, p->head.weight, p->head.bias, batch);
-    argmax_batchx4_over_1(argmax, logits, batch);
-    gather(best, logits, argmax, batch);
+    root_argmax(argmax, logits, batch);
+    root_gather(best, logits, argmax, batch);
     return MODC_OK;
 }
 
@@ -757,8 +756,8 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     int64_t *const argmax = (int64_t *)(void *)(ws + 128); /* (batch) */
     float *const best_gather = (float *)(void *)(ws + 192); /* (batch, 1) */
 
-    copy_tokens(tokens_copy, tokens, batch, length);
-    copy_mask(mask_copy, mask, batch, length);
+    root_copy_tokens(tokens_copy, tokens, batch, length);
+    root_copy_mask(mask_copy, mask, batch, length);
 
     MODC_ENTER(
         net, self_call, TEXT_ROOT, {tokens_copy, MODC_INT64, 2, {batch, length}},
@@ -771,7 +770,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
                          100));
     embed_embedding(embed, p->embed.weight, embed_call_in[0].data, batch, length);
     MODC_LEAVE(net, embed_call, {embed, MODC_FLOAT32, 3, {batch, length, 32}});
-    copy_length(copy, constant_16, length);
+    root_copy(copy, constant_16, length);
 
     /* position: Embedding(16, 32) */
     MODC_ENTER(net, position_call, TEXT_POSITION, {copy, MODC_INT64, 1, {length}});
@@ -779,32 +778,32 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
         modc_check_index(&net->base, TEXT_POSITION, position_call_in[0].data, MODC_INT64, length, 0, 16));
     position_embedding(position, p->position.weight, position_call_in[0].data, length);
     MODC_LEAVE(net, position_call, {position, MODC_FLOAT32, 2, {length, 32}});
-    add_batchxlengthx32(add, embed_call_out[0].data, position_call_out[0].data, batch, length);
+    root_add(add, embed_call_out[0].data, position_call_out[0].data, batch, length);
 
     /* norm: LayerNorm(32) */
     MODC_ENTER(net, norm_call, TEXT_NORM, {add, MODC_FLOAT32, 3, {batch, length, 32}});
     norm_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, batch, length);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 3, {batch, length, 32}});
-    maximum(sum_maximum, self_call_in[1].data, batch, length);
-    div(pooled, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch, length);
+    root_maximum(sum_maximum, self_call_in[1].data, batch, length);
+    root_div(pooled, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch, length);
 
     /* hidden: Linear(32, 64) */
     MODC_ENTER(net, hidden_call, TEXT_HIDDEN, {pooled, MODC_FLOAT32, 2, {batch, 32}});
     hidden_linear(hidden, hidden_call_in[0].data, k->hidden_weight, p->hidden.bias, batch);
     MODC_LEAVE(net, hidden_call, {hidden, MODC_FLOAT32, 2, {batch, 64}});
-    relu_batchx64(relu, hidden_call_out[0].data, batch);
+    root_relu(relu, hidden_call_out[0].data, batch);
 
     /* head: Linear(64, 4) */
     MODC_ENTER(net, head_call, TEXT_HEAD, {relu, MODC_FLOAT32, 2, {batch, 64}});
     head_linear(head, head_call_in[0].data, p->head.weight, p->head.bias, batch);
     MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {batch, 4}});
-    argmax_batchx4_over_1(argmax, head_call_out[0].data, batch);
-    gather(best_gather, head_call_out[0].data, argmax, batch);
+    root_argmax(argmax, head_call_out[0].data, batch);
+    root_gather(best_gather, head_call_out[0].data, argmax, batch);
     MODC_LEAVE(
         net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {batch, 4}},
         {best_gather, MODC_FLOAT32, 2, {batch, 1}});
-    copy_logits(logits, self_call_out[0].data, batch);
-    copy_best(best, self_call_out[1].data, batch);
+    root_copy_logits(logits, self_call_out[0].data, batch);
+    root_copy_best(best, self_call_out[1].data, batch);
     return MODC_OK;
 }
 

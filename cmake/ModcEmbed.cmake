@@ -1,4 +1,4 @@
-# modc_embed(OUT): a C file with templates/, runtime/ and the licence as text (generator/emit/embedded.h).
+# modc_embed(OUT): a C file with templates/, runtime/ and the licence as text (generator/base/embedded.h).
 function(modc_embed out)
     file(GLOB_RECURSE names CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
          templates/*.c templates/*.cu templates/*.h templates/*.S templates/*.cmake)

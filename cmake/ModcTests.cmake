@@ -110,6 +110,11 @@ function(modc_format_test)
     endif()
 endfunction()
 
+# Rooms include what stands in front of them alone, and a wrong include would be seen.
+function(modc_rooms_test)
+    modc_test(header_rooms header ${MODC_PYTHON} tests/support/rooms.py --planted generator)
+endfunction()
+
 # Every header compiles on its own. (Included: as a file of its own, clang says that its functions are unused.)
 function(modc_header_tests)
     set(c ${CMAKE_C_COMPILER} ${MODC_WARNINGS} -Werror -fsyntax-only -x c /dev/null)

@@ -1,4 +1,4 @@
-/* embed.c - build step: writes the table of generator/emit/embedded.h. Apart, since it runs before modc exists.
+/* embed.c - build step: writes the table of generator/base/embedded.h. Apart, since it runs before modc exists.
  *
  *     modc_embed OUT.c ROOT NAME...      files ROOT/NAME, which appear under NAME */
 #include <stdio.h>
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     out = fopen(argv[1], "wb");
     if (!out)
         fail("write", argv[1]);
-    fprintf(out, "/* Written by cmake/embed.c. */\n#include \"emit/embedded.h\"\n");
+    fprintf(out, "/* Written by cmake/embed.c. */\n#include \"base/embedded.h\"\n");
     for (int i = 3; i < argc; i++) {
         size_t length = strlen(argv[2]) + strlen(argv[i]) + 2;
         char *path = malloc(length);

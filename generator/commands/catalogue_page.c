@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layers/layers.h"
+#include "ops/elementwise.h"
 
 static const char *const kind_texts[] = {
     [ARG_ANY] = "any value",

@@ -8,6 +8,7 @@
 
 #include "commands/diff_parts.h"
 #include "modc.h"
+#include "module/module.h"
 
 bool diff_same(const char *a, const char *b)
 {

@@ -1,6 +1,7 @@
 /* diff_interface.c - what a caller sees of two models: entries, inputs, outputs, sizes, constants, settings. */
 #include "commands/diff_parts.h"
 
+#include "module/module.h"
 #include <string.h>
 
 static const struct entry *find_entry(const struct side *side, const char *name)

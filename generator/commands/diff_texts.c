@@ -2,6 +2,7 @@
  * compared, since every part says its values so. */
 #include "commands/diff_parts.h"
 
+#include "module/module.h"
 #include <stdlib.h>
 #include <string.h>
 

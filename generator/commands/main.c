@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
-#include "commands/bundle.h"
 #include "commands/catalogue.h"
 #include "commands/completion.h"
 #include "commands/depfile.h"
@@ -19,9 +18,10 @@
 #include "commands/measure.h"
 #include "commands/run.h"
 #include "commands/schema.h"
+#include "commands/settings.h"
 #include "commands/summary.h"
 #include "commands/validate.h"
-#include "commands/weights.h"
+#include "emit/bundle.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
 #include "module/rollout.h"
@@ -29,7 +29,7 @@
 #include "passes/pass.h"
 #include "plan/plan.h"
 #include "plan/target.h"
-#include "spec/settings.h"
+#include "plan/weights.h"
 
 #ifndef MODC_VERSION
 #define MODC_VERSION "0"

@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "base/terminal.h"
-#include "commands/bundle.h"
 #include "commands/compiler.h"
 #include "commands/object.h"
 #include "commands/options.h"
 #include "commands/summary.h"
+#include "emit/bundle.h"
 #include "plan/target.h"
 
 static const struct loc nowhere = {0};

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "commands/options.h"
-#include "commands/weights.h"
 #include "modc.h"
+#include "module/module.h"
 #include "plan/target.h"
+#include "plan/weights.h"
 
 /* sizeof struct modc_params and modc_context where pointers have 4 bytes and 64-bit integers are aligned by 8;
  * tests/api/firmware.c holds them to it. */

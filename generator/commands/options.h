@@ -1,78 +1,8 @@
-/* options.h - what the command line asked for. The words themselves are in the table of help.c. */
+/* options.h - reads the command line. The words themselves are in the table of help.c. */
 #ifndef MODC_OPTIONS_H
 #define MODC_OPTIONS_H
 
-#include <stdbool.h>
-
-#include "base/diag.h"
-
-enum command {
-    COMMAND_GENERATE,
-    COMMAND_RUN,
-    COMMAND_CHECK,
-    COMMAND_SUMMARY,
-    COMMAND_DIFF,
-    COMMAND_LAYERS,
-    COMMAND_SCHEMA,
-    COMMAND_COMPLETION,
-    COMMAND_HELP,
-    COMMAND_VERSION,
-    COMMAND_COUNT
-};
-
-/* Exit statuses (design 3). */
-enum {
-    EXIT_DONE,
-    EXIT_SPEC,
-    EXIT_COMMAND_LINE,
-    EXIT_FILE,
-    EXIT_DIFFER,
-    EXIT_COMPILER,
-    EXIT_FAULT,
-    EXIT_DEVICE
-};
-
-struct setting { /* --set NAME=VALUE */
-    const char *name, *value;
-};
-
-/* An option of `run` that the driver takes, as it was given. */
-struct run_option {
-    const char *name, *value; /* value NULL: a flag */
-    bool reads, writes;       /* value is a file */
-};
-
-struct target;
-
-struct options {
-    enum command command;
-    const char *argument;            /* SPEC, the NAME of layers and help, a shell; NULL: none */
-    const char *second;              /* NEW of diff */
-    const char *out_dir;             /* -o */
-    const char *weights;             /* generate, check, summary: to be embedded */
-    const char *depfile, *deptarget; /* generate: for make */
-    const char *dump;                /* room, with .json */
-    bool explain, validate, bundle, line_numbers, measure, repr;
-    bool backward; /* as the spec's `backward: true` */
-    enum diag_style diagnostics;
-    const char *format; /* diff: text, json, markdown; layers: text, json; NULL: text */
-    bool exit_code;     /* diff */
-    bool manual;        /* help: --man */
-    const char *color;  /* auto, always, never; NULL: auto */
-    struct setting *settings;
-    int setting_count;
-    const char **plans; /* 'conv=direct': forced algorithms */
-    int plan_count;
-    int split; /* --plan split=N: slices of every step that can be split; 0: by cost, for the spec's threads */
-    const char *dtype, *model;
-    const char *isa;             /* NULL: all that there are */
-    int isa_widths;              /* the vectors of isa: the sum of their lengths in floats, without 1 */
-    bool dispatch;               /* several instruction sets in one library: dispatch.h */
-    const struct target *target; /* NULL: none was named; see target_of */
-    const char *keep;            /* run: folder of sources and program */
-    struct run_option *run_options;
-    int run_option_count;
-};
+#include "base/options.h"
 
 /* The option of `run` of this name, or NULL. */
 const struct run_option *options_run(const struct options *options, const char *name);

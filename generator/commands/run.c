@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
-#include "commands/bundle.h"
 #include "commands/compiler.h"
 #include "commands/options.h"
+#include "emit/bundle.h"
 
 static const struct loc nowhere = {0};
 

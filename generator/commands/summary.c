@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "commands/options.h"
-#include "commands/weights.h"
 #include "modc.h"
+#include "module/module.h"
 #include "plan/target.h"
+#include "plan/weights.h"
 
 enum { LONGEST = 48 }; /* of a cell with shapes */
 
@@ -48,7 +49,7 @@ static void note_shape(struct summary *s, int module, const struct ev *result)
 static void gather(struct summary *s, const struct graph *graph, int moved, bool count_macs)
 {
     for (int i = 0; i < graph->call_count; i++)
-        note_shape(s, graph->calls[i]->module->index + moved, &graph->calls[i]->result);
+        note_shape(s, graph->calls[i]->module->index + moved, graph->calls[i]->result);
     for (int i = 0; i < graph->op_count; i++) {
         const struct op *op = graph->ops[i];
         const struct module *module = op->call ? op->call->module : graph->root,
@@ -62,7 +63,7 @@ static void gather(struct summary *s, const struct graph *graph, int moved, bool
             const struct graph *inner = op->invoke.region->graph;
             int at = instance->index + moved + k * (instance->subtree + 1);
 
-            note_shape(s, at, &op->invoke.region->result);
+            note_shape(s, at, op->invoke.region->result);
             gather(s, inner, at - inner->root->index, count_macs);
         }
     }

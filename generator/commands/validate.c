@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/terminal.h"
-#include "commands/bundle.h"
 #include "commands/compiler.h"
 #include "commands/options.h"
 #include "commands/process.h"
+#include "emit/bundle.h"
 
 static const struct loc nowhere = {0};
 

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#include "commands/bundle.h"
-#include "commands/options.h"
-#include "commands/weights.h"
+#include "base/options.h"
+#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_room.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
+#include "plan/weights.h"
 
 static void print_constants(struct emit *e, struct text *out, const bool *which)
 {

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/bundle.h"
-#include "commands/options.h"
-#include "commands/weights.h"
+#include "base/options.h"
+#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "module/training.h"
-#include "passes/pass.h"
+#include "passes/toolkit.h"
+#include "plan/weights.h"
 
 /* The variants of entries, each once: what generate --dispatch compiles for several instruction sets. */
 void print_code(struct emit *e, struct text *out)
@@ -82,14 +82,14 @@ static void print_call_of(struct emit *e, struct text *out, const struct variant
         pass_second_arguments(e, &call, shown);
     else
         pass_arguments(e, &call, variant->graph);
-    if (e->tree->spec->flushes)
+    if (e->plan->program->settings.flushes)
         text_printf(out, "%sfloat_mode = modc_flush_denormals();\n", indent);
     text_printf(out, "%s%s", indent,
                 variant->fails[backward ? PART_BACKWARD : PART_FORWARD] ? "status = " : "");
     text_printf(out, e->cx->options->dispatch ? "%s_code_of(net)->" : "%s_", e->m);
     text_printf(out, "%s(net%s);\n", backward ? part_function(e, shown, PART_BACKWARD) : shown->function,
                 call.data);
-    if (e->tree->spec->flushes)
+    if (e->plan->program->settings.flushes)
         text_printf(out, "%smodc_set_float_mode(float_mode);\n", indent);
 }
 
@@ -261,7 +261,7 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
     text_add(&head, ")");
     text_printf(out, "%s\n", head.data);
     text_printf(out, "{\n    enum modc_status status;\n%s\n    if (!net",
-                e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
+                e->plan->program->settings.flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, " || !%s", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->output_count; i++)
@@ -317,7 +317,7 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
     text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
     print_backward_arguments(e, out, graph);
     text_printf(out, ")\n{\n    enum modc_status status;\n%s\n",
-                e->tree->spec->flushes ? "    uint64_t float_mode;\n" : "");
+                e->plan->program->settings.flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->result_count; i++)
         if (has_gradient(graph, graph->outputs[i]))
             text_printf(&none, "%s!%s", none.length ? " && " : "",

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/bundle.h"
-#include "commands/options.h"
-#include "commands/weights.h"
+#include "base/options.h"
+#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "module/training.h"
-#include "passes/pass.h"
+#include "passes/toolkit.h"
+#include "plan/weights.h"
 
 /* A line of the spec computes something: a layer, whatever `add` put below it, but no container. */
 static bool is_line(const struct module *module)

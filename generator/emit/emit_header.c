@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/bundle.h"
-#include "commands/options.h"
-#include "commands/weights.h"
+#include "base/options.h"
+#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "module/training.h"
-#include "passes/pass.h"
+#include "passes/toolkit.h"
+#include "plan/weights.h"
 
 static void print_header_constants(struct emit *e, struct text *out)
 {
@@ -325,7 +325,7 @@ static void print_wrappers(struct emit *e, struct text *out)
             m, m, m, m, m, m);
     if (has_backward(e))
         print_training_wrappers(e, out);
-    if (e->tree->spec->hooks != SPEC_OFF) {
+    if (e->plan->program->settings.hooks) {
         text_printf(
             out,
             "/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */\n");
@@ -340,7 +340,7 @@ static void print_wrappers(struct emit *e, struct text *out)
                         m, kinds[i], m, kinds[i]);
         }
     }
-    if (e->tree->spec->hooks != SPEC_OFF)
+    if (e->plan->program->settings.hooks)
         text_printf(
             out,
             "/* Hooks of all modules, shared by any number of contexts; NULL: none. */\n"

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/bundle.h"
-#include "commands/options.h"
-#include "commands/weights.h"
+#include "base/options.h"
+#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "module/training.h"
-#include "passes/pass.h"
+#include "passes/toolkit.h"
+#include "plan/weights.h"
 
 /* An initializer: what is not finite by the names of math.h, which are constants. */
 static void print_number(struct emit *e, struct text *out, enum dtype dtype, union scalar value)
@@ -203,7 +203,7 @@ bool print_unpack(struct emit *e, struct text *out)
 {
     struct text cases = text_new(&e->cx->arena);
 
-    if (e->tree->spec->state_dict == SPEC_OFF)
+    if (!e->plan->program->settings.state_dict)
         return false;
     for (int i = 0; e->weights && i < e->tree->key_count; i++) {
         const struct module_tensor *tensor = e->tree->keys[i];

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/bundle.h"
-#include "commands/options.h"
-#include "commands/weights.h"
+#include "base/options.h"
+#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "module/training.h"
-#include "passes/pass.h"
+#include "passes/toolkit.h"
+#include "plan/weights.h"
 
 const char *upper_case(struct cx *cx, const char *text)
 {
@@ -37,7 +37,7 @@ static const char *file_name(const struct source *source)
 
 const char *spec_name(const struct emit *e)
 {
-    return file_name(e->tree->spec->source);
+    return file_name(e->plan->program->settings.source);
 }
 
 /* With --line-numbers: where the module, or what a row of the layer table made it for, stands in a spec. Else "". */
@@ -118,7 +118,7 @@ static bool is_element(const struct module *module)
 /* Whether backward makes gradients of it and others write it, so that struct MODEL_params is the type of gradients too. */
 static bool is_trained(const struct emit *e, const struct module_tensor *tensor)
 {
-    return e->tree->spec->backward && tensor->kind == MODULE_PARAMETER;
+    return e->plan->program->settings.backward && tensor->kind == MODULE_PARAMETER;
 }
 
 static void print_members(struct emit *e, struct text *out, const struct module *module, int indent)

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/bundle.h"
-#include "commands/options.h"
-#include "commands/weights.h"
+#include "base/options.h"
+#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "module/training.h"
-#include "passes/pass.h"
+#include "passes/toolkit.h"
+#include "plan/weights.h"
 
 const struct graph *entry_graph(const struct entry *entry)
 {
@@ -143,13 +143,13 @@ int64_t variant_bytes(const struct emit *e, const struct variant *variant)
 
 bool has_backward(const struct emit *e)
 {
-    return e->tree->spec->backward;
+    return e->plan->program->settings.backward;
 }
 
 /* Whether gradients are kept, by functions that are called alone: `update: fused` has a step as a whole. */
 bool has_gradients(const struct emit *e)
 {
-    return has_backward(e) && !e->tree->spec->fused;
+    return has_backward(e) && !e->plan->program->settings.fused;
 }
 
 /* Whether it has all of `training:`. */

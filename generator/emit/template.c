@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands/options.h"
+#include "base/options.h"
 
 static bool is_word(char c)
 {

@@ -10,7 +10,7 @@
 
 #include "eval/pytorch.h"
 #include "layers/layers.h"
-#include "module/module.h"
+#include "spec/spec.h"
 
 #define EVAL_MAX_DEPTH 64
 #define EVAL_MAX_CALLS 20000
@@ -911,6 +911,13 @@ static struct ev module_method(struct eval *eval, struct module *module, const c
     return (struct ev){.kind = EV_METHOD, .loc = loc, .text = text, .items = self};
 }
 
+struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    if (tensor->faulty)
+        return ev_bad(loc);
+    return tensor->none ? ev_none(loc) : eval->read(eval, tensor, loc);
+}
+
 /* `name_loc` is the place of the name alone. */
 static struct ev module_attribute(struct eval *eval, struct module *module, struct loc loc, const char *name,
                                   struct loc name_loc)
@@ -921,7 +928,7 @@ static struct ev module_attribute(struct eval *eval, struct module *module, stru
     if (child)
         return child->faulty ? ev_bad(loc) : ev_module(loc, child);
     if (tensor)
-        return module_tensor_value(eval, tensor, loc);
+        return eval_tensor(eval, tensor, loc);
     for (int i = 0; i < module->arg_count; i++)
         if (strcmp(module->args[i].name, name) == 0)
             return module->args[i].value;

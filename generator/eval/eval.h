@@ -281,6 +281,13 @@ struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, s
                            struct value *bias);
 struct value *build_copy(struct eval *eval, struct loc loc, struct value *value);
 
+/* Fills the {holes} of an extra_repr or message from the bindings of `scope`. A part in `[cond? text]` stands only where
+ * the condition over the arguments holds: "{in_channels}[groups != 1?, groups={groups}]". */
+const char *eval_fill(struct eval *eval, struct scope *scope, const char *format);
+
+/* What statements see of a tensor of the tree. */
+struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc);
+
 /* x[..., index, ...] on one axis, which disappears; index is an EV_INT. */
 struct value *eval_select(struct eval *eval, struct value *value, int axis, const struct ev *index);
 

@@ -86,7 +86,7 @@ static struct value *parameter(struct eval *eval, const struct sequence *sequenc
     const char *full = arena_format(&eval->cx->arena, "%s_l%lld%s", name, (long long)layer,
                                     reverse ? "_reverse" : "");
     struct module_tensor *tensor = module_find_tensor(sequence->module, full);
-    struct ev value = tensor ? module_tensor_value(eval, tensor, sequence->loc) : ev_none(sequence->loc);
+    struct ev value = tensor ? eval_tensor(eval, tensor, sequence->loc) : ev_none(sequence->loc);
 
     return value.kind == EV_TENSOR ? value.tensor : NULL;
 }

@@ -2,17 +2,20 @@
 #ifndef MODC_GRAPH_H
 #define MODC_GRAPH_H
 
-#include "eval/eval.h"
-#include "module/module.h"
 #include "ops/ops.h"
+#include "tree/tree.h"
+
+struct ev;
+struct spec_function;
+struct spec_input;
 
 /* One call of a module, as the spec writes it. The tree of calls follows the nesting of modules. */
 struct module_call {
     struct module *module;
     struct module_call *outer;
     struct loc loc;
-    int index;        /* in the order of calls of its graph */
-    struct ev result; /* what the module returned, as the spec's statements see it */
+    int index;         /* in the order of calls of its graph */
+    struct ev *result; /* what the module returned, as the spec's statements see it */
 };
 
 /* Of sizes: `dim` is not negative; or with not_one, it is not 1. */
@@ -86,7 +89,7 @@ struct region {
     const char *key;       /* signature, input shapes, mode, fencing */
     const char *entry;     /* the name of the entry that calls it, itself or through others */
     struct graph *graph;   /* NULL: it changes an argument in place: called inline */
-    struct ev result;      /* what the class returned, over graph->outputs */
+    struct ev *result;     /* what the class returned, over graph->outputs; lowering's */
     struct module_tensor **
         slots; /* of graph->root: what it reads or writes of state, and buffers that it writes; by first use */
     int slot_count;
@@ -110,9 +113,20 @@ struct entry {
     struct graph *saving[2][2]; /* the same with what backward needs; NULL without that */
 };
 
+/* What the spec says for the rooms behind lowering, which see nothing else of it. */
+struct settings {
+    const struct source *source; /* the spec's text, for its name */
+    bool pack, hooks, state_dict, winograd;
+    bool flushes;  /* denormals: flush */
+    bool backward; /* gradients are wanted */
+    bool fused;    /* update: fused */
+    int threads;
+};
+
 struct program {
     struct cx *cx;
     struct module_tree *tree;
+    struct settings settings;
     struct entry *entries;
     int entry_count;
     struct region **regions; /* in the order of first use */

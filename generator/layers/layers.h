@@ -5,7 +5,12 @@
 #ifndef MODC_LAYERS_H
 #define MODC_LAYERS_H
 
-#include "eval/eval.h"
+#include "base/diag.h"
+#include "tree/tree.h"
+
+struct elementwise_row;
+struct ev;
+struct eval;
 
 enum arg_kind {
     ARG_ANY,
@@ -85,7 +90,7 @@ struct layer_row {
     const char *forward; /* "forward(input): return ..."; statements separated by newlines */
     const char *methods
         [LAYER_MAX_METHODS]; /* "log_prob(input): return ...", called as criterion.log_prob(x), around the module's hooks */
-    const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see layer_repr */
+    const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see eval_fill */
     enum layer_container container;
     /* Lazy forms: the class that the first call makes of it, whose arguments are one that stands before those of this row;
      * it is the extent of the first input along `axis`. */
@@ -101,6 +106,12 @@ struct layer_family {
 extern const struct layer_family layer_families[]; /* end with one without rows */
 
 const struct layer_row *layer_find(const char *name);
+
+/* A ParameterList or ParameterDict: what is indexed are its tensors. */
+bool module_holds_parameters(const struct module *module);
+
+/* How PyTorch prints it: whether equal neighbours are one line. */
+bool module_folds(const struct module *module);
 
 /* "BatchNorm1d(num_features, eps=1e-5, ..., *, bias=True)" */
 const char *layer_signature(struct cx *cx, const struct layer_row *row);
@@ -142,9 +153,5 @@ const char *const *function_names(struct cx *cx, unsigned flags, int *count); /*
 
 /* The flags that a line of elementwise.c would have as a row. */
 unsigned function_flags(const struct elementwise_row *line);
-
-/* Fills the {holes} of an extra_repr or message from the bindings of `scope`. A part in `[cond? text]` stands only where
- * the condition over the arguments holds: "{in_channels}[groups != 1?, groups={groups}]". */
-const char *layer_repr(struct eval *eval, struct scope *scope, const char *format);
 
 #endif

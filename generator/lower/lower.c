@@ -342,6 +342,19 @@ void lower_variants(struct program *program, struct entry *entry, bool training,
                                                                                 fenced, saves);
 }
 
+static struct settings read_settings(const struct spec *spec)
+{
+    return (struct settings){.source = spec->source,
+                             .pack = spec->pack != SPEC_OFF,
+                             .hooks = spec->hooks != SPEC_OFF,
+                             .state_dict = spec->state_dict != SPEC_OFF,
+                             .winograd = spec->winograd != SPEC_OFF,
+                             .flushes = spec->flushes,
+                             .backward = spec->backward,
+                             .fused = spec->fused,
+                             .threads = spec->threads};
+}
+
 /* Into a program; unless it resolves, also the variants with hooks. */
 static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bool resolving)
 {
@@ -352,6 +365,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
 
     program->cx = cx;
     program->tree = tree;
+    program->settings = read_settings(spec);
     program->resolving = resolving;
     program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 3, struct entry);
     for (int i = -1; i < spec->entry_count; i++) {

@@ -5,6 +5,7 @@
 #define MODC_LOWER_H
 
 #include "graph/graph.h"
+#include "module/module.h"
 
 /* What module.h says of lazy modules: lowers the entries of a tree that has some, in the order of the text, evaluation first,
  * and finishes the tree. False after a fault of theirs or of any call, when nothing more is to be lowered. */

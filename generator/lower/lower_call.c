@@ -270,6 +270,7 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     struct arena *arena = &eval->cx->arena;
     struct module_call *outer = eval->call, *own = ARENA_NEW(arena, struct module_call);
     const bool training = eval->training;
+    struct ev result;
     struct region *region = NULL;
 
     if (module->faulty)
@@ -288,13 +289,15 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     if (module->always_eval)
         eval->training = false;
     eval->call = own;
-    own->result = ev_bad(call->loc);
+    result = ev_bad(call->loc);
     if (!lower_has_region(eval, module))
-        own->result = lower_bounded(eval, module, call);
+        result = lower_bounded(eval, module, call);
     else if ((region = lower_find_region(eval, module, call)) != NULL)
-        own->result = lower_fits_region(eval, module, region) ? lower_call_region(eval, module, region, call)
-                                                              : lower_bounded(eval, module, call);
+        result = lower_fits_region(eval, module, region) ? lower_call_region(eval, module, region, call)
+                                                         : lower_bounded(eval, module, call);
+    own->result = ARENA_NEW(arena, struct ev);
+    *own->result = result;
     eval->call = outer;
     eval->training = training;
-    return own->result;
+    return result;
 }

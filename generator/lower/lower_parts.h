@@ -2,6 +2,7 @@
 #ifndef MODC_LOWER_PARTS_H
 #define MODC_LOWER_PARTS_H
 
+#include "eval/eval.h"
 #include "lower/lower.h"
 
 struct lower {

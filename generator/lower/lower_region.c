@@ -222,7 +222,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         add_saving(&key, program->tree, module);
     for (int i = 0; i < program->region_count; i++)
         if (strcmp(program->regions[i]->key, key.data) == 0)
-            return program->regions[i]->result.kind == EV_BAD ? NULL : program->regions[i];
+            return program->regions[i]->result->kind == EV_BAD ? NULL : program->regions[i];
 
     region = ARENA_NEW(arena, struct region);
     region->key = key.data;
@@ -261,15 +261,16 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         }
         inner.args[i] = lower_scatter(eval, &call->args[i], tensors, &at);
     }
-    region->result = lower_bounded(&lower.eval, module, &inner);
-    if (region->result.kind != EV_BAD && graph->saves && lower_find_shared(graph))
+    region->result = ARENA_NEW(arena, struct ev);
+    *region->result = lower_bounded(&lower.eval, module, &inner);
+    if (region->result->kind != EV_BAD && graph->saves && lower_find_shared(graph))
         return lower_find_region(eval, module, call);
-    if (region->result.kind == EV_BAD || diag_errors(eval->cx) > errors) {
-        region->result = ev_bad(call->loc);
+    if (region->result->kind == EV_BAD || diag_errors(eval->cx) > errors) {
+        *region->result = ev_bad(call->loc);
         ARENA_PUSH(arena, program->regions, program->region_count, region);
         return NULL;
     }
-    lower_gather(eval, &region->result, &results, &result_count);
+    lower_gather(eval, region->result, &results, &result_count);
     for (int i = 0; i < result_count; i++)
         graph_return(graph, results[i]);
     graph->result_count = graph->output_count;
@@ -315,5 +316,5 @@ struct ev lower_call_region(struct eval *eval, struct module *module, struct reg
         outputs[i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
     }
     graph_append(eval->graph, op);
-    return lower_scatter(eval, &region->result, outputs, &at);
+    return lower_scatter(eval, region->result, outputs, &at);
 }

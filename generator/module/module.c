@@ -15,17 +15,6 @@ const char *module_extra_repr(const struct module *module)
     return module->extra_repr ? module->extra_repr : "";
 }
 
-bool module_holds_parameters(const struct module *module)
-{
-    return module->layer && (module->layer->container == LAYER_PARAMETER_LIST ||
-                             module->layer->container == LAYER_PARAMETER_DICT);
-}
-
-bool module_folds(const struct module *module)
-{
-    return module->layer && module->layer->container == LAYER_MODULE_LIST;
-}
-
 /* ---- constants and sizes ---- */
 
 static void read_sizes(struct builder *build)

@@ -28,9 +28,6 @@ struct module *module_criterion(struct cx *cx, struct module_tree *tree);
 
 void module_dump(struct text *text, const struct module_tree *tree, bool json);
 
-/* What statements see of it. */
-struct ev module_tensor_value(struct eval *eval, struct module_tensor *tensor, struct loc loc);
-
 /* Scopes: a module's arguments, children and tensors, for a class of the spec over the model's constants, sizes and
  * functions. The latter alone: `sizes` at their current value; else a size is an error, as where constructors stand. */
 struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module);
@@ -39,11 +36,7 @@ struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, b
 /* What `init` can be, without the tensor: "normal_(mean=0.0, std=1.0)". NULL ends. */
 extern const char *const module_inits[];
 
-/* A ParameterList or ParameterDict: what is indexed are its tensors. */
-bool module_holds_parameters(const struct module *module);
-
-/* How PyTorch prints it: the text of extra_repr, and whether equal neighbours are one line. */
+/* How PyTorch prints it: the text of extra_repr. */
 const char *module_extra_repr(const struct module *module);
-bool module_folds(const struct module *module);
 
 #endif

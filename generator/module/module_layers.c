@@ -88,7 +88,7 @@ static bool complete_layer(struct builder *build, struct module *module, const s
 
         if (ev_get_bool(&holds, &truth) && !truth) {
             diag_error(build->cx, check_loc(module, row->checks[i].condition), "%s: %s", row->name,
-                       layer_repr(&build->eval, module_row_scope(build, module), row->checks[i].message));
+                       eval_fill(&build->eval, module_row_scope(build, module), row->checks[i].message));
             module_note_instance(build, module);
             return false;
         }
@@ -102,7 +102,7 @@ static bool complete_layer(struct builder *build, struct module *module, const s
     for (int i = 0; i < LAYER_MAX_CHILDREN && row->children[i].name; i++)
         if (!add_row_child(build, module, &row->children[i]))
             return false;
-    module->extra_repr = layer_repr(&build->eval, module_row_scope(build, module), row->extra_repr);
+    module->extra_repr = eval_fill(&build->eval, module_row_scope(build, module), row->extra_repr);
     return true;
 }
 
@@ -168,7 +168,7 @@ bool module_resolve(struct cx *cx, struct module_tree *tree, struct module *modu
     module->faulty = !complete_layer(&build, module, row);
     if (!module->faulty && !has_tensors(module)) { /* PyTorch sets it together with the first of them */
         scope_bind(&build.eval, given, row->args[0].name, ev_int(&build.eval, module->loc, 0));
-        module->extra_repr = layer_repr(&build.eval, given, row->extra_repr);
+        module->extra_repr = eval_fill(&build.eval, given, row->extra_repr);
     }
     return !module->faulty;
 }
@@ -207,6 +207,6 @@ bool module_build_activation(struct builder *build, struct module *module, const
         }
     }
     build->eval.at = module->loc;
-    module->extra_repr = layer_repr(&build->eval, module_row_scope(build, module), row->repr);
+    module->extra_repr = eval_fill(&build->eval, module_row_scope(build, module), row->repr);
     return true;
 }

@@ -3,13 +3,6 @@
 
 #include <string.h>
 
-struct ev module_tensor_value(struct eval *eval, struct module_tensor *tensor, struct loc loc)
-{
-    if (tensor->faulty)
-        return ev_bad(loc);
-    return tensor->none ? ev_none(loc) : eval->read(eval, tensor, loc);
-}
-
 static bool find_module_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc,
                              struct ev *out)
 {
@@ -22,7 +15,7 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
         return true;
     }
     if (tensor) {
-        *out = module_tensor_value(eval, tensor, loc);
+        *out = eval_tensor(eval, tensor, loc);
         return true;
     }
     for (int i = 0; i < module->arg_count; i++) {

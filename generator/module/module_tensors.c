@@ -108,7 +108,7 @@ static struct ev shape_of_text(struct builder *build, struct scope *scope, const
 bool module_add_row_tensor(struct builder *build, struct module *module, struct scope *scope,
                            const struct layer_tensor *row, enum module_tensor_kind kind)
 {
-    const char *name = layer_repr(&build->eval, scope, row->name);
+    const char *name = eval_fill(&build->eval, scope, row->name);
     struct module_tensor *tensor = module_add_tensor(build, module, kind, name, module->loc);
     bool present = true;
 

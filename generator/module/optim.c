@@ -475,7 +475,7 @@ bool optim_check(struct eval *eval, const char *class, struct loc loc, struct sc
         if (optim_condition(eval->cx, args, checks[i].condition))
             continue;
         diag_error(eval->cx, check_loc(loc, args, checks[i].condition), "%s: %s", class,
-                   layer_repr(eval, args, checks[i].message));
+                   eval_fill(eval, args, checks[i].message));
         return false;
     }
     return true;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "commands/options.h"
+#include "base/options.h"
 #include "module/module_paths.h"
 
 const struct clip_row clip_rows[] = {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/text.h"
 #include "ops/rows.h"
 
@@ -355,4 +356,15 @@ bool op_takes_tail(const struct op *op)
 int op_columns(const struct op *op)
 {
     return op_rows[op->code]->columns ? op_rows[op->code]->columns(op) : op->outputs[0]->ndim > 0;
+}
+
+const char *op_forced(const struct cx *cx, enum op_code code)
+{
+    const struct options *options = cx->options;
+    size_t length = strlen(op_rows[code]->name);
+
+    for (int i = 0; options && i < options->plan_count; i++)
+        if (strncmp(options->plans[i], op_rows[code]->name, length) == 0 && options->plans[i][length] == '=')
+            return options->plans[i] + length + 1;
+    return NULL;
 }

@@ -409,6 +409,10 @@ struct tensor *op_interpret(struct cx *cx, const struct op *op);
 double op_macs(const struct op *op);
 int op_bias_at(const struct op *op); /* -1: none */
 bool op_takes_tail(const struct op *op);
+
+/* The algorithm of --plan 'contract=gemm_dot', or NULL. */
+const char *op_forced(const struct cx *cx, enum op_code code);
+
 int op_columns(const struct op *op); /* of a tail's operand: how many last axes make a row */
 
 /* The first operand of a convolution's head behind its input 0; the last is before tail_first. */

@@ -1,6 +1,7 @@
 /* attention.c - softmax(q . k) . v becomes one op, so that no more than a few rows of scores are ever in memory: two products
  * of values that are not packed, a softmax between them, and what scales and masks the scores. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <math.h>
 #include <string.h>

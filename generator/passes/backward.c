@@ -29,6 +29,7 @@
  * gradients of parameters it adds itself, those of inputs are its results. What of its inputs and results backward reads, the
  * caller brings again, pass_regions says which. See note [regions] in graph.h. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -422,7 +423,7 @@ static void add_held(struct backward *b)
     for (int i = 0; i < b->commit_count; i++)
         graph_append(b->graph, b->commits[i]);
     for (int i = 0; i < b->held_count; i++) {
-        if (b->graph->program->tree->spec->fused)
+        if (b->graph->program->settings.fused)
             add_update(b, &b->held[i]);
         else
             add_parameter(b, b->held[i].tensor, b->held[i].gradient);
@@ -833,7 +834,7 @@ static void write_backward(struct graph *graph)
         b.eval.call = op->call;
         if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
             continue;
-        if (op->code == GRAPH_OP_TENSOR && (graph->fenced || graph->program->tree->spec->fused))
+        if (op->code == GRAPH_OP_TENSOR && (graph->fenced || graph->program->settings.fused))
             ARENA_PUSH(arena, b.held, b.held_count,
                        ((struct held){op->tensor.tensor, gradients[0], op->call}));
         else if (op->code == GRAPH_OP_TENSOR)

@@ -2,6 +2,7 @@
  * output yet. Writes may come along: the plan lets those before a check work in a copy (struct variant's shadows). A check
  * that depends on a hook, a region or random numbers stays behind it. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* dead.c - removes what nothing uses. Apart, because every pass may leave such ops behind. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 /* It does something beside its results, itself or in a region that it calls: which part does what is not asked. */
 static bool has_effects(const struct op *op)

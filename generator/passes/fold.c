@@ -5,6 +5,7 @@
  * Never where hooks see the values between (fenced), nor without a packed block; and no scale goes into weights that
  * `storage` rounds, which would be other weights then. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 
@@ -183,9 +184,9 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
 
 void pass_fold(struct graph *graph)
 {
-    const struct spec *spec = graph->program->tree->spec;
+    const struct settings *settings = &graph->program->settings;
 
-    if (graph->fenced || graph->saves || spec->pack == SPEC_OFF)
+    if (graph->fenced || graph->saves || !settings->pack)
         return;
     pass_prepare(graph);
     for (int i = 0; i < graph->op_count; i++) {

@@ -1,6 +1,7 @@
 /* fuse.c - joins elementwise ops: into each other, into the tails of the ops before them, into the heads of reductions and
  * of first convolutions, and into writes. What is computed is the same; values between are never stored. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 

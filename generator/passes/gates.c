@@ -1,7 +1,7 @@
 /* gates.c - the product of a recurrent layer's input becomes part of the layer, where a step has one row and so waits for the
  * weights of its state: what the input adds to the gates of later steps is made beside. See templates/c/recurrent.c. */
 #include "passes/pass.h"
-#include "plan/plan.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 
@@ -30,14 +30,14 @@ static bool is_layer(const struct graph *graph, const struct op *op)
 {
     static const enum recurrent_input others[] = {RECURRENT_PROJECTION, RECURRENT_LENGTHS,
                                                   RECURRENT_INPUT_WEIGHT};
-    const struct spec *spec = graph->program->tree->spec;
+    const struct settings *settings = &graph->program->settings;
     const struct value *gates = op->inputs[RECURRENT_GATES];
     int64_t steps, units;
     bool alone = op->recurrent.kind == RECURRENT_LSTM || op->recurrent.kind == RECURRENT_GRU;
 
     for (int i = 0; i < 3; i++)
         alone &= !op->recurrent.has[others[i]];
-    return alone && !op->recurrent.saves && spec->threads < 2 &&
+    return alone && !op->recurrent.saves && settings->threads < 2 &&
            graph->program->tree->storage == graph->program->tree->dtype && dim_equals(gates->dims[1], 1) &&
            dim_is_const(gates->dims[0], &steps) && steps >= 16 &&
            dim_is_const(op->inputs[RECURRENT_WEIGHT]->dims[1], &units) &&
@@ -74,7 +74,7 @@ static void join(struct graph *graph, int *at, const struct op *product)
 
 void pass_gates(struct graph *graph)
 {
-    const char *wish = plan_forced(graph->cx, GRAPH_OP_RECURRENT);
+    const char *wish = op_forced(graph->cx, GRAPH_OP_RECURRENT);
 
     if (wish && strcmp(wish, "recurrent_ahead") != 0)
         return;

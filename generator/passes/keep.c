@@ -1,6 +1,7 @@
 /* keep.c - what forward keeps for backward, and backward does not read since it is made again there, is not kept. Apart from
  * backward.c, because it looks at regions that several graphs call. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 /* The block of a region's parts, or what a recurrent layer saves: the last result. */
 static bool last_is_unread(const struct op *op)

@@ -3,6 +3,7 @@
  * their operand, so that the views of neighbours meet and cancel; a flatten before a Linear permutes the columns of the weight instead of the activations. What is left is resolved by
  * legalise: copies at inputs, outputs, boundaries and true views. See note [memory order] in ops.h. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 

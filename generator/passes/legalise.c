@@ -1,6 +1,7 @@
 /* legalise.c - resolves every view to an offset and strides into the buffer it looks at, and puts a copy where a
  * reader cannot take those strides, where a reshape has none, and where a value has to lie in memory of its own. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 static void set_dense(struct graph *graph, struct value *value)
 {
@@ -70,7 +71,7 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
 
     copy->name = value->name;
     copy->op->shared = once;
-    copy->prepared = once && value_is_static(graph, value) && graph->program->tree->spec->pack != SPEC_OFF;
+    copy->prepared = once && value_is_static(graph, value) && graph->program->settings.pack;
     for (int i = 0; i < value->ndim; i++) /* what MODEL_pack makes has one shape */
         copy->prepared &= dim_is_const(value->dims[i], NULL);
     set_dense(graph, copy);
@@ -183,7 +184,7 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
         return rules->tail != TAIL_BY_ROWS || tail_strides(arena, value, op, &row, &column);
     if (rules->packs && rules->packs(op, input) && value_is_static(graph, op->inputs[input]) &&
-        graph->program->tree->spec->pack != SPEC_OFF)
+        graph->program->settings.pack)
         return true;
     if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))
         return true; /* products of activations read both sides by strides */

@@ -3,6 +3,7 @@
  * never made: of a cache it would be a copy in every call. Where steps make all of its parts they write there at once
  * (note [joins] in plan_join.h), so that nothing is gained. Apart from views.c, since it adds products. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* prepare.c - marks what depends on parameters and constants alone, and brings it into a form that MODEL_pack computes
  * in one step: views of prepared maps move to the maps' inputs. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 
@@ -73,7 +74,7 @@ static bool lift_view(struct graph *graph, int at)
 
 void pass_prepare_from(struct graph *graph, int first, const struct op *end)
 {
-    if (graph->program->tree->spec->pack == SPEC_OFF)
+    if (!graph->program->settings.pack)
         return;
     for (int i = first; i < graph->op_count && graph->ops[i] != end; i++) {
         struct op *op = graph->ops[i];

@@ -1,6 +1,7 @@
 /* regions.c - of a region's inputs and results its second part gets those that it reads. Apart from backward.c, which has
  * to say all of them, because only what the passes between have made of a region shows it. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 /* By input, then by result: whether it is read behind the YIELD. */
 static bool *find_reads(const struct graph *graph)

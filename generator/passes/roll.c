@@ -7,6 +7,7 @@
  * one instance to the next is read again in backward, as input of the one or result of the other: it lies in a further block,
  * the last output of the rolled forward and the last input of the rolled backward. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 /* A run of neighbours, of one part. */
 struct run {

@@ -1,5 +1,6 @@
 /* split.c - takes what MODEL_pack runs out of the graph: prepared maps, with the tensors and views that they read. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 void pass_split(struct graph *graph)
 {

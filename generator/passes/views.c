@@ -1,6 +1,7 @@
 /* views.c - shortens chains of views: permutations of permutations, reshapes of reshapes, and views that change
  * nothing; maps move in front of views and joins to what makes their operands. Apart from layout, since user code makes such chains too. */
 #include "passes/pass.h"
+#include "passes/toolkit.h"
 
 #include <string.h>
 

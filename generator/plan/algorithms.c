@@ -2,7 +2,7 @@
  * tests. Rows of one op get the same holes (kernel.c). */
 #include <string.h>
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 #include "plan/algorithm.h"
 #include "plan/cost.h"
 #include "plan/target.h"
@@ -366,7 +366,7 @@ static bool fits_winograd(const struct graph *graph, const struct op *op)
     for (int i = 0; i < 2; i++)
         if (op->window.kernel[i] != 3 || op->window.stride[i] != 1 || op->window.dilation[i] != 1)
             return false;
-    return fits_conv(graph, op) && !has_head(op) && graph->program->tree->spec->winograd != SPEC_OFF &&
+    return fits_conv(graph, op) && !has_head(op) && graph->program->settings.winograd &&
            target_of(graph->cx)->hosted && op->outputs[0]->dtype == DTYPE_FLOAT32 && op->window.groups == 1 &&
            dim_is_const(op->inputs[0]->dims[3], &in) && dim_is_const(op->outputs[0]->dims[3], &out) &&
            in % panel(op) == 0 && out % panel(op) == 0;

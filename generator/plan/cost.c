@@ -1,7 +1,7 @@
 /* cost.c - see cost.h. */
 #include "plan/cost.h"
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 #include "plan/algorithm.h"
 
 static double value_count(const struct value *value)

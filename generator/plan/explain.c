@@ -2,7 +2,7 @@
  * time that cost.h thinks it takes at the maxima of the sizes. */
 #include <string.h>
 
-#include "commands/options.h"
+#include "base/options.h"
 #include "plan/algorithm.h"
 #include "plan/cost.h"
 
@@ -79,7 +79,7 @@ static void explain_choice(struct text *text, const struct variant *variant, con
     text_add(text, step->algorithm->name);
     if (step_packed(step, 1) && step_packed(step, 1)->narrow)
         text_printf(text, " with weights in %s", dtype_rows[step_packed(step, 1)->dtype].name);
-    if (plan_forced(variant->graph->cx, op->code))
+    if (op_forced(variant->graph->cx, op->code))
         text_add(text, " (asked for with --plan)");
     for (int a = 0, n = 0; a < algorithm_count; a++) {
         if (algorithms[a].op != op->code)

@@ -240,9 +240,6 @@ void plan_explain(struct text *text, const struct plan *plan);
 /* What the step's kernel reads for an input of its op: NULL: the value where it lies. */
 const struct packed *step_packed(const struct step *step, int input);
 
-/* The algorithm of --plan 'contract=gemm_dot', or NULL. */
-const char *plan_forced(const struct cx *cx, enum op_code code);
-
 /* Rounded up to whole plan->align. */
 int64_t plan_aligned(const struct plan *plan, int64_t bytes);
 

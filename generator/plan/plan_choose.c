@@ -1,22 +1,11 @@
 /* plan_choose.c - how each step is computed: its algorithm, what of its operands is packed, into how many slices it is split. */
 #include <string.h>
 
-#include "commands/options.h"
-#include "passes/pass.h"
+#include "base/options.h"
+#include "passes/toolkit.h"
 #include "plan/algorithm.h"
 #include "plan/cost.h"
 #include "plan/planner.h"
-
-const char *plan_forced(const struct cx *cx, enum op_code code)
-{
-    const struct options *options = cx->options;
-    size_t length = strlen(op_rows[code]->name);
-
-    for (int i = 0; options && i < options->plan_count; i++)
-        if (strncmp(options->plans[i], op_rows[code]->name, length) == 0 && options->plans[i][length] == '=')
-            return options->plans[i] + length + 1;
-    return NULL;
-}
 
 const struct packed *step_packed(const struct step *step, int input)
 {
@@ -95,7 +84,7 @@ static bool is_worth_packing(struct planner *planner, const struct op *op, const
 
 const struct algorithm *planner_choose(struct planner *planner, const struct op *op)
 {
-    const char *wish = plan_forced(planner->cx, op->code);
+    const char *wish = op_forced(planner->cx, op->code);
     const struct algorithm *best = NULL;
     bool best_adds = false;
 
@@ -127,7 +116,7 @@ struct split planner_split_step(struct planner *planner, const struct step *step
                                                        : NULL;
     int64_t tiles[SPLIT_AXES] = {0};
     int always = planner->cx->options ? planner->cx->options->split : 0;
-    int threads = always > 0 ? always : planner->plan->program->tree->spec->threads;
+    int threads = always > 0 ? always : planner->plan->program->settings.threads;
     struct split split = {.slices = 1};
 
     if (threads < 2)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 #include "plan/algorithm.h"
 
 bool op_is_join(const struct op *op)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 #include "plan/algorithm.h"
 
 static int64_t constant(const struct dim *dim)

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 #include "plan/plan_place.h"
 #include "plan/planner.h"
 #include "spec/emitted.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "commands/options.h"
+#include "base/options.h"
 
 enum { KB = 1024, MB = 1024 * KB };
 

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "emit/embedded.h"
+#include "base/embedded.h"
 
 const char *template_find(const char *name)
 {

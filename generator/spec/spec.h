@@ -7,6 +7,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "spec/emitted.h"
 #include "spec/expr.h"
 
 struct spec_const { /* constants: name: expression */
@@ -295,11 +296,5 @@ const char *const *spec_dtypes(struct cx *cx, bool model, int *count);
 
 /* The devices that a model may be made for. */
 const char *const *spec_devices(int *count);
-
-/* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */
-const char *spec_c_name(struct cx *cx, const char *name);
-
-/* The same in upper case: names that are equal so cannot stand beside each other. */
-const char *spec_upper_c_name(struct cx *cx, const char *name);
 
 #endif

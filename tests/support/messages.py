@@ -61,8 +61,8 @@ CARRIED = {
     "habits[i].hint", "error",
     "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
     "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',
-    "layer_repr(&build->eval, module_row_scope(build, module), row->checks[i].message)",
-    "layer_repr(eval, args, checks[i].message)",
+    "eval_fill(&build->eval, module_row_scope(build, module), row->checks[i].message)",
+    "eval_fill(eval, args, checks[i].message)",
 }
 
 # Texts that no case has, and why. For what only a failing operating system brings about.

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/text.h"
-#include "commands/options.h"
+#include "commands/settings.h"
 #include "eval/eval.h"
 #include "lower/lower.h"
 #include "passes/pass.h"
-#include "spec/settings.h"
 
 /* A graph that ops are built into, without a spec. */
 struct bench {

@@ -16,9 +16,9 @@
 #include "commands/help.h"
 #include "commands/options.h"
 #include "commands/process.h"
+#include "commands/settings.h"
 #include "layers/layers.h"
 #include "plan/target.h"
-#include "spec/settings.h"
 
 struct line {
     struct cx cx;

@@ -391,10 +391,10 @@ static void brackets_of_texts_stay(void **state)
 
     (void)state;
     scope_bind(&eval, &scope, "x", ev_int(&eval, nowhere, 3));
-    assert_string_equal(layer_repr(&eval, &scope, "in [0, 1], not {x}"), "in [0, 1], not 3");
-    assert_string_equal(layer_repr(&eval, &scope, "in [0, 1)[x > 2? but {x}][x > 3? much more]?"),
+    assert_string_equal(eval_fill(&eval, &scope, "in [0, 1], not {x}"), "in [0, 1], not 3");
+    assert_string_equal(eval_fill(&eval, &scope, "in [0, 1)[x > 2? but {x}][x > 3? much more]?"),
                         "in [0, 1) but 3?");
-    assert_string_equal(layer_repr(&eval, &scope, "[x > 2?[x > 1?two ]of {x}"), "[x > 2?two of 3");
+    assert_string_equal(eval_fill(&eval, &scope, "[x > 2?[x > 1?two ]of {x}"), "[x > 2?two of 3");
     arena_free(&cx.arena);
 }
 

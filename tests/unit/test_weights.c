@@ -10,15 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands/bundle.h"
 #include "commands/options.h"
 #include "commands/process.h"
-#include "commands/weights.h"
+#include "commands/settings.h"
+#include "emit/bundle.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
 #include "passes/pass.h"
 #include "plan/target.h"
-#include "spec/settings.h"
+#include "plan/weights.h"
 
 struct model {
     struct cx cx;

@@ -1,7 +1,7 @@
 /* conv.c - kernels of convolutions and of pools. */
 #include "plan/kernels/draft.h"
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 
 /* ---- windows ------------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 
 /* ---- parameters --------------------------------------------------------------------------------------------- */
 

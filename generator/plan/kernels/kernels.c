@@ -1,7 +1,7 @@
 /* kernels.c - the table of how ops are computed, the registry of kernels, and the calls of them: all that a plan runs. */
 #include <string.h>
 
-#include "passes/pass.h"
+#include "passes/toolkit.h"
 #include "plan/kernels/draft.h"
 
 const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT] = {

@@ -3,13 +3,13 @@
  * The file is read by the runtime's own reader, over the tables that an emitted model would have: so what modc accepts
  * and says is what the model would accept and say. The packed block is computed by running each packed part as the
  * loop nest that it is, in double, rounded to the types of the entries. */
-#include "commands/weights.h"
+#include "plan/weights.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "commands/options.h"
+#include "base/options.h"
 #include "modc.h"
 #include "modc_simd.h"
 #include "plan/algorithm.h"
@@ -562,7 +562,7 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
     const struct pack_group *model = plan->groups[0];
     struct embedded_weights *weights = ARENA_NEW(arena, struct embedded_weights);
     int keys = e.tree->key_count;
-    bool kept = e.tree->spec->state_dict != SPEC_OFF; /* what no kernel reads, for saving */
+    bool kept = e.plan->program->settings.state_dict; /* what no kernel reads, for saving */
     int64_t length = plan_aligned(plan, model->bytes);
 
     e.weights = weights;
@@ -627,7 +627,7 @@ void weights_attach(struct cx *cx, struct plan *plan, const struct embedded_weig
     const struct module_tree *tree = plan->program->tree;
 
     plan->weights = weights;
-    for (int i = 0; i < tree->key_count && tree->spec->state_dict != SPEC_OFF; i++)
+    for (int i = 0; i < tree->key_count && plan->program->settings.state_dict; i++)
         if (weights->raw[i] < 0 && tree->keys[i]->first == tree->keys[i])
             plan_unpacking(cx, plan, weights->packed[i]);
 }

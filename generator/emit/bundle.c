@@ -1,12 +1,12 @@
 /* bundle.c - the runtime as files, and what a folder needs to be compiled alone; see bundle.h. */
-#include "commands/bundle.h"
+#include "emit/bundle.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "commands/options.h"
+#include "base/embedded.h"
+#include "base/options.h"
 #include "emit/dispatch.h"
-#include "emit/embedded.h"
 #include "plan/target.h"
 
 static const char runtime_folder[] = "runtime/";

@@ -1,6 +1,6 @@
 /* settings.c - --set NAME=VALUE, --dtype, --model and --target: they take the place of what the spec says, before any
  * room works with it. Faults in a value have the place `--set NAME:1:1` or `--model:1:1`. */
-#include "spec/settings.h"
+#include "commands/settings.h"
 
 #include <string.h>
 

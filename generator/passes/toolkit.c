@@ -1,0 +1,323 @@
+/* toolkit.c - what passes ask and do in common: what is static, what may change between two places, and ops that they make. */
+#include "passes/toolkit.h"
+
+#include <limits.h>
+#include <string.h>
+
+bool tensor_changes_in_training(const struct module_tensor *tensor)
+{
+    return tensor->written && !tensor->written_in_eval &&
+           (tensor->owner->layer || tensor->kind == MODULE_PARAMETER);
+}
+
+static bool tensor_is_static(const struct graph *graph, const struct module_tensor *tensor)
+{
+    if (tensor->kind == MODULE_STATE)
+        return false;
+    return !tensor->written || (!graph->training && tensor_changes_in_training(tensor));
+}
+
+bool value_is_static(const struct graph *graph, struct value *value)
+{
+    const struct value *root = value_root(value);
+
+    if (root->op->code == GRAPH_OP_CONST || root->prepared)
+        return true;
+    return root->op->code == GRAPH_OP_TENSOR && tensor_is_static(graph, root->op->tensor.tensor);
+}
+
+bool op_is_narrow(const struct graph *graph, const struct op *op)
+{
+    const struct module_tree *tree = graph->program->tree;
+    struct value *weight, *root;
+
+    if (op->code != GRAPH_OP_CONTRACT || tree->storage == tree->dtype)
+        return false;
+    weight = op->inputs[1];
+    root = value_root(weight);
+    while (root->prepared && root->op->code == GRAPH_OP_MAP &&
+           dag_is_identity(root->op->dag)) /* a copy for its order */
+        root = value_root(root->op->inputs[0]);
+    return weight->ndim == 2 && weight->dtype == tree->dtype && value_is_static(graph, weight) &&
+           root->op->code == GRAPH_OP_TENSOR && root->op->tensor.tensor->kind == MODULE_PARAMETER &&
+           !dim_equals(weight->dims[0], 0) && !dim_equals(weight->dims[1], 0);
+}
+
+bool op_is_packed(const struct graph *graph, const struct op *op)
+{
+    int bias = op_bias_at(op);
+
+    return graph->program->settings.pack && value_is_static(graph, op->inputs[1]) &&
+           (bias < 0 || value_is_static(graph, op->inputs[bias]));
+}
+
+void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int first)
+{
+    struct arena *arena = &graph->cx->arena;
+    const bool *read = dag_loads(arena, *dag);
+    struct value **all;
+    int whole;
+    int ahead = (*dag)->input_count - (op->tail_first - first), *nodes, count = first;
+    struct value **inputs;
+    struct dag *left;
+
+    while (count < op->tail_first && read[ahead + count - first])
+        count++;
+    if (count == op->tail_first)
+        return;
+    nodes = ARENA_ARRAY(arena, (*dag)->input_count, int);
+    inputs = ARENA_ARRAY(arena, op->input_count, struct value *);
+    left = dag_new(arena, (*dag)->input_count);
+    for (int i = 0; i < ahead; i++)
+        nodes[i] = dag_load(arena, left, i, op->inputs[0]->dtype);
+    count = 0;
+    for (int i = 0; i < op->input_count; i++) {
+        bool loaded = i >= first && i < op->tail_first;
+
+        if (loaded && !read[ahead + i - first])
+            continue;
+        if (loaded)
+            nodes[ahead + i - first] = dag_load(arena, left, ahead + count - first, op->inputs[i]->dtype);
+        inputs[count++] = op->inputs[i];
+    }
+    left->result = dag_inline(arena, left, *dag, nodes);
+    op->tail_first -= op->input_count - count;
+    left->input_count = ahead + op->tail_first - first;
+    *dag = left;
+    all = op->inputs;
+    whole = op->input_count;
+    graph_inputs(graph, op, inputs, count);
+    for (int i = first; i < whole && op->placed; i++)
+        pass_drop(graph, all[i]->op);
+}
+
+bool op_is_depthwise(const struct op *op)
+{
+    int64_t in, out;
+
+    return op->window.channels_last && dim_is_const(op->inputs[0]->dims[3], &in) &&
+           dim_is_const(op->outputs[0]->dims[3], &out) && in == out && op->window.groups == in;
+}
+
+#define LINE_CHANNELS                                                                                        \
+    16 /* at least so many, and as many pixels, for which lines of planes are turned one by one */
+#define LINE_PIXELS 32
+
+bool pass_takes_head(const struct graph *graph, const struct op *op)
+{
+    int64_t channels;
+
+    if (op->code != GRAPH_OP_CONV || op->head || !op->window.channels_last || graph->fenced ||
+        !graph->program->settings.pack || !value_is_static(graph, op->inputs[1]) ||
+        (op->window.bias && !value_is_static(graph, op->inputs[2])) ||
+        !dim_is_const(op->inputs[0]->dims[3], &channels))
+        return false;
+    if (op->window.groups == 1)
+        return channels % (64 / dtype_rows[op->outputs[0]->dtype].bytes) != 0;
+    return op_is_depthwise(op) && channels >= LINE_CHANNELS &&
+           dim_upper(op->inputs[0]->dims[2]) >= LINE_PIXELS;
+}
+
+bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b)
+{
+    return !graph->fenced || a->call == b->call;
+}
+
+bool value_is_lent(struct value *value)
+{
+    const struct value *root = value_root(value);
+    enum op_code maker = root->op->code;
+
+    return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST ||
+           maker == GRAPH_OP_WRITE || maker == GRAPH_OP_YIELD || maker == GRAPH_OP_GRADIENT || root->prepared;
+}
+
+/* Through views, and boundaries in front of which nothing is copied. */
+static struct value *memory_root(struct value *value)
+{
+    for (value = value_root(value); value->op->code == GRAPH_OP_FENCE;) {
+        struct value *given = value->op->inputs[value->result];
+
+        if (value_is_lent(given))
+            break;
+        value = value_root(given);
+    }
+    return value;
+}
+
+/* The first boundary behind `from` that lets hooks write where the value lies: through views, and boundaries. */
+static int next_hook(const struct graph *graph, const struct value *value, int from)
+{
+    int first = INT_MAX;
+
+    for (int u = 0; u < value->user_count; u++) {
+        const struct op *op = value->users[u];
+        bool fence = op->code == GRAPH_OP_FENCE;
+
+        for (int j = 0; (fence || op->code == GRAPH_OP_VIEW) && j < op->input_count; j++) {
+            int at = fence && j >= op->fence.seen ? graph_position(graph, op) : -1;
+
+            if (op->inputs[j] != value)
+                continue;
+            if (at <= from)
+                at = next_hook(graph, op->outputs[j], from);
+            first = at < first ? at : first;
+        }
+    }
+    return first;
+}
+
+int pass_next_hook(const struct graph *graph, struct value *value, int from)
+{
+    value = memory_root(value);
+    return graph->fenced && !value_is_lent(value) ? next_hook(graph, value, from) : INT_MAX;
+}
+
+bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
+{
+    for (int i = 0; i < op->input_count; i++) {
+        const struct value *root = value_root(op->inputs[i]);
+
+        for (int u = 0; u < root->user_count; u++) {
+            const struct op *write = root->users[u];
+            int at = write->code == GRAPH_OP_WRITE && write->inputs[0] == root ? graph_position(graph, write)
+                                                                               : -1;
+
+            if (at > from && at < to)
+                return true;
+        }
+        if (pass_next_hook(graph, op->inputs[i], from) < to)
+            return true;
+    }
+    return false;
+}
+
+struct op *edit_op(struct graph *graph, const struct op *like)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct op *op = ARENA_NEW(arena, struct op);
+
+    *op = *like;
+    op->placed = false;
+    op->outputs = NULL;
+    op->output_count = 0;
+    op->inputs = ARENA_ARRAY(arena, like->input_count + 1, struct value *);
+    for (int i = 0; i < like->input_count; i++)
+        op->inputs[i] = like->inputs[i];
+    return op;
+}
+
+static struct value *edit_view(struct graph *graph, int *position, struct op *op, struct value *value,
+                               int ndim, const struct dim *const *dims)
+{
+    struct value *out;
+
+    op->code = GRAPH_OP_VIEW;
+    op->inputs = ARENA_ARRAY(&graph->cx->arena, 2, struct value *);
+    op->inputs[0] = value;
+    op->input_count = op->tail_first = 1;
+    op->loc = value->loc;
+    op->call = value->op->call;
+    out = graph_value(graph, op, value->dtype, ndim, dims);
+    graph_insert(graph, (*position)++, op);
+    return out;
+}
+
+struct value *edit_permute(struct graph *graph, int *position, struct value *value, const int *perm)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+    const struct dim *dims[MAX_DIMS];
+    bool same = true;
+
+    op->label = "permute";
+    op->view.kind = VIEW_PERMUTE;
+    for (int i = 0; i < value->ndim; i++) {
+        op->view.perm[i] = perm[i];
+        dims[i] = value->dims[perm[i]];
+        same &= perm[i] == i;
+    }
+    if (same)
+        return value;
+    if (value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_PERMUTE) { /* a permutation of one */
+        int both[MAX_DIMS];
+
+        for (int i = 0; i < value->ndim; i++)
+            both[i] = value->op->view.perm[perm[i]];
+        return edit_permute(graph, position, value->op->inputs[0], both);
+    }
+    return edit_view(graph, position, op, value, value->ndim, dims);
+}
+
+static bool has_dims(const struct value *value, int ndim, const struct dim *const *dims)
+{
+    bool same = value->ndim == ndim;
+
+    for (int i = 0; same && i < ndim; i++)
+        same = dim_equal(value->dims[i], dims[i]);
+    return same;
+}
+
+struct value *edit_reshape(struct graph *graph, int *position, struct value *value, int ndim,
+                           const struct dim *const *dims)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+
+    if (has_dims(value, ndim, dims))
+        return value;
+    if (value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_RESHAPE)
+        return edit_reshape(graph, position, value->op->inputs[0], ndim, dims);
+    op->label = "reshape";
+    op->view.kind = VIEW_RESHAPE;
+    return edit_view(graph, position, op, value, ndim, dims);
+}
+
+struct value *edit_expand(struct graph *graph, int *position, struct value *value, int ndim,
+                          const struct dim *const *dims)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+
+    if (has_dims(value, ndim, dims))
+        return value;
+    op->label = "expand";
+    op->view.kind = VIEW_EXPAND;
+    return edit_view(graph, position, op, value, ndim, dims);
+}
+
+struct value *edit_slice(struct graph *graph, int *position, struct value *value, int axis,
+                         const struct dim *start, const struct dim *extent)
+{
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
+    const struct dim *dims[MAX_DIMS];
+
+    op->label = "slice";
+    op->view.kind = VIEW_SLICE;
+    op->view.axis = axis;
+    op->view.start = start;
+    op->view.step = dim_const(&graph->cx->arena, 1);
+    memcpy(dims, value->dims, sizeof dims);
+    dims[axis] = extent;
+    return edit_view(graph, position, op, value, value->ndim, dims);
+}
+
+struct value *edit_map(struct graph *graph, int *position, const char *label, struct dag *dag,
+                       struct value *const *inputs, int count, int ndim, const struct dim *const *dims)
+{
+    struct arena *arena = &graph->cx->arena;
+    struct op *op = ARENA_NEW(arena, struct op);
+    struct value *out;
+
+    op->code = GRAPH_OP_MAP;
+    op->label = label;
+    op->dag = dag;
+    op->inputs = ARENA_ARRAY(arena, count + 1, struct value *);
+    for (int i = 0; i < count; i++)
+        op->inputs[i] = inputs[i];
+    op->input_count = op->tail_first = count;
+    if (count > 0) {
+        op->loc = inputs[0]->loc;
+        op->call = inputs[0]->op->call;
+    }
+    out = graph_value(graph, op, dag->nodes[dag->result].dtype, ndim, dims);
+    graph_insert(graph, (*position)++, op);
+    return out;
+}

@@ -1,0 +1,76 @@
+/* toolkit.h - what passes share; plan asks some of it, too. */
+#ifndef MODC_TOOLKIT_H
+#define MODC_TOOLKIT_H
+
+#include "graph/graph.h"
+
+/* Written, but as BatchNorm's statistics are: by a layer, and by no forward in eval mode, where the tensor is static. */
+bool tensor_changes_in_training(const struct module_tensor *tensor);
+
+/* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
+bool value_is_static(const struct graph *graph, struct value *value);
+
+/* Whether the op is a product whose weight is packed in the narrower type that the spec's `storage` names, and so rounded:
+ * a matrix that is a parameter, perhaps through views. Weights that are computed from parameters are not. */
+bool op_is_narrow(const struct graph *graph, const struct op *op);
+
+/* Whether the plan may pack the op's weight and bias. */
+bool op_is_packed(const struct graph *graph, const struct op *op);
+
+/* Boundaries of the fenced variant: ops of different module calls stay apart where hooks may look. */
+bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b);
+
+/* Whether it lies where hooks may not write: with the caller, among parameters, buffers and state, or in what MODEL_pack makes.
+ * They get a copy. */
+bool value_is_lent(struct value *value);
+
+/* Where the first boundary behind `from` stands that lets hooks write where the value lies; INT_MAX: nowhere. */
+int pass_next_hook(const struct graph *graph, struct value *value, int from);
+
+/* Does an op between the two positions change what `op` reads? Then op cannot move from one to the other. */
+bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
+
+/* Forgets inputs from `first` up to the tail's that the op's dag does not read. They are its last loads; those before are of
+ * the type of input 0. */
+void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int first);
+
+/* pass_prepare of the ops from `first` up to `end`; NULL: to the last. */
+void pass_prepare_from(struct graph *graph, int first, const struct op *end);
+
+/* Removes the op where nothing needs it, and what only it needed. */
+void pass_drop(struct graph *graph, struct op *op);
+
+/* Of a resolved value. Dense: row-major without gaps. Rows: the last axis is contiguous and the others collapse to one
+ * stride. Axes of size 1 have no say. */
+bool value_is_dense(struct arena *arena, const struct value *value);
+bool value_is_rows(struct arena *arena, const struct value *value);
+
+/* Whether the op's kernels can read the input from where it lies. */
+bool pass_reads(struct graph *graph, const struct op *op, int input);
+
+/* A convolution of channels-last images whose groups are the channels, one output for each. */
+bool op_is_depthwise(const struct op *op);
+
+/* Whether a convolution may read its input 0 through a head, line by line: from any strides, in another type. Its channels
+ * fill no vectors, as those of a camera's image, or each is computed apart, so that no other way to compute it is faster. */
+bool pass_takes_head(const struct graph *graph, const struct op *op);
+
+/* How the tail of an op reads an operand over its output of (rows, columns): the stride of a row and of a column. Columns
+ * are the last axis, of a norm those that it normalises over; rows all others together. False: these do not collapse to
+ * one stride. */
+bool tail_strides(struct arena *arena, const struct value *operand, const struct op *op,
+                  const struct dim **row, const struct dim **column);
+
+/* New ops in front of `position`, which moves behind them. */
+struct value *edit_permute(struct graph *graph, int *position, struct value *value, const int *perm);
+struct value *edit_reshape(struct graph *graph, int *position, struct value *value, int ndim,
+                           const struct dim *const *dims);
+struct value *edit_expand(struct graph *graph, int *position, struct value *value, int ndim,
+                          const struct dim *const *dims);
+struct value *edit_slice(struct graph *graph, int *position, struct value *value, int axis,
+                         const struct dim *start, const struct dim *extent);
+struct value *edit_map(struct graph *graph, int *position, const char *label, struct dag *dag,
+                       struct value *const *inputs, int count, int ndim, const struct dim *const *dims);
+struct op *edit_op(struct graph *graph, const struct op *like); /* a copy without outputs */
+
+#endif

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Rooms call nothing to their right: reads the include lines of generator/, and fails where one names a room behind its own.
+
+    rooms.py GENERATOR
+    rooms.py --planted GENERATOR    also copies it, plants a wrong include, and fails unless that is seen
+
+The order is ARCHITECTURE.md's. A folder that is not in it fails too: a new room says where it stands."""
+
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+ROOMS = ["base", "spec", "tree", "ops", "graph", "layers", "eval", "functions", "module", "lower", "passes", "plan", "emit",
+         "commands"]
+RUNTIME = {"modc.h", "modc_simd.h"}  # what --weights reads files with
+
+
+def faults_of(folder):
+    """One line for every include that is wrong."""
+    faults = []
+    for path in sorted(folder.rglob("*.[ch]")):
+        room = path.relative_to(folder).parts[0]
+        if room not in ROOMS:
+            faults.append(f"{path.relative_to(folder)}: '{room}' is no room of tests/support/rooms.py")
+            continue
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            include = re.match(r'#\s*include "([^"]+)"', line)
+            if not include or include[1] in RUNTIME:
+                continue
+            other = include[1].split("/")[0]
+            place = f"{path.relative_to(folder)}:{number}"
+            if other not in ROOMS or "/" not in include[1]:
+                faults.append(f"{place}: '{include[1]}' names no room")
+            elif ROOMS.index(other) > ROOMS.index(room):
+                faults.append(f"{place}: {room} includes '{include[1]}', which stands behind it")
+    return faults
+
+
+def sees_planted(folder):
+    """Whether wrong includes are seen that are written into a copy."""
+    planted = {"passes/toolkit.h": '#include "plan/plan.h"\n', "graph/graph.c": '#  include "eval/eval.h"\n',
+               "base/dim.c": '#include "dim.h"\n', "attic/old.c": '#include "base/dim.h"\n'}
+    seen = True
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, line in planted.items():
+            copy = pathlib.Path(temporary) / name.replace("/", "_")
+            shutil.copytree(folder, copy)
+            path = copy / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(line + (path.read_text() if path.exists() else ""))
+            if not any(fault.startswith(name) for fault in faults_of(copy)):
+                print(f"rooms.py does not see '{line.strip()}' in {name}")
+                seen = False
+    return seen
+
+
+def main():
+    planted = sys.argv[1] == "--planted"
+    folder = pathlib.Path(sys.argv[-1])
+    faults = faults_of(folder)
+    print("\n".join(faults))
+    if faults or (planted and not sees_planted(folder)):
+        sys.exit(1)
+
+
+main()

@@ -1,0 +1,252 @@
+/* test_kernel.c - kernels as data: which a small plan has, what they are called, what calls of them pass, and when two are
+ * one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/options.h"
+#include "emit/kernel.h"
+#include "lower/lower.h"
+#include "passes/pass.h"
+#include "plan/algorithm.h"
+#include "plan/kernel.h"
+
+struct model {
+    struct cx cx;
+    struct options options;
+    struct source source;
+    struct plan *plan;
+};
+
+static struct model *make(const char *text)
+{
+    struct model *m = calloc(1, sizeof *m);
+    struct program *program;
+
+    m->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
+    m->cx.options = &m->options;
+    program = lower_program(&m->cx, module_build(&m->cx, spec_read(&m->cx, &m->source), 0));
+    pass_run(&m->cx, program, NULL, NULL);
+    assert_int_equal(diag_errors(&m->cx), 0);
+    m->plan = plan_make(&m->cx, program);
+    assert_non_null(m->plan);
+    return m;
+}
+
+static void forget(struct model *m)
+{
+    arena_free(&m->cx.arena);
+    free(m);
+}
+
+static const struct kernel *find(const struct model *m, const char *name)
+{
+    for (int i = 0; i < m->plan->kernel_count; i++)
+        if (strcmp(m->plan->kernels[i]->name, name) == 0)
+            return m->plan->kernels[i];
+    return NULL;
+}
+
+/* The first call of the kernel in the model's variants. */
+static const struct kernel_call *call_of(const struct model *m, const struct kernel *kernel)
+{
+    for (int v = 0; v < m->plan->variant_count; v++)
+        for (int s = 0; s < m->plan->variants[v]->step_count; s++) {
+            const struct kernel_calls *calls = &m->plan->variants[v]->steps[s].calls;
+
+            for (int i = 0; i < calls->count; i++)
+                if (calls->list[i].kernel == kernel)
+                    return &calls->list[i];
+        }
+    return NULL;
+}
+
+static const char head[] =
+    "modc: 1\nmodel: t\nhooks: none\nsizes: {batch: 256}\ninputs:\n  x: [batch, 64]\nmodules:\n";
+
+static struct model *with(const char *modules, const char *result)
+{
+    static struct cx cx;
+    struct text text = text_new(&cx.arena);
+
+    text_printf(&text, "%s%sforward:\n  - return %s\n", head, modules, result);
+    return make(text.data);
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static void test_names(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  out: Linear(32, 2)\n", "out(act(fc(x)))");
+
+    (void)state;
+    assert_non_null(find(m, "fc_relu"));
+    assert_non_null(find(m, "out_linear"));
+    assert_non_null(find(m, "pack_fc_weight"));
+    for (int i = 0; i < m->plan->kernel_count; i++)
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(m->plan->kernels[i]->name, m->plan->kernels[j]->name);
+    forget(m);
+}
+
+/* Another width, and a module in front, change no name of the others. */
+static void test_names_stay(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 48)\n  act: ReLU()\n  out: Linear(48, 2)\n", "out(act(fc(x)))");
+    struct model *more = with(
+        "  norm: LayerNorm(64)\n  fc: Linear(64, 32)\n  act: ReLU()\n  out: Linear(32, 2)\n",
+        "out(act(fc(norm(x))))");
+
+    (void)state;
+    assert_true(find(m, "fc_relu") && find(m, "out_linear") && find(m, "pack_fc_weight"));
+    assert_true(find(more, "fc_relu") && find(more, "out_linear") && find(more, "pack_fc_weight"));
+    assert_non_null(find(more, "norm_layer_norm"));
+    forget(m);
+    forget(more);
+}
+
+/* What several of a list share is named by the list. */
+static void test_shared(void **state)
+{
+    struct model *m = with("  trunk: [Linear(64, 64), ReLU(), Linear(64, 64), ReLU()]\n", "trunk(x)");
+
+    (void)state;
+    assert_non_null(find(m, "trunk_linear_relu"));
+    assert_null(find(m, "trunk_0_relu"));
+    forget(m);
+}
+
+/* ---- cores and wrappers --------------------------------------------------------------------------------------------- */
+
+static void test_cores(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  two: Linear(32, 48)\n  act2: ReLU()\n",
+                           "act2(two(act(fc(x))))");
+    const struct kernel *a = find(m, "fc_relu"), *b = find(m, "two_relu");
+
+    (void)state;
+    assert_true(a && b);
+    assert_int_equal(a->form, KERNEL_WRAPPER);
+    assert_ptr_equal(a->core, b->core); /* shapes are arguments */
+    assert_false(kernel_equal(a, b));
+    assert_int_equal(a->core->form, KERNEL_TEMPLATE);
+    assert_true(a->shape_count > 0 && a->shape_count == a->core->shape_count);
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, a), a->core->name));
+    assert_null(strstr(kernel_text(&m->cx, m->plan, b->core), "48"));
+    forget(m);
+}
+
+/* A core is one for each tail. */
+static void test_tails(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  two: Linear(32, 32)\n  act2: Tanh()\n",
+                           "act2(two(act(fc(x))))");
+    const struct kernel *a = find(m, "fc_relu"), *b = find(m, "two_tanh");
+
+    (void)state;
+    assert_true(a && b && a->core != b->core);
+    assert_true(a->core->tail && b->core->tail);
+    forget(m);
+}
+
+/* ---- equality --------------------------------------------------------------------------------------------------------- */
+
+static void test_equality(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  out: Linear(32, 2)\n", "out(act(fc(x)))");
+    const struct kernel *kernel = find(m, "fc_relu");
+    struct kernel other = *kernel;
+    struct kernel_parameter parameters[8];
+
+    (void)state;
+    other.name = "another";
+    assert_true(kernel_equal(kernel, &other)); /* the name does not count */
+    other.comment = "y = something else";
+    assert_false(kernel_equal(kernel, &other));
+    other = *kernel;
+    other.split.slices = 2;
+    assert_false(kernel_equal(kernel, &other));
+    other = *kernel;
+    memcpy(parameters, kernel->parameters, (size_t)kernel->parameter_count * sizeof *parameters);
+    parameters[0].restricted = !parameters[0].restricted;
+    other.parameters = parameters;
+    assert_false(kernel_equal(kernel, &other));
+    other = *kernel->core;
+    other.hole_count--;
+    assert_false(kernel_equal(kernel->core, &other));
+    for (int i = 0; i < m->plan->kernel_count; i++)
+        for (int j = 0; j < i; j++)
+            assert_false(kernel_equal(m->plan->kernels[i], m->plan->kernels[j]));
+    forget(m);
+}
+
+/* ---- operands ----------------------------------------------------------------------------------------------------------- */
+
+static void test_operands(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32, bias=False)\n  act: ReLU()\n", "act(fc(x))");
+    const struct kernel_call *call = call_of(m, find(m, "fc_relu"));
+
+    (void)state;
+    assert_non_null(call);
+    assert_int_equal(call->operand_count, 5);
+    assert_int_equal(call->operands[0].kind, OPERAND_VALUE);
+    assert_int_equal(call->operands[1].kind, OPERAND_VALUE);
+    assert_int_equal(call->operands[2].kind, OPERAND_PACKED);
+    assert_string_equal(call->operands[2].packed.entry->name, "fc_weight");
+    assert_int_equal(call->operands[3].kind, OPERAND_NULL); /* no bias */
+    assert_int_equal(call->operands[4].kind, OPERAND_SIZE);
+    assert_string_equal(call->operands[4].size->c_name, "batch");
+    forget(m);
+}
+
+/* What a packed entry is filled from. */
+static void test_packing(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n", "fc(x)");
+    const struct packed *entry = m->plan->groups[0]->entries[0];
+
+    (void)state;
+    assert_int_equal(entry->calls.count, 1);
+    assert_int_equal(entry->calls.list[0].operands[0].kind, OPERAND_ENTRY);
+    assert_ptr_equal(entry->calls.list[0].operands[0].packed.entry, entry);
+    assert_int_equal(entry->calls.list[0].operands[1].kind, OPERAND_TENSOR);
+    assert_string_equal(entry->calls.list[0].operands[1].tensor->path, "fc.weight");
+    assert_true(m->plan->function_kernels < m->plan->kernel_count);
+    forget(m);
+}
+
+/* The result comes first and is written; what is read is not. */
+static void test_parameters(void **state)
+{
+    struct model *m = with("  norm: LayerNorm(64)\n  act: Softmax(dim=-1)\n  fc: Linear(64, 7)\n",
+                           "fc(act(norm(x)))");
+
+    (void)state;
+    for (int i = 0; i < m->plan->kernel_count; i++) {
+        const struct kernel *kernel = m->plan->kernels[i];
+
+        assert_true(kernel->parameter_count > 0);
+        assert_true(kernel->parameters[0].written);
+        if (kernel->form == KERNEL_NEST)
+            assert_int_equal(kernel->parameter_count, kernel->nest.operand_count);
+    }
+    forget(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_cores),    cmocka_unit_test(test_tails),      cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* test_template.c - the filler: holes, conditions, T_IF, tails, the comment, layout; and what it refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands/options.h"
+#include "emit/template.h"
+
+static struct cx cx;
+
+static const struct filling fillings[] = {
+    {"T_m", "batch"}, {"T_n", "64"},         {"T_k", "batch * 3"}, {"T_on", "1"},      {"T_off", "0"},
+    {"T_form", "2"},  {"T_ARGS", ", int b"}, {"T_PASS", ", b"},    {"T_RESTRICT", ""}, {"T_real", "float"},
+};
+
+static const char *tail(void *data, bool vector, const char *value, const char *row, const char *column)
+{
+    *(bool *)data = true;
+    return arena_format(&cx.arena, "%s(%s, %s, %s)", vector ? "wide" : "tail", value, row, column);
+}
+
+static const char *filled(const char *text, bool *called)
+{
+    struct text out = text_new(&cx.arena);
+    bool unused;
+    struct fill fill = {.name = "fc_relu",
+                        .parts = "line",
+                        .comment = "y = x",
+                        .vector = "modc_f32",
+                        .weights = "modc_half",
+                        .holes = fillings,
+                        .count = (int)(sizeof fillings / sizeof *fillings),
+                        .epilogue = tail,
+                        .data = called ? called : &unused};
+
+    template_fill(&cx, &out, text, &fill);
+    return out.data;
+}
+
+#define FILLS(text, expected) assert_string_equal(filled(text, NULL), expected)
+
+static void test_holes(void **state)
+{
+    (void)state;
+    FILLS("T_NAME(T_n);\n", "fc_relu(64);\n");
+    FILLS("T_NAME_tile(y, T_PARTS_band);\n", "fc_relu_tile(y, line_band);\n");
+    FILLS("a = T_k * 2;\n", "a = (batch * 3) * 2;\n"); /* an expression stands in parentheses */
+    FILLS("f(x T_ARGS);\n", "f(x, int b);\n");
+    FILLS("T_V(load)(x) + T_S(exp)(y) + T_W(load)(w);\n",
+          "modc_f32_load(x) + modc_f32s_exp(y) + modc_half_load(w);\n");
+    FILLS("T_real *T_RESTRICT y;\n", "float *y;\n");
+    FILLS("WHAT_m = 1;\n", "WHAT_m = 1;\n"); /* T_m inside of a word is none */
+}
+
+static void test_head_comment(void **state)
+{
+    (void)state;
+    FILLS("/* T_m is for readers. */\nint a;\n", "int a;\n");
+    FILLS("T_COMMENT\nint a;\n", "/* y = x */\nint a;\n");
+}
+
+static void test_conditions(void **state)
+{
+    (void)state;
+    FILLS("#if T_on\na;\n#else\nb;\n#endif\n", "a;\n");
+    FILLS("#if T_off\na;\n#elif T_form == 2\nb;\n#else\nc;\n#endif\n", "b;\n");
+    FILLS("#if T_form == 2\na;\n#elif T_on\nb;\n#endif\n", "a;\n"); /* the first that holds */
+    FILLS("#if T_on && (T_off || !T_off) && T_n % 16 == 0\na;\n#endif\n", "a;\n");
+}
+
+static void test_nested_conditions(void **state)
+{
+    (void)state;
+    FILLS("#if T_off\n#if T_on\na;\n#else\nb;\n#endif\n#else\nc;\n#endif\n", "c;\n");
+    FILLS("#if T_on\n#if T_off\na;\n#else\nb;\n#endif\n#endif\nc;\n", "b;\nc;\n");
+    /* those of the compiler stay, what is in them is decided */
+    FILLS("#if MODC_LANES > 1\n#if T_off\na;\n#endif\nb;\n#endif\n", "#if MODC_LANES > 1\nb;\n#endif\n");
+}
+
+static void test_choices(void **state)
+{
+    (void)state;
+    FILLS("x = T_IF(T_on, f(a, b), c);\n", "x = f(a, b);\n");
+    FILLS("x = T_IF(T_off, f(a, b), T_n);\n", "x = 64;\n");
+    FILLS("x = T_IF(T_off, a, T_IF(T_on, b, c));\n", "x = b;\n");
+}
+
+static void test_tails(void **state)
+{
+    bool called = false;
+
+    (void)state;
+    filled("y = 1;\n", &called);
+    assert_false(called);
+    assert_string_equal(filled("y = T_EPILOGUE(sum[i], r + 1, c);\n", &called),
+                        "y = tail(sum[i], r + 1, c);\n");
+    assert_true(called);
+    FILLS("y = T_EPILOGUE_V(sum, 0, T_n);\n", "y = wide(sum, 0, 64);\n");
+}
+
+static void test_layout(void **state)
+{
+    const char *text;
+
+    (void)state;
+    FILLS("x[i * 1 + 0] = a - 0;\n", "x[i] = a;\n");
+    FILLS("x[i * 0 + j] = f(a,\n       b);\n", "x[j] = f(a, b);\n");
+    /* arguments of a long call have lines of their own, whatever it is called */
+    text = filled(
+        "    T_NAME_with_a_long_name(first_argument, second_argument, third_argument, fourth_argument, "
+        "fifth_argument, sixth_argument);\n",
+        NULL);
+    assert_non_null(strstr(text, "long_name(\n        first_argument"));
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= EMITTED_WIDTH);
+}
+
+/* Faults of a template are faults of modc: it says so and ends. */
+static void refuses(const char *text)
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(1);
+        filled(text, NULL);
+        _exit(0);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_FAULT);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refuses("a = T_missing;\n");
+    refuses("#if T_on\na;\n");
+    refuses("#if T_on +\n#endif\n");
+    refuses("#if T_m\na;\n#endif\n"); /* no number */
+    refuses("x = T_IF(T_on, a);\n");
+    refuses("x = T_EPILOGUE(a, b, c;\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_holes),      cmocka_unit_test(test_head_comment),
+        cmocka_unit_test(test_conditions), cmocka_unit_test(test_nested_conditions),
+        cmocka_unit_test(test_choices),    cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_layout),     cmocka_unit_test(test_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

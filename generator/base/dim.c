@@ -381,6 +381,12 @@ bool dim_is_const(const struct dim *dim, int64_t *value)
     return true;
 }
 
+int64_t dim_constant(const struct dim *dim)
+{
+    assert(poly_is_const(dim->poly) && "a dim of one value");
+    return poly_constant(dim->poly);
+}
+
 bool dim_equal(const struct dim *a, const struct dim *b)
 {
     return dim_compare(a, b) == 0;

@@ -38,6 +38,7 @@ const struct dim *dim_max(struct arena *arena, const struct dim *a, const struct
 const struct dim *dim_min(struct arena *arena, const struct dim *a, const struct dim *b);
 
 bool dim_is_const(const struct dim *dim, int64_t *value); /* value may be NULL */
+int64_t dim_constant(const struct dim *dim); /* of a dim that is one, as those of parameters are */
 bool dim_equal(const struct dim *a, const struct dim *b);
 bool dim_equals(const struct dim *a, int64_t value);
 

@@ -8,16 +8,6 @@
 #include "passes/toolkit.h"
 #include "plan/algorithm.h"
 
-static int64_t constant(const struct dim *dim)
-{
-    int64_t value = 0;
-    bool known = dim_is_const(dim, &value);
-
-    assert(known && "parameters have one shape");
-    (void)known;
-    return value;
-}
-
 static const struct dim *number(struct cx *cx, int64_t value)
 {
     return dim_const(&cx->arena, value);
@@ -51,32 +41,32 @@ static int make_loops(const struct value *value, int n_axis, const struct value 
     for (int j = value->ndim - 1; j >= 0; j--) {
         unit[j] = j == n_axis ? 1 : k;
         if (j != n_axis)
-            k *= constant(value->dims[j]);
+            k *= dim_constant(value->dims[j]);
     }
     if (source == value) {
         for (int j = 0; j < value->ndim; j++)
-            loops[count++] = (struct loop){constant(value->dims[j]), j == n_axis, unit[j], j};
+            loops[count++] = (struct loop){dim_constant(value->dims[j]), j == n_axis, unit[j], j};
         return count;
     }
     for (int a = 0; a < source->ndim; a++) {
-        int64_t extent = constant(source->dims[a]), stride = constant(source->strides[a]);
+        int64_t extent = dim_constant(source->dims[a]), stride = dim_constant(source->strides[a]);
         int found = -1;
 
         if (extent == 1)
             continue;
         for (int j = 0; j < value->ndim; j++) {
-            int64_t step = constant(value->strides[j]), size = constant(value->dims[j]);
+            int64_t step = dim_constant(value->strides[j]), size = dim_constant(value->dims[j]);
 
             if (size > 1 && step > 0 && stride % step == 0 && stride / step < size &&
                 stride / step * (extent - 1) < size)
-                found = found < 0 || constant(value->strides[found]) < step ? j : found;
+                found = found < 0 || dim_constant(value->strides[found]) < step ? j : found;
         }
         if (found < 0)
             return -1;
 
-        int64_t part = stride / constant(value->strides[found]);
+        int64_t part = stride / dim_constant(value->strides[found]);
 
-        if (found == n_axis && (part != 1 || extent != constant(value->dims[n_axis])))
+        if (found == n_axis && (part != 1 || extent != dim_constant(value->dims[n_axis])))
             return -1;
         loops[count++] = (struct loop){extent, found == n_axis, part * unit[found], a};
     }
@@ -131,9 +121,9 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
             for (int i = 0; i < operands; i++) {
                 const struct dim *stride = operand_stride(cx, entry->operands[i], source_ndim, loop->axis);
 
-                nest->operands[1 + i].strides[d] = number(cx, constant(stride) * scale);
+                nest->operands[1 + i].strides[d] = number(cx, dim_constant(stride) * scale);
                 if (loop->is_n && piece == 0)
-                    part->from[i] = first * constant(stride);
+                    part->from[i] = first * dim_constant(stride);
             }
         }
     }
@@ -267,10 +257,10 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
     entry->dtype = packing.dtype;
     entry->panel = panel;
     entry->k = 1;
-    entry->n = n_axis >= 0 ? constant(value->dims[n_axis]) : 1;
+    entry->n = n_axis >= 0 ? dim_constant(value->dims[n_axis]) : 1;
     for (int i = 0; i < value->ndim; i++)
         if (i != n_axis)
-            entry->k *= constant(value->dims[i]);
+            entry->k *= dim_constant(value->dims[i]);
     if (value->base->prepared && map->code == GRAPH_OP_MAP) { /* computed on the way */
         source = value->base;
         loop_count = value == source ? make_loops(value, n_axis, value, loops)

@@ -35,16 +35,6 @@ static char *aligned_block(struct arena *arena, int64_t bytes)
     return block + (HOSTED_ALIGN - (uintptr_t)block % HOSTED_ALIGN) % HOSTED_ALIGN;
 }
 
-static int64_t constant(const struct dim *dim)
-{
-    int64_t value = 0;
-    bool known = dim_is_const(dim, &value);
-
-    assert(known && "parameters have one shape");
-    (void)known;
-    return value;
-}
-
 /* ---- elements --------------------------------------------------------------------------------------------- */
 
 static union scalar load(enum dtype dtype, const char *from)
@@ -308,7 +298,7 @@ static struct packed_operand find_operand(struct embedding *e, const struct pack
         assert(op->code == GRAPH_OP_TENSOR && key >= 0);
         operand.bytes = e->tensors + e->plan->param_offsets[key];
     }
-    operand.bytes += constant(value->offset) * operand.size;
+    operand.bytes += dim_constant(value->offset) * operand.size;
     return operand;
 }
 
@@ -469,10 +459,10 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
         run.values = ARENA_ARRAY(arena, entry->dag->count + 1, union scalar);
         run.out = e->packed + at + entry->offset + part->to * dtype_rows[entry->dtype].bytes;
         for (int d = 0; d < nest->ndim; d++) {
-            run.dims[d] = constant(nest->dims[d]);
-            run.to[d] = constant(nest->operands[0].strides[d]);
+            run.dims[d] = dim_constant(nest->dims[d]);
+            run.to[d] = dim_constant(nest->operands[0].strides[d]);
             for (int i = 0; i < count; i++)
-                run.from[i * nest->ndim + d] = constant(nest->operands[1 + i].strides[d]);
+                run.from[i * nest->ndim + d] = dim_constant(nest->operands[1 + i].strides[d]);
         }
         for (int i = 0; i < count; i++) {
             run.operands[i] = find_operand(e, group, instance, at, entry, i);

@@ -216,13 +216,14 @@ void catalogue_print_json(struct cx *cx, struct text *text)
     json_entries(cx, text, list, count, true);
     text_add(text, "\n  ],\n  \"ops\": [");
     for (int op = 0; op < GRAPH_OP_COUNT; op++) {
+        const struct algorithm *row;
         bool first = true;
 
         text_printf(text, "%s\n    {\"name\": \"%s\", \"algorithms\": [", op ? "," : "", op_rows[op]->name);
-        for (int i = 0; i < algorithm_count; i++) {
-            if ((int)algorithms[i].op != op)
+        for (int i = 0; (row = algorithm_at(i)); i++) {
+            if ((int)row->op != op)
                 continue;
-            text_printf(text, "%s\"%s\"", first ? "" : ", ", algorithms[i].name);
+            text_printf(text, "%s\"%s\"", first ? "" : ", ", row->name);
             first = false;
         }
         text_add(text, "]}");

@@ -228,11 +228,12 @@ static const char *const *dtype_names(struct cx *cx, int *count)
 /* "contract=gemm_dot" */
 static const char *const *plan_names(struct cx *cx, int *count)
 {
+    const struct algorithm *row;
     const char **names = NULL;
 
-    for (int i = 0; i < algorithm_count; i++)
+    for (int i = 0; (row = algorithm_at(i)); i++)
         ARENA_PUSH(&cx->arena, names, *count,
-                   arena_format(&cx->arena, "%s=%s", op_rows[algorithms[i].op]->name, algorithms[i].name));
+                   arena_format(&cx->arena, "%s=%s", op_rows[row->op]->name, row->name));
     ARENA_PUSH(&cx->arena, names, *count, "split=2");
     return names;
 }

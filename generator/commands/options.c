@@ -84,11 +84,12 @@ static bool take_set(struct reader *r, const char *value)
 /* The algorithms of an op, or (NULL) the ops that have algorithms: each once. */
 static const char **algorithm_names(struct reader *r, const char *op, int *count)
 {
+    const struct algorithm *row;
     const char **names = NULL;
 
     *count = 0;
-    for (int i = 0; i < algorithm_count; i++) {
-        const char *own = op_rows[algorithms[i].op]->name, *name = op ? algorithms[i].name : own;
+    for (int i = 0; (row = algorithm_at(i)); i++) {
+        const char *own = op_rows[row->op]->name, *name = op ? row->name : own;
         bool there = op && strcmp(own, op) != 0;
 
         for (int j = 0; j < *count; j++)

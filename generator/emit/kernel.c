@@ -221,6 +221,7 @@ const char *kernel_unpack(struct cx *cx, const struct plan *plan, const struct p
 struct rendering {
     struct cx *cx;
     const struct module_tree *tree;
+    const struct backend *backend;
     const struct kernel *kernel;
     const char *tail_args, *tail_pass;    /* the sizes that a tail of its own takes */
     bool tail_called, vector_tail_called; /* as a function */
@@ -579,7 +580,7 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
     holes[count++] = (struct filling){"T_TO_PARTS", to_parts};
     holes[count++] = (struct filling){
         "T_RESTRICT", kernel->parameter_count > 0 && !kernel->parameters[0].restricted ? "" : "restrict"};
-    template_fill(r->cx, out, template_find(file),
+    template_fill(r->cx, out, template_find(r->backend, file),
                   &(struct fill){.name = name,
                                  .parts = parts,
                                  .comment = kernel->comment,
@@ -608,14 +609,6 @@ static void print_template_split(const struct rendering *r, struct text *out)
             text_printf(&body, ", c->%s", r->tree->sizes[i].c_name);
     text_add(&body, ", slice);\n");
     print_split(r, out, kernel->name, &call, kernel->split.slices, enough_text(r->cx, kernel), body.data);
-}
-
-/* "c/conv_direct_line.c" -> "_line": what parts are called behind the kernel that they are printed with. */
-static const char *parts_suffix(struct cx *cx, const char *file)
-{
-    const char *from = strrchr(file, '_');
-
-    return arena_copy(&cx->arena, from, strcspn(from, "."));
 }
 
 static void print_template(struct rendering *r, struct text *out)
@@ -657,7 +650,7 @@ static void print_template(struct rendering *r, struct text *out)
         text_printf(&inner.args, ", const int row, const int channel%s", extras.args.data);
         text_printf(&inner.pass, ", row, channel%s", extras.pass.data);
         to_parts = inner.pass.data;
-        parts = arena_format(&cx->arena, "%s%s", kernel->name, parts_suffix(cx, kernel->parts_template));
+        parts = arena_format(&cx->arena, "%s%s", kernel->name, strrchr(kernel->parts_template, '_'));
         fill_template(r, &body, kernel->parts_template, parts, NULL, &inner, "");
         text_add(&body, "\n");
     }
@@ -698,7 +691,7 @@ static void print_wrapper(const struct rendering *r, struct text *out)
 const char *kernel_text(struct cx *cx, const struct plan *plan, const struct kernel *kernel)
 {
     struct text out = text_new(&cx->arena);
-    struct rendering r = {.cx = cx, .tree = plan->program->tree, .kernel = kernel};
+    struct rendering r = {.cx = cx, .tree = plan->program->tree, .backend = plan->backend, .kernel = kernel};
 
     if (kernel->form == KERNEL_TEMPLATE)
         print_template(&r, &out);

@@ -2,6 +2,7 @@
 #ifndef MODC_GRAPH_H
 #define MODC_GRAPH_H
 
+#include "base/backend.h"
 #include "ops/ops.h"
 #include "tree/tree.h"
 
@@ -115,7 +116,8 @@ struct entry {
 
 /* What the spec says for the rooms behind lowering, which see nothing else of it. */
 struct settings {
-    const struct source *source; /* the spec's text, for its name */
+    const struct source *source;   /* the spec's text, for its name */
+    const struct backend *backend; /* the machine that it is compiled for */
     bool pack, hooks, state_dict, winograd;
     bool flushes;  /* denormals: flush */
     bool backward; /* gradients are wanted */

@@ -345,6 +345,7 @@ void lower_variants(struct program *program, struct entry *entry, bool training,
 static struct settings read_settings(const struct spec *spec)
 {
     return (struct settings){.source = spec->source,
+                             .backend = backend_find(spec->devices[0]),
                              .pack = spec->pack != SPEC_OFF,
                              .hooks = spec->hooks != SPEC_OFF,
                              .state_dict = spec->state_dict != SPEC_OFF,

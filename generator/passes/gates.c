@@ -41,7 +41,7 @@ static bool is_layer(const struct graph *graph, const struct op *op)
            graph->program->tree->storage == graph->program->tree->dtype && dim_equals(gates->dims[1], 1) &&
            dim_is_const(gates->dims[0], &steps) && steps >= 16 &&
            dim_is_const(op->inputs[RECURRENT_WEIGHT]->dims[1], &units) &&
-           units % (128 / dtype_rows[gates->dtype].bytes) == 0;
+           units % (2 * backend_lanes(settings->backend, gates->dtype)) == 0;
 }
 
 static void join(struct graph *graph, int *at, const struct op *product)

@@ -113,7 +113,7 @@ bool pass_takes_head(const struct graph *graph, const struct op *op)
         !dim_is_const(op->inputs[0]->dims[3], &channels))
         return false;
     if (op->window.groups == 1)
-        return channels % (64 / dtype_rows[op->outputs[0]->dtype].bytes) != 0;
+        return channels % backend_lanes(graph->program->settings.backend, op->outputs[0]->dtype) != 0;
     return op_is_depthwise(op) && channels >= LINE_CHANNELS &&
            dim_upper(op->inputs[0]->dims[2]) >= LINE_PIXELS;
 }

@@ -7,7 +7,7 @@
 struct algorithm {
     const char *name; /* for --plan 'contract=gemm_dot' and --explain */
     enum op_code op;
-    const char *template;
+    const char *template; /* in the backend's folder: "gemm_panel" */
     const char *parts; /* a second template, whose functions it calls; NULL: none. See templates/README.md */
     bool (*fits)(const struct graph *graph, const struct op *op);
     double (*cost)(const struct op *op); /* in multiply-adds of a perfect kernel */
@@ -22,8 +22,24 @@ struct algorithm {
     bool whole;               /* ATTENTION: all rows of a head are a block */
 };
 
-extern const struct algorithm algorithms[];
-extern const int algorithm_count;
+/* The rows of a device, in a file of their own. */
+struct algorithm_table {
+    const struct algorithm *rows;
+    int count;
+};
+
+extern const struct algorithm_table algorithm_tables[DEVICE_COUNT];
+
+static inline const struct algorithm_table *algorithms_of(const struct backend *backend)
+{
+    return &algorithm_tables[backend_device(backend)];
+}
+
+/* Of all devices' rows the one of this number; NULL: behind the last. */
+const struct algorithm *algorithm_at(int index);
+
+/* By its name; NULL: the machine has none such. */
+const struct algorithm *algorithm_named(const struct backend *backend, const char *name);
 
 /* How conv_winograd4 and conv_winograd2 divide their work: tiles of so many outputs by as many, of side x side inputs; so many
  * tiles at a time, so many output channels of them at a time. */

@@ -1,4 +1,4 @@
-/* algorithms.c - how ops can be computed: one row a template. A new algorithm is a template, a row here, and its forced
+/* algorithms.c - how ops can be computed on the CPU: one row a template. A new algorithm is a template, a row here, and its forced
  * tests. Rows of one op get the same holes (kernel.c). */
 #include <string.h>
 
@@ -7,12 +7,14 @@
 #include "plan/cost.h"
 #include "plan/target.h"
 
+static const struct backend *const cpu = &backends[DEVICE_CPU];
+
 static int64_t upper(const struct dim *dim)
 {
     return dim_upper(dim);
 }
 
-/* ---- tiles: what a template deals out to threads, for vectors of 64 bytes ------------------------------------ */
+/* ---- tiles: what a template deals out to threads ------------------------------------ */
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
 
@@ -58,7 +60,7 @@ static int64_t contract_depth(const struct op *op)
 
 static int64_t panel(const struct op *op)
 {
-    return 64 / dtype_rows[op->outputs[0]->dtype].bytes;
+    return backend_lanes(cpu, op->outputs[0]->dtype);
 }
 
 static bool fits_panels(const struct graph *graph, const struct op *op)
@@ -285,7 +287,8 @@ static int64_t scratch_softmax_columns(const struct op *op)
 {
     int64_t length = upper(op->inputs[0]->dims[op->softmax.axis]);
 
-    return 64 * (length > 0 ? length : 1); /* a parameter that is there, even where there is nothing */
+    return cpu->vector_bytes *
+           (length > 0 ? length : 1); /* a parameter that is there, even where there is nothing */
 }
 
 /* A value for each state; for a gradient of each step, and once more. */
@@ -389,8 +392,8 @@ struct winograd winograd_of(const struct op *op, enum packed_format format)
     plan.planes = plan.side * plan.side;
     plan.tiles = images * tiles_of(upper(y->dims[1]), plan.outputs) *
                  tiles_of(upper(y->dims[2]), plan.outputs);
-    plan.stream = plan.planes * in * out * 4 > COST_CACHE_BYTES;
-    most = COST_CACHE_BYTES / (plan.planes * in * 4);
+    plan.stream = plan.planes * in * out * 4 > cpu->cost.cache_bytes;
+    most = cpu->cost.cache_bytes / (plan.planes * in * 4);
     most = most > 64 ? 64 : most < 8 ? 8 : most;
     each = images > 0 ? plan.tiles / images : 0;
     if (each > 0 && each <= most && plan.tiles > most)
@@ -644,71 +647,91 @@ static bool fits_always(const struct graph *graph, const struct op *op)
 
 const char *const split_names[SPLIT_AXES] = {NULL, "rows", "columns", "groups", "batches"};
 
-const struct algorithm algorithms[] = {
-    {"gemv_panel", GRAPH_OP_CONTRACT, "c/gemv_panel.c", NULL, fits_gemv, cost_gemv_panel, tiles_gemv_panel,
+static const struct algorithm cpu_algorithms[] = {
+    {"gemv_panel", GRAPH_OP_CONTRACT, "gemv_panel", NULL, fits_gemv, cost_gemv_panel, tiles_gemv_panel,
      PACKED_PANELS, PACKED_VECTOR, NULL,
      "one row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once",
      .core = true},
-    {"gemm_panel", GRAPH_OP_CONTRACT, "c/gemm_panel.c", NULL, fits_panels, cost_gemm_panel, tiles_gemm_panel,
+    {"gemm_panel", GRAPH_OP_CONTRACT, "gemm_panel", NULL, fits_panels, cost_gemm_panel, tiles_gemm_panel,
      PACKED_PANELS, PACKED_VECTOR, NULL,
      "in register tiles over all of the inner length, as many rows and panels of w as there are registers",
      .core = true},
-    {"gemm_dot", GRAPH_OP_CONTRACT, "c/gemm_dot.c", NULL, fits_dot, cost_gemm_dot, tiles_gemm_dot,
-     PACKED_ROWS, PACKED_NONE, NULL,
+    {"gemm_dot", GRAPH_OP_CONTRACT, "gemm_dot", NULL, fits_dot, cost_gemm_dot, tiles_gemm_dot, PACKED_ROWS,
+     PACKED_NONE, NULL,
      "in dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies",
      .core = true},
-    {"matmul_strided", GRAPH_OP_CONTRACT, "c/matmul_strided.c", NULL, fits_strided, cost_strided,
-     tiles_strided, PACKED_NONE, PACKED_NONE, NULL,
+    {"matmul_strided", GRAPH_OP_CONTRACT, "matmul_strided", NULL, fits_strided, cost_strided, tiles_strided,
+     PACKED_NONE, PACKED_NONE, NULL,
      "in register tiles from where both operands lie: neither is a weight that could be packed",
      .core = true},
-    {"conv_depthwise", GRAPH_OP_CONV, "c/conv_depthwise.c", NULL, fits_depthwise, cost_depthwise, tiles_lines,
+    {"conv_depthwise", GRAPH_OP_CONV, "conv_depthwise", NULL, fits_depthwise, cost_depthwise, tiles_lines,
      PACKED_COLUMNS, PACKED_NONE, scratch_conv,
      "by line, tile of pixels and vector of channels, all taps at once"},
-    {"conv_direct", GRAPH_OP_CONV, "c/conv_direct.c", "c/conv_direct_line.c", fits_direct, cost_conv,
-     tiles_conv, PACKED_PANELS, PACKED_VECTOR, scratch_conv,
+    {"conv_direct", GRAPH_OP_CONV, "conv_direct", "conv_direct_line", fits_direct, cost_conv, tiles_conv,
+     PACKED_PANELS, PACKED_VECTOR, scratch_conv,
      "in register tiles of pixels of a line times panels of w; taps that lie outside are left out"},
-    {"conv_winograd4", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd,
-     cost_winograd4, tiles_winograd4, PACKED_WINOGRAD4, PACKED_VECTOR, scratch_winograd4,
+    {"conv_winograd4", GRAPH_OP_CONV, "conv_winograd", "conv_winograd_tiles", fits_winograd, cost_winograd4,
+     tiles_winograd4, PACKED_WINOGRAD4, PACKED_VECTOR, scratch_winograd4,
      "by Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144"},
-    {"conv_winograd2", GRAPH_OP_CONV, "c/conv_winograd.c", "c/conv_winograd_tiles.c", fits_winograd,
-     cost_winograd2, tiles_winograd2, PACKED_WINOGRAD2, PACKED_VECTOR, scratch_winograd2,
+    {"conv_winograd2", GRAPH_OP_CONV, "conv_winograd", "conv_winograd_tiles", fits_winograd, cost_winograd2,
+     tiles_winograd2, PACKED_WINOGRAD2, PACKED_VECTOR, scratch_winograd2,
      "by Winograd's F(2x2, 3x3), a block of tiles at a time: 16 products for 4 pixels instead of 36, and half as many weights\n"
      " * as F(4x4, 3x3) reads"},
-    {"conv_plain", GRAPH_OP_CONV, "c/conv_plain.c", NULL, fits_conv_plain, cost_conv_plain, tiles_lines,
+    {"conv_plain", GRAPH_OP_CONV, "conv_plain", NULL, fits_conv_plain, cost_conv_plain, tiles_lines,
      PACKED_NONE, PACKED_NONE, NULL,
      "one output at a time over w as it lies: it is no weight that could be packed"},
-    {"pool", GRAPH_OP_POOL, "c/pool.c", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
+    {"pool", GRAPH_OP_POOL, "pool", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
      "by line and pixel, vectors of channels innermost"},
-    {"pool_planes", GRAPH_OP_POOL, "c/pool_planes.c", NULL, fits_pool_planes, op_macs, tiles_planes,
-     PACKED_NONE, PACKED_NONE, scratch_pool_planes,
+    {"pool_planes", GRAPH_OP_POOL, "pool_planes", NULL, fits_pool_planes, op_macs, tiles_planes, PACKED_NONE,
+     PACKED_NONE, scratch_pool_planes,
      "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window"},
-    {"layer_norm", GRAPH_OP_NORM, "c/layer_norm.c", NULL, fits_always, op_macs, tiles_norm, PACKED_NONE,
+    {"layer_norm", GRAPH_OP_NORM, "layer_norm", NULL, fits_always, op_macs, tiles_norm, PACKED_NONE,
      PACKED_NONE, NULL, "a row at a time: its mean, then its variance, then the result", .core = true},
-    {"softmax", GRAPH_OP_SOFTMAX, "c/softmax.c", NULL, fits_softmax, op_macs, tiles_norm, PACKED_NONE,
+    {"softmax", GRAPH_OP_SOFTMAX, "softmax", NULL, fits_softmax, op_macs, tiles_norm, PACKED_NONE,
      PACKED_NONE, NULL, "a row at a time: its maximum, then exponentials and their sum, then the result",
      .core = true},
-    {"softmax_columns", GRAPH_OP_SOFTMAX, "c/softmax_columns.c", NULL, fits_softmax_columns, op_macs,
+    {"softmax_columns", GRAPH_OP_SOFTMAX, "softmax_columns", NULL, fits_softmax_columns, op_macs,
      tiles_softmax_columns, PACKED_NONE, PACKED_NONE, scratch_softmax_columns,
      "a vector of columns at a time: their maxima, then exponentials and their sums, then the results"},
-    {"ctc", GRAPH_OP_CTC, "c/ctc.c", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_ctc,
+    {"ctc", GRAPH_OP_CTC, "ctc", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_ctc,
      "a sample at a time, step by step over its labels and the blanks between them"},
-    {"attention_heads", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_heads, tiles_heads,
+    {"attention_heads", GRAPH_OP_ATTENTION, "attention", NULL, fits_always, cost_heads, tiles_heads,
      PACKED_NONE, PACKED_NONE, scratch_heads,
      "a head at a time: all of its scores, then its weights, then its values", .whole = true},
-    {"attention_blocks", GRAPH_OP_ATTENTION, "c/attention.c", NULL, fits_always, cost_blocks, tiles_blocks,
+    {"attention_blocks", GRAPH_OP_ATTENTION, "attention", NULL, fits_always, cost_blocks, tiles_blocks,
      PACKED_NONE, PACKED_NONE, scratch_blocks,
      "some queries of a head at a time: so few that their scores stay in the cache"},
-    {"recurrent_ahead", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_ahead,
+    {"recurrent_ahead", GRAPH_OP_RECURRENT, "recurrent", "recurrent_parts", fits_recurrent_ahead,
      cost_recurrent_panel, NULL, PACKED_PANELS, PACKED_VECTOR, scratch_ahead,
      "step by step, all gates of some units in one register tile, and beside it some of what the input adds to later steps' gates"},
-    {"recurrent_panel", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_panel,
+    {"recurrent_panel", GRAPH_OP_RECURRENT, "recurrent", "recurrent_parts", fits_recurrent_panel,
      cost_recurrent_panel, NULL, PACKED_PANELS, PACKED_VECTOR, scratch_recurrent,
      "step by step, some rows and units at a time: all gates of a unit in one register tile, from which its state is made at once"},
-    {"recurrent_dot", GRAPH_OP_RECURRENT, "c/recurrent.c", "c/recurrent_parts.c", fits_recurrent_dot,
+    {"recurrent_dot", GRAPH_OP_RECURRENT, "recurrent", "recurrent_parts", fits_recurrent_dot,
      cost_recurrent_dot, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
      "step by step and row by row, in dot products with the weight as it lies"},
-    {"recurrent_gradient", GRAPH_OP_RECURRENT_GRADIENT, "c/recurrent_gradient.c", "c/recurrent_parts.c",
-     fits_always, cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
+    {"recurrent_gradient", GRAPH_OP_RECURRENT_GRADIENT, "recurrent_gradient", "recurrent_parts", fits_always,
+     cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
      "step by step, from the last one computed back: the gates of all rows, then by the weight as it lies what they give the step before"},
 };
-const int algorithm_count = (int)(sizeof algorithms / sizeof *algorithms);
+const struct algorithm_table algorithm_tables[DEVICE_COUNT] = {
+    [DEVICE_CPU] = {cpu_algorithms, (int)(sizeof cpu_algorithms / sizeof *cpu_algorithms)},
+};
+
+const struct algorithm *algorithm_named(const struct backend *backend, const char *name)
+{
+    const struct algorithm_table *table = algorithms_of(backend);
+
+    for (int i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return &table->rows[i];
+    return NULL;
+}
+
+const struct algorithm *algorithm_at(int index)
+{
+    for (int device = 0; device < DEVICE_COUNT; index -= algorithm_tables[device++].count)
+        if (index < algorithm_tables[device].count)
+            return &algorithm_tables[device].rows[index];
+    return NULL;
+}

@@ -27,12 +27,12 @@ static bool is_function(enum prim prim)
 }
 
 /* Seconds for each value that goes through it. */
-static double dag_seconds(const struct dag *dag)
+static double dag_seconds(const struct cost_figures *figures, const struct dag *dag)
 {
-    double seconds = 1 / COST_VALUES;
+    double seconds = 1 / figures->values;
 
     for (int i = 0; dag && i < dag->count; i++)
-        seconds += is_function(dag->nodes[i].prim) ? 1 / COST_FUNCTIONS : 0;
+        seconds += is_function(dag->nodes[i].prim) ? 1 / figures->functions : 0;
     return seconds;
 }
 
@@ -59,7 +59,8 @@ static double score_count(const struct op *attention)
     return count;
 }
 
-static double compute_seconds(const struct op *op, const struct algorithm *algorithm)
+static double compute_seconds(const struct cost_figures *figures, const struct op *op,
+                              const struct algorithm *algorithm)
 {
     const struct value *y = op->output_count > 0 ? op->outputs[0] : NULL;
     double seconds;
@@ -69,49 +70,50 @@ static double compute_seconds(const struct op *op, const struct algorithm *algor
     switch (op->code) {
     case GRAPH_OP_CONTRACT:
     case GRAPH_OP_CONV:
-        seconds = (algorithm ? algorithm->cost(op) : op_macs(op)) / COST_MACS;
+        seconds = (algorithm ? algorithm->cost(op) : op_macs(op)) / figures->macs;
         break;
     case GRAPH_OP_RECURRENT:
     case GRAPH_OP_RECURRENT_GRADIENT:
-        seconds = algorithm->cost(op) / COST_MACS + value_count(op->inputs[0]) / COST_FUNCTIONS;
+        seconds = algorithm->cost(op) / figures->macs + value_count(op->inputs[0]) / figures->functions;
         break;
     case GRAPH_OP_ATTENTION:
-        seconds = op_macs(op) / COST_MACS + score_count(op) / COST_FUNCTIONS;
+        seconds = op_macs(op) / figures->macs + score_count(op) / figures->functions;
         break;
     case GRAPH_OP_POOL:
-        seconds = op_macs(op) / COST_VALUES;
+        seconds = op_macs(op) / figures->values;
         break;
     case GRAPH_OP_REDUCE:
-        seconds = op_macs(op) * dag_seconds(op->head);
+        seconds = op_macs(op) * dag_seconds(figures, op->head);
         break;
     case GRAPH_OP_SOFTMAX:
-        seconds = value_count(y) / COST_FUNCTIONS;
+        seconds = value_count(y) / figures->functions;
         break;
     case GRAPH_OP_CTC:
         seconds = (double)dim_upper(op->inputs[0]->dims[0]) * (double)dim_upper(op->inputs[0]->dims[1]) *
-                  (2 * (double)dim_upper(op->ctc.labels) + 1) * (op->ctc.gradient ? 9 : 4) / COST_FUNCTIONS;
+                  (2 * (double)dim_upper(op->ctc.labels) + 1) * (op->ctc.gradient ? 9 : 4) /
+                  figures->functions;
         break;
     case GRAPH_OP_WRITE:
-        seconds = value_count(op->inputs[1]) * dag_seconds(op->dag);
+        seconds = value_count(op->inputs[1]) * dag_seconds(figures, op->dag);
         break;
     case GRAPH_OP_NORM:
-        seconds = 2 * value_count(y) / COST_VALUES;
+        seconds = 2 * value_count(y) / figures->values;
         break;
     default:
-        seconds = value_count(y) * dag_seconds(op->code == GRAPH_OP_MAP ? op->dag : NULL);
+        seconds = value_count(y) * dag_seconds(figures, op->code == GRAPH_OP_MAP ? op->dag : NULL);
         break;
     }
     if (is_turned(op) && op->code != GRAPH_OP_CONTRACT && op->code != GRAPH_OP_CONV &&
         op->code != GRAPH_OP_ATTENTION)
-        seconds += value_count(y) * COST_TURNED;
+        seconds += value_count(y) * figures->turned;
     return seconds * dtype_rows[y->dtype].bytes / 4;
 }
 
 /* ---- what it moves ---------------------------------------------------------------------------------------- */
 
-static double read_seconds(double bytes)
+static double read_seconds(const struct cost_figures *figures, double bytes)
 {
-    return bytes / (bytes <= COST_CACHE_BYTES ? COST_CACHE : COST_MEMORY);
+    return bytes / (bytes <= figures->cache_bytes ? figures->cache : figures->memory);
 }
 
 /* Of a table, the rows that are looked up; of a concatenation, what does not lie there already. */
@@ -131,12 +133,13 @@ static double moved_bytes(const struct op *op)
     return bytes;
 }
 
-struct cost cost_of(const struct op *op, const struct algorithm *algorithm)
+struct cost cost_of(const struct backend *backend, const struct op *op, const struct algorithm *algorithm)
 {
-    struct cost cost = {
-        .macs = op_macs(op), .bytes = moved_bytes(op), .compute = compute_seconds(op, algorithm)};
+    struct cost cost = {.macs = op_macs(op),
+                        .bytes = moved_bytes(op),
+                        .compute = compute_seconds(&backend->cost, op, algorithm)};
 
-    cost.reads = read_seconds(cost.bytes);
+    cost.reads = read_seconds(&backend->cost, cost.bytes);
     cost.seconds = cost.compute > cost.reads ? cost.compute : cost.reads;
     return cost;
 }
@@ -154,16 +157,16 @@ static double shared_bytes(const struct op *op, enum split_axis axis)
 }
 
 /* Of the longest slice, what axes are compared by: seconds, where nothing that it reads comes while it computes. */
-static double slice_seconds(const struct op *op, const struct cost *whole, enum split_axis axis,
-                            int64_t tiles, int slices)
+static double slice_seconds(const struct cost_figures *figures, const struct op *op, const struct cost *whole,
+                            enum split_axis axis, int64_t tiles, int slices)
 {
     double part = (double)((tiles + slices - 1) / slices) / (double)tiles, shared = shared_bytes(op, axis);
 
-    return whole->compute * part + read_seconds(shared + (whole->bytes - shared) * part);
+    return whole->compute * part + read_seconds(figures, shared + (whole->bytes - shared) * part);
 }
 
-/* How many results take COST_SPLIT: the operands of one shape are read for any number of them. */
-static int64_t least_values(const struct op *op, const struct cost *cost)
+/* How many results take figures->split: the operands of one shape are read for any number of them. */
+static int64_t least_values(const struct cost_figures *figures, const struct op *op, const struct cost *cost)
 {
     const struct value *y = op->code == GRAPH_OP_WRITE ? op->inputs[1] : op->outputs[0];
     double fixed = 0, least;
@@ -177,33 +180,35 @@ static int64_t least_values(const struct op *op, const struct cost *cost)
 
         for (int j = 0; j < x->ndim; j++)
             is_const &= dim_is_const(x->dims[j], NULL);
-        fixed += is_const ? read_seconds(value_bytes(x)) : 0;
+        fixed += is_const ? read_seconds(figures, value_bytes(x)) : 0;
     }
-    least = value_count(y) * (COST_SPLIT - fixed) / cost->seconds;
+    least = value_count(y) * (figures->split - fixed) / cost->seconds;
     return runs && least >= 1 ? (int64_t)least : 0;
 }
 
-struct split cost_split(const struct op *op, const struct algorithm *algorithm,
+struct split cost_split(const struct backend *backend, const struct op *op, const struct algorithm *algorithm,
                         const int64_t tiles[SPLIT_AXES], int threads, bool always)
 {
     struct split best = {.slices = 1};
-    struct cost cost = cost_of(op, algorithm);
+    const struct cost_figures *figures = &backend->cost;
+    struct cost cost = cost_of(backend, op, algorithm);
     double least = 0;
     int most = threads;
 
-    if (!always && cost.seconds < COST_SPLIT)
+    if (!always && cost.seconds < figures->split)
         return best;
-    if (!always && cost.seconds < (double)threads * COST_SPLIT / 2)
-        most = (int)(cost.seconds / (COST_SPLIT / 2));
+    if (!always && cost.seconds < (double)threads * figures->split / 2)
+        most = (int)(cost.seconds / (figures->split / 2));
     for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++) {
         int slices = tiles[axis] < most && !always ? (int)tiles[axis] : most;
         double seconds;
 
         if (tiles[axis] < 1 || slices < 2)
             continue;
-        seconds = slice_seconds(op, &cost, (enum split_axis)axis, tiles[axis], slices);
+        seconds = slice_seconds(figures, op, &cost, (enum split_axis)axis, tiles[axis], slices);
         if (best.slices == 1 || seconds < least) {
-            best = (struct split){(enum split_axis)axis, slices, always ? 0 : least_values(op, &cost)};
+            best = (struct split){(enum split_axis)axis, slices,
+                                  always ? 0 : least_values(figures, op, &cost)};
             least = seconds;
         }
     }

@@ -36,7 +36,7 @@ static struct cost step_cost(const struct plan *plan, const struct step *step)
                         op->invoke.count);
     if (op->code == GRAPH_OP_FENCE)
         return (struct cost){0};
-    return cost_of(op, step->algorithm);
+    return cost_of(plan->backend, op, step->algorithm);
 }
 
 static void print_seconds(struct text *text, double seconds)
@@ -74,6 +74,7 @@ static void explain_split(struct text *text, const struct variant *variant, cons
 /* The rows that compute such an op, and what keeps the others from it. */
 static void explain_choice(struct text *text, const struct variant *variant, const struct step *step)
 {
+    const struct algorithm_table *table = algorithms_of(variant->graph->program->settings.backend);
     const struct op *op = step->op;
 
     text_add(text, step->algorithm->name);
@@ -81,14 +82,16 @@ static void explain_choice(struct text *text, const struct variant *variant, con
         text_printf(text, " with weights in %s", dtype_rows[step_packed(step, 1)->dtype].name);
     if (op_forced(variant->graph->cx, op->code))
         text_add(text, " (asked for with --plan)");
-    for (int a = 0, n = 0; a < algorithm_count; a++) {
-        if (algorithms[a].op != op->code)
+    for (int a = 0, n = 0; a < table->count; a++) {
+        const struct algorithm *row = &table->rows[a];
+
+        if (row->op != op->code)
             continue;
         text_add(text, n++ ? ", " : "; ");
-        if (algorithms[a].fits(variant->graph, op))
-            text_printf(text, "%s costs %.0f", algorithms[a].name, algorithms[a].cost(op));
+        if (row->fits(variant->graph, op))
+            text_printf(text, "%s costs %.0f", row->name, row->cost(op));
         else
-            text_printf(text, "%s does not fit", algorithms[a].name);
+            text_printf(text, "%s does not fit", row->name);
     }
     if (strncmp(step->algorithm->name, "conv_", 5) == 0 && !dim_is_const(op->outputs[0]->dims[2], NULL))
         text_add(text, "; slower, since its width is a size: pixels at the ends of lines go one by one");

@@ -128,7 +128,7 @@ struct kernel {
     const struct kernel *core; /* WRAPPER */
 
     /* TEMPLATE */
-    const char *template;       /* "c/gemm_panel.c" */
+    const char *template;       /* "gemm_panel" */
     const char *parts_template; /* a second one, printed with it and with its tail; NULL: none */
     const struct kernel *parts; /* what T_PARTS names, where that is a kernel of its own */
     struct hole *holes;         /* what the templates ask for alone */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "base/options.h"
 #include "module/training.h"
 #include "plan/kernel.h"
 #include "plan/planner.h"
@@ -256,10 +257,13 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     struct pack_group *root = ARENA_NEW(&cx->arena, struct pack_group);
 
     plan->program = program;
-    plan->align = target_of(cx)->align;
+    plan->backend = program->settings.backend;
+    plan->templates.backend = plan->backend;
+    plan->align = cx->options && cx->options->target ? cx->options->target->align : plan->backend->align;
     plan->model = program->tree->name;
     root->name = "";
     root->root = program->tree->root;
+    root->backend = plan->backend;
     ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, root);
     planner_name_sizes(cx, program);
     share_in_arrays(program->tree);
@@ -277,6 +281,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
             group = ARENA_NEW(&cx->arena, struct pack_group);
             group->name = region->name;
             group->root = region->graph->root;
+            group->backend = plan->backend;
             ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, group);
         }
         if (!plan_one(cx, plan, region->graph, NULL, planner_region_function(cx, plan, region)))

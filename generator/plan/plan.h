@@ -67,8 +67,9 @@ struct packed {
 
 /* The packed struct of the model, or of one class of regions. */
 struct pack_group {
-    const char *name;          /* "" for the model; else the region class: "block_64" */
-    const struct module *root; /* representative */
+    const char *name;              /* "" for the model; else the region class: "block_64" */
+    const struct module *root;     /* representative */
+    const struct backend *backend; /* whose panels the entries have */
     struct packed **entries;
     int entry_count;
     struct pack_child {     /* instances of other groups inside */
@@ -201,6 +202,7 @@ struct plan {
     struct plan *next;                      /* the same spec in its next dtype; NULL: none */
     const char *model;                      /* prefix of what is emitted */
     const struct embedded_weights *weights; /* weights.h; NULL: none */
+    const struct backend *backend;          /* the machine that it is for */
     int align;                              /* of blocks and of what lies in them */
     struct variant **variants;              /* regions before what calls them */
     int variant_count;

@@ -84,12 +84,13 @@ static bool is_worth_packing(struct planner *planner, const struct op *op, const
 
 const struct algorithm *planner_choose(struct planner *planner, const struct op *op)
 {
+    const struct algorithm_table *table = algorithms_of(planner->plan->backend);
     const char *wish = op_forced(planner->cx, op->code);
     const struct algorithm *best = NULL;
     bool best_adds = false;
 
-    for (int i = 0; i < algorithm_count; i++) {
-        const struct algorithm *row = &algorithms[i];
+    for (int i = 0; i < table->count; i++) {
+        const struct algorithm *row = &table->rows[i];
         bool adds;
 
         if (row->op != op->code || !row->fits(planner->variant->graph, op))
@@ -127,19 +128,20 @@ struct split planner_split_step(struct planner *planner, const struct step *step
         return split;
     else if (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_REDUCE)
         tiles[SPLIT_ROWS] = planner_value_bytes(y) / 256 + (always > 0 && y->ndim > 0);
-    split = cost_split(op, step->algorithm, tiles, threads, always > 0);
+    split = cost_split(planner->plan->backend, op, step->algorithm, tiles, threads, always > 0);
     if (split.slices > 1)
         planner->plan->threads = threads;
     return split;
 }
 
 /* Whether it takes one of the rows of algorithms.c to compute the op, of which some row fits whatever is built. */
-bool planner_needs_algorithm(enum op_code code)
+bool planner_needs_algorithm(const struct planner *planner, enum op_code code)
 {
+    const struct algorithm_table *table = algorithms_of(planner->plan->backend);
     bool needs = false;
 
-    for (int i = 0; i < algorithm_count; i++)
-        needs |= algorithms[i].op == code;
+    for (int i = 0; i < table->count; i++)
+        needs |= table->rows[i].op == code;
     return needs;
 }
 
@@ -185,7 +187,7 @@ static void pack_bias(struct planner *planner, struct step *step, int input, int
 
     if (!bias || !value_is_static(planner->variant->graph, bias))
         return;
-    panel = 64 / dtype_rows[bias->dtype].bytes;
+    panel = backend_lanes(planner->plan->backend, bias->dtype);
     dim_is_const(bias->dims[0], &n);
     if (!in_place_dense(bias) || (step->algorithm->bias == PACKED_VECTOR && n / groups % panel != 0))
         pack_input(planner, step, input, (struct packing){PACKED_VECTOR, bias->dtype, 0, groups});

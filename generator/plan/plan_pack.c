@@ -248,7 +248,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
     struct value *source = value;
     struct loop loops[MAX_DIMS];
     struct text key = text_new(&cx->arena);
-    int panel = 64 / dtype_rows[value->dtype].bytes;
+    int panel = backend_lanes(group->backend, value->dtype);
     struct op *map = value->base->op;
     int loop_count = -1;
 

@@ -195,7 +195,7 @@ static void place_values(struct planner *planner)
         const struct op *op = step->op;
 
         step->algorithm = planner_choose(planner, op);
-        assert(step->algorithm || !planner_needs_algorithm(op->code));
+        assert(step->algorithm || !planner_needs_algorithm(planner, op->code));
         step->split = planner_split_step(planner, step);
         planner_pack_weights(planner, step);
         for (int j = 0; j < op->input_count;

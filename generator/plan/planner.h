@@ -39,8 +39,8 @@ const char *planner_region_function(struct cx *cx, const struct plan *plan, cons
 /* ---- plan_choose.c ---- */
 
 const struct algorithm *planner_choose(struct planner *planner, const struct op *op);
-bool planner_needs_algorithm(
-    enum op_code code); /* whether it takes one of the rows of algorithms.c to compute the op */
+/* Whether it takes one of the algorithms to compute the op. */
+bool planner_needs_algorithm(const struct planner *planner, enum op_code code);
 struct split planner_split_step(struct planner *planner,
                                 const struct step *step); /* how the step is dealt out */
 void planner_pack_weights(struct planner *planner,

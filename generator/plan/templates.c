@@ -1,16 +1,24 @@
 /* templates.c - see templates.h. */
 #include "plan/templates.h"
 
+#include <assert.h>
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/embedded.h"
 
-const char *template_find(const char *name)
+#define FOLDER "templates/"
+
+const char *template_find(const struct backend *backend, const char *name)
 {
+    char path[128];
+    int length = snprintf(path, sizeof path, FOLDER "%s/%s.%s", backend->templates, name, backend->suffix);
+
+    assert(length > 0 && (size_t)length < sizeof path);
+    (void)length;
     for (int i = 0; i < embedded_file_count; i++)
-        if (strncmp(embedded_files[i].name, "templates/", 10) == 0 &&
-            strcmp(embedded_files[i].name + 10, name) == 0)
+        if (strcmp(embedded_files[i].name, path) == 0)
             return embedded_files[i].bytes;
     return NULL;
 }
@@ -73,7 +81,7 @@ bool template_uses(const char *word)
 
     word = hole_of(word, room, sizeof room);
     for (int i = 0; i < embedded_file_count; i++)
-        if (strncmp(embedded_files[i].name, "templates/c/", 12) == 0 &&
+        if (strncmp(embedded_files[i].name, FOLDER, strlen(FOLDER)) == 0 &&
             has_word(embedded_files[i].bytes, word))
             return true;
     return false;
@@ -95,7 +103,7 @@ static const struct template_holes *holes_of(struct cx *cx, struct template_cach
     for (int i = 0; i < cache->count; i++)
         if (strcmp(cache->files[i].file, file) == 0)
             return &cache->files[i];
-    for (const char *at = template_find(file); (at = next_word(at, &length)); at += length)
+    for (const char *at = template_find(cache->backend, file); (at = next_word(at, &length)); at += length)
         if (strncmp(at, "T_", 2) == 0 && !lists(&holes, at, length))
             ARENA_PUSH(&cx->arena, holes.names, holes.count, arena_copy(&cx->arena, at, length));
     ARENA_PUSH(&cx->arena, cache->files, cache->count, holes);

@@ -3,21 +3,23 @@
 #ifndef MODC_TEMPLATES_H
 #define MODC_TEMPLATES_H
 
+#include "base/backend.h"
 #include "base/text.h"
 
-/* The text of a template ("c/gemm_panel.c"), or NULL. */
-const char *template_find(const char *name);
+/* The text of a template of the machine ("gemm_panel"), or NULL. */
+const char *template_find(const struct backend *backend, const char *name);
 
 /* Is `word` an identifier of some template's code (not of its comments)? */
 bool template_uses(const char *word);
 
-/* The holes of templates, each file's read once. Start with {0}. */
+/* The holes of a machine's templates, each file's read once. */
 struct template_holes {
     const char *file;
     const char **names;
     int count;
 };
 struct template_cache {
+    const struct backend *backend;
     struct template_holes *files;
     int count;
 };

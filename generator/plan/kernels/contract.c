@@ -77,7 +77,7 @@ static void holes_contract(struct draft *draft)
     hole_dim(draft, "T_ldx", row_stride(cx, x));
     hole_dim(draft, "T_ldy", row_stride(cx, y));
     hole_dim(draft, "T_ldw", packed ? k : w->strides[1]);
-    hole_int(draft, "T_cached", bytes <= 512 * 1024);
+    hole_int(draft, "T_cached", bytes <= draft->plan->backend->cost.near_bytes);
     hole_int(draft, "T_streams", bytes > 1024 * 1024);
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),

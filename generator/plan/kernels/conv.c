@@ -197,7 +197,7 @@ static void holes_pool(struct draft *draft)
     add_scratch(draft, "v");
     holes_image(draft, 1);
     hole_extent(draft, "T_c", channels);
-    hole_int(draft, "T_whole_c", is_whole(op, channels));
+    hole_int(draft, "T_whole_c", is_whole(draft, channels));
     if (op->window.channels_last) {
         hole_dim(draft, "T_ldx", row_stride(cx, x));
         hole_dim(draft, "T_ldy", row_stride(cx, y));
@@ -220,8 +220,8 @@ static void holes_pool(struct draft *draft)
         else
             hole_dim(draft, "T_wide", x->dims[3]);
         hole_int(draft, "T_whole_wide",
-                 is_whole(op, plan.compact ? dim_const(&cx->arena, plan.wide) : x->dims[3]));
-        hole_int(draft, "T_whole_ow", !plan.compact && is_whole(op, y->dims[3]));
+                 is_whole(draft, plan.compact ? dim_const(&cx->arena, plan.wide) : x->dims[3]));
+        hole_int(draft, "T_whole_ow", !plan.compact && is_whole(draft, y->dims[3]));
     }
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = %s of windows of %d x %d of x %s%s", shape_text(&cx->arena, 4, y->dims),

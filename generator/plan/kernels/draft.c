@@ -148,22 +148,19 @@ const struct dim *batch_stride(struct cx *cx, const struct value *operand, int b
                                                             : dim_const(&cx->arena, 0);
 }
 
-bool is_whole(const struct op *op, const struct dim *dim)
+int lanes_of(const struct draft *draft, enum dtype dtype)
+{
+    return backend_lanes(draft->plan->backend, dtype);
+}
+
+bool is_whole(const struct draft *draft, const struct dim *dim)
 {
     int64_t extent;
 
-    return dim_is_const(dim, &extent) && extent % (64 / dtype_rows[op->outputs[0]->dtype].bytes) == 0;
+    return dim_is_const(dim, &extent) && extent % lanes_of(draft, draft->op->outputs[0]->dtype) == 0;
 }
 
 /* ---- what all templates get ---------------------------------------------------------------------------------- */
-
-const struct algorithm *algorithm_named(const char *name)
-{
-    for (int i = 0; i < algorithm_count; i++)
-        if (strcmp(algorithms[i].name, name) == 0)
-            return &algorithms[i];
-    return NULL;
-}
 
 /* The operands that the tail reads, and whether it has a vector form. */
 static void take_tail(struct draft *draft, const struct dag *tail)
@@ -201,10 +198,10 @@ static void common_holes(struct draft *draft)
     hole_word(draft, "T_real", draft->real);
     hole_word(draft, "T_stored", draft->stored);
     hole_word(draft, "T_raw", draft->raw);
-    hole_int(draft, "T_line", 64 / dtype_rows[stored].bytes);
+    hole_int(draft, "T_line", lanes_of(draft, stored));
     hole_word(draft, "T_vec", kernel->vector);
     hole_word(draft, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
-    hole_int(draft, "T_P", 64 / dtype_rows[kernel->dtype].bytes);
+    hole_int(draft, "T_P", lanes_of(draft, kernel->dtype));
     hole_int(draft, "T_vector_tail", vectors);
     hole_int(draft, "T_tail", kernel->tail != NULL);
     hole_int(draft, "T_pure_tail", vectors && kernel->extra_count == 0);
@@ -220,14 +217,6 @@ static void common_holes(struct draft *draft)
 
 /* ---- parts -------------------------------------------------------------------------------------------------- */
 
-/* "c/conv_direct_line.c" -> "_line" */
-static const char *parts_suffix(struct cx *cx, const char *file)
-{
-    const char *from = strrchr(file, '_');
-
-    return arena_copy(&cx->arena, from, strcspn(from, "."));
-}
-
 /* Named by what it has in common with others. */
 static const char *parts_stem(const struct draft *draft)
 {
@@ -239,7 +228,7 @@ static const char *parts_stem(const struct draft *draft)
         return row->parts_stem(draft->op);
     shape.tail = NULL;
     return arena_format(&cx->arena, "%s%s", row->stem(cx, &shape),
-                        parts_suffix(cx, draft->step->algorithm->parts));
+                        strrchr(draft->step->algorithm->parts, '_'));
 }
 
 /* What parts are told that are a kernel of their own: they know neither bias, tail nor slices, whatever the whole has. */
@@ -266,7 +255,7 @@ static const struct kernel *parts_kernel(const struct draft *draft)
     const char *file = draft->step->algorithm->parts;
 
     parts->stem = parts_stem(draft);
-    parts->role = parts_suffix(draft->cx, file) + 1;
+    parts->role = strrchr(file, '_') + 1; /* "conv_direct_line" -> "line" */
     parts->own_name = kernel_rows[draft->op->code]->parts_stem != NULL;
     parts->template = file;
     parts->dtype = whole->dtype;

@@ -93,8 +93,6 @@ void input_operand(struct making *making, struct kernel_call *call);
 /* A step's call of it. */
 void make_template(struct making *making);
 
-const struct algorithm *algorithm_named(const char *name);
-
 /* Product of dimensions [first, last). */
 const struct dim *dims_product(struct cx *cx, const struct value *value, int first, int last);
 
@@ -105,7 +103,10 @@ const struct dim *row_stride(struct cx *cx, const struct value *value);
 const struct dim *batch_stride(struct cx *cx, const struct value *operand, int batch);
 
 /* Is it a number of whole vectors, however wide they are? */
-bool is_whole(const struct op *op, const struct dim *dim);
+bool is_whole(const struct draft *draft, const struct dim *dim);
+
+/* How many elements of the type a vector of the machine holds. */
+int lanes_of(const struct draft *draft, enum dtype dtype);
 
 /* ---- parts.c ------------------------------------------------------------------------------------------------------- */
 

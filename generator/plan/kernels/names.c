@@ -311,7 +311,7 @@ enum { TELL_LABEL, TELL_VALUE, TELL_TEMPLATE, TELL_SHAPE, TELL_FUNCTION, TELL_CO
 static const char *telling(struct cx *cx, const struct kernel *kernel, int what)
 {
     const struct kernel_users *users = &kernel->users;
-    const char *file = kernel->core ? kernel->core->template : kernel->template, *from;
+    const char *file = kernel->core ? kernel->core->template : kernel->template;
     bool same = strncmp(kernel->stem, users->label, strlen(users->label)) == 0; /* that is told already */
 
     switch (what) {
@@ -320,8 +320,7 @@ static const char *telling(struct cx *cx, const struct kernel *kernel, int what)
     case TELL_LABEL:
         return users->words[0] ? few_words(cx, users->label) : "";
     case TELL_TEMPLATE:
-        from = file && !kernel->own_name ? strrchr(file, '/') + 1 : "";
-        return arena_copy(&cx->arena, from, strcspn(from, "."));
+        return file && !kernel->own_name ? file : "";
     case TELL_SHAPE:
         return kernel->own_name ? "" : kernel->stem + (same ? strlen(users->label) : 0);
     default:

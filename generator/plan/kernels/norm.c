@@ -134,7 +134,7 @@ static void holes_softmax(struct draft *draft)
         const struct dim *columns = dims_product(cx, x, axis + 1, x->ndim);
 
         hole_dim(draft, "T_n", columns);
-        hole_int(draft, "T_whole_n", is_whole(op, columns));
+        hole_int(draft, "T_whole_n", is_whole(draft, columns));
         along = arena_format(&cx->arena, "dimension %d", axis);
     }
     hole_int(draft, "T_log", op->softmax.log);

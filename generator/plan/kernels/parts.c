@@ -39,8 +39,10 @@ void part_kernel(struct draft *draft, struct op *op, const char *algorithm, cons
                         .role = role,
                         .block = block,
                         .causal = block && draft->op->attention.causal};
-    struct step step = {
-        .op = op, .algorithm = algorithm_named(algorithm), .split = {.slices = 1}, .scratch_offset = -1};
+    struct step step = {.op = op,
+                        .algorithm = algorithm_named(draft->plan->backend, algorithm),
+                        .split = {.slices = 1},
+                        .scratch_offset = -1};
     const struct kernel *kernel;
 
     op->output_count = 1;

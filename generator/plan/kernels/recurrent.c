@@ -101,7 +101,7 @@ static void holes_recurrent(struct draft *draft)
     bool lstm = op->recurrent.kind == RECURRENT_LSTM,
          panels = draft->step->algorithm->weight == PACKED_PANELS;
     int made = 1, gates = recurrent_gates(op->recurrent.kind);
-    int64_t panel = 64 / dtype_rows[y->dtype].bytes, width = dim_upper(units);
+    int64_t panel = lanes_of(draft, y->dtype), width = dim_upper(units);
     const char *outputs[4];
 
     hole_dim(draft, "T_lastm", has[RECURRENT_LENGTHS] ? op->outputs[made]->strides[0] : y->dims[2]);

@@ -1,0 +1,48 @@
+/* backend.c - see backend.h. */
+#include "base/backend.h"
+
+#include <string.h>
+
+/* What has arithmetic of its own is computed as it is stored; halves in float32. */
+#define COMPUTED_AS_STORED                                                                                   \
+    [DTYPE_BOOL] = DTYPE_BOOL, [DTYPE_UINT8] = DTYPE_UINT8, [DTYPE_INT8] = DTYPE_INT8,                       \
+    [DTYPE_INT16] = DTYPE_INT16, [DTYPE_INT32] = DTYPE_INT32, [DTYPE_INT64] = DTYPE_INT64,                   \
+    [DTYPE_FLOAT32] = DTYPE_FLOAT32, [DTYPE_FLOAT64] = DTYPE_FLOAT64, [DTYPE_COMPLEX64] = DTYPE_COMPLEX64
+
+const struct backend backends[DEVICE_COUNT] = {
+    /* One core with AVX-512 at 3 GHz and 2 MiB of L2, as bench/README.md has it measured, rounded. */
+    [DEVICE_CPU] =
+        {.name = "cpu",
+         .templates = "c",
+         .suffix = "c",
+         .vector_bytes = 64,
+         .align = 64,
+         .computed = {COMPUTED_AS_STORED, [DTYPE_FLOAT16] = DTYPE_FLOAT32, [DTYPE_BFLOAT16] = DTYPE_FLOAT32},
+         .cost = {.macs = 80e9,
+                  .values = 16e9,
+                  .functions = 4e9,
+                  .turned = 1e-10,
+                  .cache = 60e9,
+                  .memory = 20e9,
+                  .cache_bytes = 1024 * 1024,
+                  .near_bytes = 512 * 1024,
+                  .split = 2e-6}},
+};
+
+const struct backend *backend_find(const char *name)
+{
+    for (int i = 0; i < DEVICE_COUNT; i++)
+        if (strcmp(backends[i].name, name) == 0)
+            return &backends[i];
+    return NULL;
+}
+
+enum device backend_device(const struct backend *backend)
+{
+    return (enum device)(backend - backends);
+}
+
+int backend_lanes(const struct backend *backend, enum dtype dtype)
+{
+    return backend->vector_bytes / dtype_rows[dtype].bytes;
+}

@@ -257,9 +257,8 @@ static bool is_output_ready(struct graph *graph, int output)
 /* What a tail cannot read is expanded to the whole result: that it can. */
 static void tail_operands(struct graph *graph, struct op *op, int *at)
 {
-    const struct value *out = op->outputs[0];
-
     for (int j = op->tail_first; j < op->input_count; j++) {
+        const struct value *out = op->outputs[0];
         struct value *whole;
 
         if (pass_reads(graph, op, j))

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MODC_ABI 1
+#define MODC_ABI 2
 #define MODC_MAX_DIMS 8
 
 /* Limits of what a report and a hook step hold without allocating. Whoever changes one defines it for every
@@ -384,6 +384,8 @@ void modc_changed(struct modc_params *params);
 /* Copies tensor `key` out in PyTorch's layout, unpacking it where it lies only packed: then out is at a multiple of its
  * element. MODC_INDEX, MODC_POINTER, MODC_ALIGNMENT. */
 enum modc_status modc_get(const struct modc_params *params, int key, void *out);
+/* The same by the tensor's key ("trunk.0.weight"). MODC_NAME. */
+enum modc_status modc_get_by_key(const struct modc_params *params, const char *key, void *out);
 
 /* Writes the parameters and buffers of `from` into `to`, which is bound to the same model or to one with the same keys
  * and shapes: floating tensors convert as PyTorch's copy_ does, the others have one type on both sides. Under any error
@@ -901,6 +903,179 @@ enum modc_status modc_create(const struct modc_model *model, struct modc_params 
                              struct modc_context **net);
 void modc_destroy(struct modc_context *net);
 size_t modc_workspace(const struct modc_model *model); /* the largest of all entries and variants */
+
+/* ---- the functions of a model ---------------------------------------------------------------------------- */
+
+/* What emitted headers have of the functions above, under the model's name and with its types, where PyTorch has methods:
+ * policy_train(&net, true) is modc_train(&net.base, true). */
+#define MODC_FUNCTIONS(model)                                                                                \
+    static inline enum modc_status model##_bind(struct model##_params *params, void *block, size_t bytes)    \
+    {                                                                                                        \
+        return modc_bind(&params->base, &model##_model, block, bytes);                                       \
+    }                                                                                                        \
+    static inline enum modc_status model##_load_bytes(struct model##_params *params, const void *bytes,      \
+                                                      size_t length, unsigned flags,                         \
+                                                      struct modc_report *report)                            \
+    {                                                                                                        \
+        return modc_load_bytes(&params->base, bytes, length, flags, report);                                 \
+    }                                                                                                        \
+    static inline enum modc_status model##_save_bytes(const struct model##_params *params, void *out,        \
+                                                      size_t capacity, size_t *length)                       \
+    {                                                                                                        \
+        return modc_save_bytes(&params->base, out, capacity, length);                                        \
+    }                                                                                                        \
+    static inline enum modc_status model##_pack(struct model##_params *params, void *block, size_t bytes)    \
+    {                                                                                                        \
+        return modc_pack(&params->base, block, bytes);                                                       \
+    }                                                                                                        \
+    static inline enum modc_status model##_reset(struct model##_params *params, uint64_t seed)               \
+    {                                                                                                        \
+        return modc_reset(&params->base, seed);                                                              \
+    }                                                                                                        \
+    static inline void model##_changed(struct model##_params *params)                                        \
+    {                                                                                                        \
+        modc_changed(&params->base);                                                                         \
+    }                                                                                                        \
+    static inline enum modc_status model##_to(const struct model##_params *params, struct modc_params *to)   \
+    {                                                                                                        \
+        return modc_to(&params->base, to);                                                                   \
+    }                                                                                                        \
+    static inline enum modc_status model##_get(const struct model##_params *params, const char *key,         \
+                                               void *out)                                                    \
+    {                                                                                                        \
+        return modc_get_by_key(&params->base, key, out);                                                     \
+    }                                                                                                        \
+    static inline void model##_named_parameters(struct modc_names *it, const char *prefix, bool recurse)     \
+    {                                                                                                        \
+        modc_named_parameters(it, &model##_model, 0, prefix, recurse, true);                                 \
+    }                                                                                                        \
+    static inline void model##_named_buffers(struct modc_names *it, const char *prefix, bool recurse)        \
+    {                                                                                                        \
+        modc_named_buffers(it, &model##_model, 0, prefix, recurse, true);                                    \
+    }                                                                                                        \
+    static inline enum modc_status model##_init(struct model *net, struct model##_params *params,            \
+                                                void *workspace, size_t bytes)                               \
+    {                                                                                                        \
+        return modc_init(&net->base, &model##_model, &params->base, workspace, bytes);                       \
+    }                                                                                                        \
+    static inline void model##_train(struct model *net, bool mode)                                           \
+    {                                                                                                        \
+        modc_train(&net->base, mode);                                                                        \
+    }                                                                                                        \
+    static inline void model##_eval(struct model *net)                                                       \
+    {                                                                                                        \
+        modc_train(&net->base, false);                                                                       \
+    }                                                                                                        \
+    static inline void model##_seed(struct model *net, uint64_t seed)                                        \
+    {                                                                                                        \
+        modc_seed(&net->base, seed);                                                                         \
+    }                                                                                                        \
+    static inline void model##_print(void (*write)(void *user, const char *text, size_t length), void *user) \
+    {                                                                                                        \
+        modc_print(&model##_model, write, user);                                                             \
+    }
+
+/* Models with state. */
+#define MODC_STATE_FUNCTIONS(model)                                                                          \
+    static inline void model##_reset_state(struct model *net)                                                \
+    {                                                                                                        \
+        modc_reset_state(&net->base);                                                                        \
+    }
+
+/* Hosted builds. The workspace of a context that was created is its own, by malloc. */
+#define MODC_HOSTED_FUNCTIONS(model)                                                                         \
+    static inline enum modc_status model##_load(struct model##_params *params, const char *path,             \
+                                                unsigned flags, struct modc_report *report)                  \
+    {                                                                                                        \
+        return modc_load(&params->base, path, flags, report);                                                \
+    }                                                                                                        \
+    static inline enum modc_status model##_save(const struct model##_params *params, const char *path)       \
+    {                                                                                                        \
+        return modc_save(&params->base, path);                                                               \
+    }                                                                                                        \
+    static inline enum modc_status model##_create(struct model##_params *params, struct model **net)         \
+    {                                                                                                        \
+        struct modc_context *base = NULL;                                                                    \
+        enum modc_status status = modc_create(&model##_model, &params->base, 0, &base);                      \
+                                                                                                             \
+        *net = (struct model *)(void *)base;                                                                 \
+        return status;                                                                                       \
+    }                                                                                                        \
+    static inline void model##_destroy(struct model *net)                                                    \
+    {                                                                                                        \
+        if (net)                                                                                             \
+            modc_destroy(&net->base);                                                                        \
+    }
+
+/* Models with hooks. module: a constant of the header. */
+#define MODC_HOOK_FUNCTIONS(model)                                                                           \
+    MODC_HOOK_FUNCTION(model, forward_pre)                                                                   \
+    MODC_HOOK_FUNCTION(model, forward)                                                                       \
+    static inline enum modc_status model##_attach(struct model *net, const struct modc_hook_set *set)        \
+    {                                                                                                        \
+        return modc_attach(&net->base, set);                                                                 \
+    }
+#define MODC_BACKWARD_HOOK_FUNCTIONS(model)                                                                  \
+    MODC_HOOK_FUNCTION(model, full_backward_pre)                                                             \
+    MODC_HOOK_FUNCTION(model, full_backward)
+#define MODC_HOOK_FUNCTION(model, kind)                                                                      \
+    static inline enum modc_status model##_register_##kind##_hook(struct model *net, int module,             \
+                                                                  struct modc_hook *hook, unsigned flags)    \
+    {                                                                                                        \
+        return modc_register_##kind##_hook(&net->base, module, hook, flags);                                 \
+    }
+
+/* Models of which steps are split: `threads`. */
+#define MODC_THREAD_FUNCTIONS(model)                                                                         \
+    static inline enum modc_status model##_set_executor(struct model *net,                                   \
+                                                        const struct modc_executor *executor)                \
+    {                                                                                                        \
+        return modc_set_executor(&net->base, executor);                                                      \
+    }                                                                                                        \
+    static inline enum modc_status model##_set_threads(struct model *net, int threads)                       \
+    {                                                                                                        \
+        return modc_set_threads(&net->base, threads);                                                        \
+    }
+
+/* Models of generate --dispatch: the name of what calls of the context run on, and another choice. */
+#define MODC_ISA_FUNCTIONS(model)                                                                            \
+    static inline const char *model##_isa(const struct model *net)                                           \
+    {                                                                                                        \
+        return net->isa->name;                                                                               \
+    }                                                                                                        \
+    static inline enum modc_status model##_set_isa(struct model *net, const char *name)                      \
+    {                                                                                                        \
+        return modc_set_isa(&net->base, name);                                                               \
+    }
+
+/* Models with backward: all of them, those that keep gradients, and those without `training:`, for which modc_optim.h has
+ * more. */
+#define MODC_BACKWARD_FUNCTIONS(model)                                                                       \
+    static inline void model##_set_grad_enabled(struct model *net, bool enabled)                             \
+    {                                                                                                        \
+        modc_set_grad_enabled(&net->base, enabled);                                                          \
+    }                                                                                                        \
+    static inline enum modc_status model##_requires_grad_(struct model##_training *training,                 \
+                                                          const char *name, bool requires_grad)              \
+    {                                                                                                        \
+        return modc_requires_grad(&training->base, name, requires_grad);                                     \
+    }
+#define MODC_GRADIENT_FUNCTIONS(model)                                                                       \
+    static inline void model##_zero_grad(struct model##_training *training, bool set_to_none)                \
+    {                                                                                                        \
+        modc_zero_grad(&training->base, set_to_none);                                                        \
+    }                                                                                                        \
+    static inline enum modc_status model##_get_gradient(const struct model##_training *training,             \
+                                                        const char *key, const void **gradient)              \
+    {                                                                                                        \
+        return modc_get_gradient(&training->base, key, gradient);                                            \
+    }
+#define MODC_TRAINING_FUNCTIONS(model)                                                                       \
+    static inline enum modc_status model##_training_init(struct model##_training *training,                  \
+                                                         struct model *net, void *block, size_t bytes)       \
+    {                                                                                                        \
+        return modc_training_init(&training->base, &net->base, block, bytes);                                \
+    }
 
 #ifdef __cplusplus
 }

@@ -144,6 +144,24 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
     return MODC_OK;
 }
 
+enum modc_status modc_optimizer_start(struct modc_optimizer *optimizer,
+                                      const struct modc_optimizer_table *table,
+                                      struct modc_training *training, struct modc_context *net, void *block,
+                                      size_t bytes)
+{
+    enum modc_status status = modc_training_init(training, net, block, bytes);
+    size_t gradients;
+
+    if (status != MODC_OK)
+        return status;
+    if (bytes < net->model->training_block)
+        return MODC_SIZE;
+    modc_train(net, true);
+    gradients = net->model->gradient_block;
+    return modc_optimizer_init(optimizer, table, training, (char *)block + gradients, bytes - gradients, NULL,
+                               NULL);
+}
+
 /* Whether a step can be taken as a whole. */
 static enum modc_status check_step(const struct modc_optimizer *optimizer)
 {

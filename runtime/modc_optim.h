@@ -198,6 +198,13 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
                                      const struct modc_optimizer_table *table, struct modc_training *training,
                                      void *block, size_t bytes, modc_lr_lambda *lambda, void *user);
 
+/* Both at their start, and the context in training mode. block: model->training_block bytes, the gradients' and the optimiser's.
+ * As modc_training_init and modc_optimizer_init. */
+enum modc_status modc_optimizer_start(struct modc_optimizer *optimizer,
+                                      const struct modc_optimizer_table *table,
+                                      struct modc_training *training, struct modc_context *net, void *block,
+                                      size_t bytes);
+
 /* optimizer.step(): parameters without gradient are left alone, decay, state and step count included. Weights are packed
  * again. Nothing has changed after MODC_READ_ONLY, MODC_POINTER (a parameter lies nowhere), MODC_NONFINITE (a gradient is NaN
  * or infinite). */
@@ -247,6 +254,43 @@ enum modc_status modc_optimizer_save_bytes(const struct modc_optimizer *optimize
  * (may be NULL) names the first tensor that does not fit, "" where the file has one more. Nothing has changed then. */
 enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, const void *bytes, size_t length,
                                            const char **fault);
+
+/* ---- the functions of a model ---------------------------------------------------------------------------- */
+
+/* What emitted headers have under the model's name where the spec has `training:`; see MODC_FUNCTIONS in modc.h.
+ * training_init is modc_optimizer_start with MODEL_TRAINING_BYTES. */
+#define MODC_OPTIMIZER_FUNCTIONS(model)                                                                      \
+    static inline enum modc_status model##_training_init(struct model##_training *training,                  \
+                                                         struct model *net, void *block, size_t bytes)       \
+    {                                                                                                        \
+        return modc_optimizer_start(&training->optimizer.base, &model##_optimizer_table, &training->base,    \
+                                    &net->base, block, bytes);                                               \
+    }                                                                                                        \
+    static inline enum modc_status model##_training_save_bytes(const struct model##_training *training,      \
+                                                               void *out, size_t capacity, size_t *length)   \
+    {                                                                                                        \
+        return modc_optimizer_save_bytes(&training->optimizer.base, out, capacity, length);                  \
+    }                                                                                                        \
+    static inline enum modc_status model##_training_load_bytes(                                              \
+        struct model##_training *training, const void *bytes, size_t length, const char **fault)             \
+    {                                                                                                        \
+        return modc_optimizer_load_bytes(&training->optimizer.base, bytes, length, fault);                   \
+    }
+
+/* Where gradients are kept. Behind backward: clips, updates the parameters whose gradients are there and packs them, or
+ * changes nothing. */
+#define MODC_STEP_FUNCTIONS(model)                                                                           \
+    static inline enum modc_status model##_step(struct model##_training *training)                           \
+    {                                                                                                        \
+        return modc_optimizer_update(&training->optimizer.base);                                             \
+    }
+
+/* With a schedule: scheduler.step(); metric is for ReduceLROnPlateau. */
+#define MODC_SCHEDULE_FUNCTIONS(model)                                                                       \
+    static inline enum modc_status model##_schedule_step(struct model##_training *training, double metric)   \
+    {                                                                                                        \
+        return modc_schedule_step(&training->optimizer.base.scheduling, metric);                             \
+    }
 
 #ifdef __cplusplus
 }

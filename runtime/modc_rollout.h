@@ -180,6 +180,41 @@ enum modc_status modc_window_push(struct modc_window *window, const void *in, in
 /* Puts out all steps that are held, with the rewards that there are, as behind the last step of a rollout. */
 enum modc_status modc_window_flush(struct modc_window *window, void *out, int room, int *count);
 
+/* ---- the functions of a model ---------------------------------------------------------------------------- */
+
+/* What emitted headers have of these under the model's name; see MODC_FUNCTIONS in modc.h. Windows: with MultiStep. */
+#define MODC_ROLLOUT_FUNCTIONS(model)                                                                        \
+    static inline enum modc_status model##_rollout_bind(struct model##_rollout *rollout, void *block,        \
+                                                        size_t bytes, int batch, int time)                   \
+    {                                                                                                        \
+        return modc_rollout_bind(&model##_rollout_table, rollout, block, bytes, batch, time);                \
+    }
+#define MODC_WINDOW_FUNCTIONS(model)                                                                         \
+    static inline enum modc_status model##_window_init(struct model##_window *window, int batch,             \
+                                                       void *block, size_t bytes)                            \
+    {                                                                                                        \
+        return modc_window_init(&window->base, &model##_rollout_table, batch, block, bytes);                 \
+    }                                                                                                        \
+    static inline enum modc_status model##_window_set(struct model##_window *window, int n_steps)            \
+    {                                                                                                        \
+        return modc_window_set(&window->base, n_steps);                                                      \
+    }                                                                                                        \
+    static inline int model##_window_ready(const struct model##_window *window, int time)                    \
+    {                                                                                                        \
+        return modc_window_ready(&window->base, time);                                                       \
+    }                                                                                                        \
+    static inline enum modc_status model##_window_push(struct model##_window *window,                        \
+                                                       const struct model##_rollout *in, int time,           \
+                                                       struct model##_rollout *out, int room, int *count)    \
+    {                                                                                                        \
+        return modc_window_push(&window->base, in, time, out, room, count);                                  \
+    }                                                                                                        \
+    static inline enum modc_status model##_window_flush(struct model##_window *window,                       \
+                                                        struct model##_rollout *out, int room, int *count)   \
+    {                                                                                                        \
+        return modc_window_flush(&window->base, out, room, count);                                           \
+    }
+
 #ifdef __cplusplus
 }
 #endif

@@ -191,6 +191,19 @@ enum modc_status modc_get(const struct modc_params *params, int index, void *out
     return MODC_OK;
 }
 
+enum modc_status modc_get_by_key(const struct modc_params *params, const char *key, void *out)
+{
+    enum modc_status status;
+    int index;
+
+    if (params == NULL || params->model == NULL)
+        return MODC_POINTER;
+    status = modc_get_parameter(params->model, key, &index);
+    if (status == MODC_NAME)
+        status = modc_get_buffer(params->model, key, &index);
+    return status == MODC_OK ? modc_get(params, index, out) : status;
+}
+
 /* ---- from one model to another ------------------------------------------------------------------------- */
 
 /* Whether a key of one model is that of another, in another type perhaps. */

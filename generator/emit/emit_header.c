@@ -14,6 +14,7 @@
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
+#include "modc.h"
 #include "module/training.h"
 #include "passes/toolkit.h"
 #include "plan/weights.h"
@@ -124,243 +125,105 @@ static void print_header_modules(struct emit *e, struct text *out)
     text_printf(out, "\n    %s_MODULES\n};\n\n", e->M);
 }
 
-/* What needs an operating system. */
-static void print_hosted_wrappers(struct emit *e, struct text *out)
-{
-    const char *m = e->m;
+/* A macro of the runtime that defines functions of the model, whose names the text has without the model's. */
+struct wrappers {
+    const char *macro, *names;
+    bool (*has)(const struct emit *e);
+};
 
-    text_printf(
-        out,
-        "/* In modc_host.c: */\n"
-        "static inline enum modc_status %s_load(struct %s_params *params, const char *path, unsigned flags, "
-        "struct modc_report *report)\n"
-        "{\n    return modc_load(&params->base, path, flags, report);\n}\n\n",
-        m, m);
-    text_printf(out,
-                "static inline enum modc_status %s_save(const struct %s_params *params, const char *path)\n"
-                "{\n    return modc_save(&params->base, path);\n}\n\n",
-                m, m);
-    text_printf(
-        out,
-        "/* A context with a workspace of its own, by malloc (modc_host.c). */\n"
-        "static inline enum modc_status %s_create(struct %s_params *params, struct %s **net)\n{\n"
-        "    struct modc_context *base = NULL;\n"
-        "    enum modc_status status = modc_create(&%s_model, &params->base, 0, &base);\n\n"
-        "    *net = (struct %s *)(void *)base;\n    return status;\n}\n\n"
-        "static inline void %s_destroy(struct %s *net)\n{\n    if (net)\n        modc_destroy(&net->base);\n}\n\n",
-        m, m, m, m, m, m, m);
+static bool is_any(const struct emit *e)
+{
+    return e != NULL;
 }
 
-/* Where the spec has `training:`; block: gradients, then the optimiser's. */
-static void print_optimizer_wrappers(struct emit *e, struct text *out)
+static bool is_hosted(const struct emit *e)
 {
-    const char *m = e->m, *M = e->M;
-
-    text_printf(
-        out,
-        "/* %sptimiser and schedule at their start, in training mode: see modc.h and modc_optim.h. block:\n"
-        " * %s_TRAINING_BYTES. */\n"
-        "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, "
-        "void *block, size_t bytes)\n"
-        "{\n    enum modc_status status = modc_training_init(&training->base, &net->base, block, bytes);\n\n"
-        "    if (status != MODC_OK)\n        return status;\n    if (bytes < %s_TRAINING_BYTES)\n        return MODC_SIZE;\n"
-        "    modc_train(&net->base, true);\n"
-        "    return modc_optimizer_init(&training->optimizer.base, &%s_optimizer_table, &training->base, "
-        "(char *)block + %s_GRADIENT_BYTES, bytes - %s_GRADIENT_BYTES, NULL, NULL);\n}\n\n",
-        has_gradients(e) ? "Gradients, o" : "O", M, m, m, m, M, m, M, M);
-    if (has_gradients(e))
-        text_printf(
-            out,
-            "/* Behind backward: clips, updates the parameters whose gradients are there and packs them, or changes\n"
-            " * nothing. */\n"
-            "static inline enum modc_status %s_step(struct %s_training *training)\n"
-            "{\n    return modc_optimizer_update(&training->optimizer.base);\n}\n\n",
-            m, m);
-    if (e->tree->training->schedule)
-        text_printf(
-            out,
-            "/* scheduler.step(); metric is for ReduceLROnPlateau. */\n"
-            "static inline enum modc_status %s_schedule_step(struct %s_training *training, double metric)\n"
-            "{\n    return modc_schedule_step(&training->optimizer.base.scheduling, metric);\n}\n\n",
-            m, m);
-    text_printf(
-        out,
-        "/* The optimiser's state, as safetensors under PyTorch's names. */\n"
-        "static inline enum modc_status %s_training_save_bytes(const struct %s_training *training, void *out, "
-        "size_t capacity, size_t *length)\n"
-        "{\n    return modc_optimizer_save_bytes(&training->optimizer.base, out, capacity, length);\n}\n\n",
-        m, m);
-    text_printf(
-        out,
-        "static inline enum modc_status %s_training_load_bytes(struct %s_training *training, const void *bytes, "
-        "size_t length, const char **fault)\n"
-        "{\n    return modc_optimizer_load_bytes(&training->optimizer.base, bytes, length, fault);\n}\n\n",
-        m, m);
+    return e->target->hosted;
 }
 
-static void print_training_wrappers(struct emit *e, struct text *out)
+static bool has_state(const struct emit *e)
 {
-    const char *m = e->m;
-
-    if (has_optimizer(e))
-        print_optimizer_wrappers(e, out);
-    else
-        text_printf(
-            out,
-            "/* Gradients: see modc.h. block: %s_GRADIENT_BYTES. */\n"
-            "static inline enum modc_status %s_training_init(struct %s_training *training, struct %s *net, "
-            "void *block, size_t bytes)\n"
-            "{\n    return modc_training_init(&training->base, &net->base, block, bytes);\n}\n\n",
-            e->M, m, m, m);
-    text_printf(out,
-                "static inline void %s_set_grad_enabled(struct %s *net, bool enabled)\n"
-                "{\n    modc_set_grad_enabled(&net->base, enabled);\n}\n\n",
-                m, m);
-    if (has_gradients(e))
-        text_printf(
-            out,
-            "static inline void %s_zero_grad(struct %s_training *training, bool set_to_none)\n"
-            "{\n    modc_zero_grad(&training->base, set_to_none);\n}\n\n"
-            "static inline enum modc_status %s_get_gradient(const struct %s_training *training, const char *key, "
-            "const void **gradient)\n"
-            "{\n    return modc_get_gradient(&training->base, key, gradient);\n}\n\n",
-            m, m, m, m);
-    text_printf(
-        out,
-        "/* Of a parameter, a module, or all (\"\"). */\n"
-        "static inline enum modc_status %s_requires_grad_(struct %s_training *training, const char *name, "
-        "bool requires_grad)\n"
-        "{\n    return modc_requires_grad(&training->base, name, requires_grad);\n}\n\n",
-        m, m);
+    return e->plan->state_bytes > 0;
 }
 
-/* The runtime's functions under the model's name. */
+static bool is_dispatched(const struct emit *e)
+{
+    return e->cx->options->dispatch;
+}
+
+static bool has_gradients_alone(const struct emit *e)
+{
+    return has_backward(e) && !has_optimizer(e);
+}
+
+static bool has_step(const struct emit *e)
+{
+    return has_optimizer(e) && has_gradients(e);
+}
+
+static bool has_schedule(const struct emit *e)
+{
+    return has_optimizer(e) && e->tree->training->schedule;
+}
+
+static bool has_hooks(const struct emit *e)
+{
+    return e->plan->program->settings.hooks;
+}
+
+static bool has_backward_hooks(const struct emit *e)
+{
+    return has_hooks(e) && has_backward(e);
+}
+
+static bool is_split(const struct emit *e)
+{
+    return e->plan->threads > 0;
+}
+
+static const struct wrappers wrappers[] = {
+    {"FUNCTIONS",
+     "bind load_bytes save_bytes pack reset changed to get named_parameters named_buffers init train eval seed print",
+     is_any},
+    {"HOSTED_FUNCTIONS", "load save create destroy", is_hosted},
+    {"STATE_FUNCTIONS", "reset_state", has_state},
+    {"ISA_FUNCTIONS", "isa set_isa", is_dispatched},
+    {"TRAINING_FUNCTIONS", "training_init", has_gradients_alone},
+    {"OPTIMIZER_FUNCTIONS", "training_init training_save_bytes training_load_bytes", has_optimizer},
+    {"STEP_FUNCTIONS", "step", has_step},
+    {"SCHEDULE_FUNCTIONS", "schedule_step", has_schedule},
+    {"BACKWARD_FUNCTIONS", "set_grad_enabled requires_grad_", has_backward},
+    {"GRADIENT_FUNCTIONS", "zero_grad get_gradient", has_gradients},
+    {"HOOK_FUNCTIONS", "register_forward_pre_hook register_forward_hook attach", has_hooks},
+    {"BACKWARD_HOOK_FUNCTIONS", "register_full_backward_pre_hook register_full_backward_hook",
+     has_backward_hooks},
+    {"THREAD_FUNCTIONS", "set_executor set_threads", is_split},
+};
+
+/* The runtime's functions under the model's name, which the runtime's headers define and document. */
 static void print_wrappers(struct emit *e, struct text *out)
 {
-    const char *m = e->m;
+    text_printf(out, "/* The runtime's functions for this model, as %s: */\n",
+                has_optimizer(e) ? "modc.h and modc_optim.h have them" : "modc.h has them");
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
+        const char *word = wrappers[i].names;
+        size_t column = 0;
 
-    text_printf(out, "/* Parameters: see modc.h for what each returns. */\n");
-    text_printf(
-        out,
-        "static inline enum modc_status %s_bind(struct %s_params *params, void *block, size_t bytes)\n"
-        "{\n    return modc_bind(&params->base, &%s_model, block, bytes);\n}\n\n",
-        m, m, m);
-    text_printf(out,
-                "static inline enum modc_status %s_load_bytes(struct %s_params *params, const void *bytes, "
-                "size_t length, unsigned flags, struct modc_report *report)\n"
-                "{\n    return modc_load_bytes(&params->base, bytes, length, flags, report);\n}\n\n",
-                m, m);
-    text_printf(out,
-                "static inline enum modc_status %s_save_bytes(const struct %s_params *params, void *out, "
-                "size_t capacity, size_t *length)\n"
-                "{\n    return modc_save_bytes(&params->base, out, capacity, length);\n}\n\n",
-                m, m);
-    text_printf(
-        out,
-        "static inline enum modc_status %s_pack(struct %s_params *params, void *block, size_t bytes)\n"
-        "{\n    return modc_pack(&params->base, block, bytes);\n}\n\n",
-        m, m);
-    text_printf(out,
-                "static inline enum modc_status %s_reset(struct %s_params *params, uint64_t seed)\n"
-                "{\n    return modc_reset(&params->base, seed);\n}\n\n",
-                m, m);
-    text_printf(out,
-                "static inline void %s_changed(struct %s_params *params)\n"
-                "{\n    modc_changed(&params->base);\n}\n\n",
-                m, m);
-    text_printf(
-        out,
-        "/* Into the parameters of another dtype of the model (bound), or into others of this one. */\n"
-        "static inline enum modc_status %s_to(const struct %s_params *params, struct modc_params *to)\n"
-        "{\n    return modc_to(&params->base, to);\n}\n\n",
-        m, m);
-    text_printf(
-        out,
-        "/* Copies a parameter or buffer (\"trunk.0.weight\") out, in PyTorch's layout. */\n"
-        "static inline enum modc_status %s_get(const struct %s_params *params, const char *key, void *out)\n{\n"
-        "    int index;\n"
-        "    enum modc_status status = modc_get_parameter(&%s_model, key, &index);\n\n"
-        "    if (status != MODC_OK)\n        status = modc_get_buffer(&%s_model, key, &index);\n"
-        "    return status == MODC_OK ? modc_get(&params->base, index, out) : status;\n}\n\n",
-        m, m, m, m);
-    for (int i = 0; i < 2; i++)
-        text_printf(
-            out,
-            "static inline void %s_named_%s(struct modc_names *it, const char *prefix, bool recurse)\n{\n"
-            "    modc_named_%s(it, &%s_model, 0, prefix, recurse, true);\n}\n\n",
-            m, i ? "buffers" : "parameters", i ? "buffers" : "parameters", m);
-    if (e->target->hosted)
-        print_hosted_wrappers(e, out);
-    text_printf(
-        out,
-        "/* Contexts. */\n"
-        "static inline enum modc_status %s_init(struct %s *net, struct %s_params *params, void *workspace, "
-        "size_t bytes)\n"
-        "{\n    return modc_init(&net->base, &%s_model, &params->base, workspace, bytes);\n}\n\n",
-        m, m, m, m);
-    text_printf(
-        out,
-        "static inline void %s_train(struct %s *net, bool mode)\n{\n    modc_train(&net->base, mode);\n}\n\n",
-        m, m);
-    text_printf(out,
-                "static inline void %s_eval(struct %s *net)\n{\n    modc_train(&net->base, false);\n}\n\n", m,
-                m);
-    text_printf(
-        out,
-        "static inline void %s_seed(struct %s *net, uint64_t seed)\n{\n    modc_seed(&net->base, seed);\n}\n\n",
-        m, m);
-    if (e->plan->state_bytes > 0)
-        text_printf(
-            out,
-            "static inline void %s_reset_state(struct %s *net)\n{\n    modc_reset_state(&net->base);\n}\n\n",
-            m, m);
-    if (e->cx->options->dispatch)
-        text_printf(
-            out,
-            "/* Instruction sets: what calls of this context run on (\"x86-64-v3\"), chosen by %s_init for the machine; and\n"
-            " * another choice (NULL: that of %s_init). */\n"
-            "static inline const char *%s_isa(const struct %s *net)\n{\n    return net->isa->name;\n}\n\n"
-            "static inline enum modc_status %s_set_isa(struct %s *net, const char *name)\n"
-            "{\n    return modc_set_isa(&net->base, name);\n}\n\n",
-            m, m, m, m, m, m);
-    if (has_backward(e))
-        print_training_wrappers(e, out);
-    if (e->plan->program->settings.hooks) {
-        text_printf(
-            out,
-            "/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */\n");
-        for (int i = 0; i < (has_backward(e) ? 4 : 2); i++) {
-            static const char *const kinds[] = {"forward", "forward_pre", "full_backward",
-                                                "full_backward_pre"};
+        if (!wrappers[i].has(e))
+            continue;
+        text_printf(out, "MODC_%s(%s)", wrappers[i].macro, e->m);
+        while (*word) {
+            const size_t length = strcspn(word, " "), own = strlen(e->m) + 1 + length;
+            const bool breaks = column + 2 + own + strlen(" */") > EMITTED_WIDTH;
 
-            text_printf(out,
-                        "static inline enum modc_status %s_register_%s_hook(struct %s *net, int module, "
-                        "struct modc_hook *hook, unsigned flags)\n"
-                        "{\n    return modc_register_%s_hook(&net->base, module, hook, flags);\n}\n\n",
-                        m, kinds[i], m, kinds[i]);
+            text_add(out, column == 0 ? "\n    /* " : breaks ? ",\n     * " : ", ");
+            column = column == 0 || breaks ? strlen("    /* ") + own : column + 2 + own;
+            text_printf(out, "%s_%.*s", e->m, (int)length, word);
+            word += length + (word[length] == ' ');
         }
+        text_add(out, " */\n");
     }
-    if (e->plan->program->settings.hooks)
-        text_printf(
-            out,
-            "/* Hooks of all modules, shared by any number of contexts; NULL: none. */\n"
-            "static inline enum modc_status %s_attach(struct %s *net, const struct modc_hook_set *set)\n"
-            "{\n    return modc_attach(&net->base, set);\n}\n\n",
-            m, m);
-    if (e->plan->threads > 0)
-        text_printf(
-            out,
-            "/* Threads: what calls run on (NULL: one thread), and how many threads of it. */\n"
-            "static inline enum modc_status %s_set_executor(struct %s *net, const struct modc_executor *executor)\n"
-            "{\n    return modc_set_executor(&net->base, executor);\n}\n\n"
-            "static inline enum modc_status %s_set_threads(struct %s *net, int threads)\n"
-            "{\n    return modc_set_threads(&net->base, threads);\n}\n\n",
-            m, m, m, m);
-    text_printf(
-        out,
-        "static inline void %s_print(void (*write)(void *user, const char *text, size_t length), void *user)\n"
-        "{\n    modc_print(&%s_model, write, user);\n}\n\n",
-        m, m);
+    text_add(out, "\n");
 }
 
 /* policy_backward of the entry forward, policy_act_backward of act. */
@@ -463,10 +326,10 @@ void print_header(struct emit *e, struct text *out)
         text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
     text_printf(
         out,
-        "#include \"%s\"%s\n\n#if MODC_ABI != 1\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
+        "#include \"%s\"%s\n\n#if MODC_ABI != %d\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
         has_optimizer(e) ? "modc_optim.h" : "modc.h", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "",
-        m);
+        MODC_ABI, m);
     print_header_constants(e, out);
     print_header_modules(e, out);
     print_header_gradients(e, out);

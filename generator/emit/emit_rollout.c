@@ -142,23 +142,10 @@ static void print_window(struct printer *p)
 
     text_printf(
         p->out,
-        "/* The same for steps that come a few at a time: see modc_rollout.h. The block has %s_WINDOW_BYTES(batch). */\n"
-        "struct %s_window {\n    struct modc_window base;\n};\n\n"
-        "static inline enum modc_status %s_window_init(struct %s_window *window, int batch, void *block, size_t bytes)\n"
-        "{\n    return modc_window_init(&window->base, &%s_rollout_table, batch, block, bytes);\n}\n\n"
-        "static inline enum modc_status %s_window_set(struct %s_window *window, int n_steps)\n"
-        "{\n    return modc_window_set(&window->base, n_steps);\n}\n\n"
-        "static inline int %s_window_ready(const struct %s_window *window, int time)\n"
-        "{\n    return modc_window_ready(&window->base, time);\n}\n\n",
-        p->M, m, m, m, m, m, m, m, m);
-    text_printf(
-        p->out,
-        "static inline enum modc_status %s_window_push(struct %s_window *window, const struct %s_rollout *in, int time,\n"
-        "%*sstruct %s_rollout *out, int room, int *count)\n"
-        "{\n    return modc_window_push(&window->base, in, time, out, room, count);\n}\n\n"
-        "static inline enum modc_status %s_window_flush(struct %s_window *window, struct %s_rollout *out, int room, int *count)\n"
-        "{\n    return modc_window_flush(&window->base, out, room, count);\n}\n\n",
-        m, m, m, (int)strlen(m) + 45, "", m, m, m, m);
+        "/* The same for steps that come a few at a time, as modc_rollout.h says: %s_window_init with %s_WINDOW_BYTES(batch),\n"
+        " * %s_window_set, %s_window_ready, %s_window_push, %s_window_flush. */\n"
+        "struct %s_window {\n    struct modc_window base;\n};\nMODC_WINDOW_FUNCTIONS(%s)\n\n",
+        m, p->M, m, m, m, m, m, m);
 }
 
 void emit_rollout_header(struct cx *cx, struct text *out, struct rollout_names names,
@@ -176,10 +163,8 @@ void emit_rollout_header(struct cx *cx, struct text *out, struct rollout_names n
         out,
         "};\n\n#define %s_ROLLOUT_BYTES(batch, time) ((size_t)(batch) * (size_t)(time) * %lld + %d * MODC_ALIGN)\n"
         "extern const struct modc_rollout_table %s_rollout_table;\n\n"
-        "/* Points all tensors into one block; see modc_rollout.h. */\n"
-        "static inline enum modc_status %s_rollout_bind(struct %s_rollout *rollout, void *block, size_t bytes, int batch, int time)\n"
-        "{\n    return modc_rollout_bind(&%s_rollout_table, rollout, block, bytes, batch, time);\n}\n\n",
-        names.M, (long long)step_bytes(rollout, rollout->count), rollout->count, m, m, m, m);
+        "/* %s_rollout_bind: points all tensors into one block; see modc_rollout.h. */\nMODC_ROLLOUT_FUNCTIONS(%s)\n\n",
+        names.M, (long long)step_bytes(rollout, rollout->count), rollout->count, m, m, m);
     if (!rollout->multi_step)
         return;
     print_n_step_declaration(p);

@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "attention.h was written for another modc runtime; run modc again"
 #endif
 
@@ -61,122 +61,14 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model attention_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status attention_bind(struct attention_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &attention_model, block, bytes);
-}
-
-static inline enum modc_status attention_load_bytes(struct attention_params *params, const void *bytes,
-                                                    size_t length, unsigned flags,
-                                                    struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status attention_save_bytes(const struct attention_params *params, void *out,
-                                                    size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status attention_pack(struct attention_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status attention_reset(struct attention_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void attention_changed(struct attention_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status attention_to(const struct attention_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status attention_get(const struct attention_params *params, const char *key,
-                                             void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&attention_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&attention_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void attention_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &attention_model, 0, prefix, recurse, true);
-}
-
-static inline void attention_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &attention_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status attention_load(struct attention_params *params, const char *path,
-                                              unsigned flags, struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status attention_save(const struct attention_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status attention_create(struct attention_params *params, struct attention **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&attention_model, &params->base, 0, &base);
-
-    *net = (struct attention *)(void *)base;
-    return status;
-}
-
-static inline void attention_destroy(struct attention *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status attention_init(struct attention *net, struct attention_params *params,
-                                              void *workspace, size_t bytes)
-{
-    return modc_init(&net->base, &attention_model, &params->base, workspace, bytes);
-}
-
-static inline void attention_train(struct attention *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void attention_eval(struct attention *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void attention_seed(struct attention *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-static inline void attention_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&attention_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(attention)
+    /* attention_bind, attention_load_bytes, attention_save_bytes, attention_pack, attention_reset,
+     * attention_changed, attention_to, attention_get, attention_named_parameters,
+     * attention_named_buffers, attention_init, attention_train, attention_eval, attention_seed,
+     * attention_print */
+MODC_HOSTED_FUNCTIONS(attention)
+    /* attention_load, attention_save, attention_create, attention_destroy */
 
 #ifdef __cplusplus
 }

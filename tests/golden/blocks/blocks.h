@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "blocks.h was written for another modc runtime; run modc again"
 #endif
 
@@ -96,139 +96,15 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model blocks_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status blocks_bind(struct blocks_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &blocks_model, block, bytes);
-}
-
-static inline enum modc_status blocks_load_bytes(struct blocks_params *params, const void *bytes,
-                                                 size_t length, unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status blocks_save_bytes(const struct blocks_params *params, void *out,
-                                                 size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status blocks_pack(struct blocks_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status blocks_reset(struct blocks_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void blocks_changed(struct blocks_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status blocks_to(const struct blocks_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status blocks_get(const struct blocks_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&blocks_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&blocks_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void blocks_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &blocks_model, 0, prefix, recurse, true);
-}
-
-static inline void blocks_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &blocks_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status blocks_load(struct blocks_params *params, const char *path, unsigned flags,
-                                           struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status blocks_save(const struct blocks_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status blocks_create(struct blocks_params *params, struct blocks **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&blocks_model, &params->base, 0, &base);
-
-    *net = (struct blocks *)(void *)base;
-    return status;
-}
-
-static inline void blocks_destroy(struct blocks *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status blocks_init(struct blocks *net, struct blocks_params *params,
-                                           void *workspace, size_t bytes)
-{
-    return modc_init(&net->base, &blocks_model, &params->base, workspace, bytes);
-}
-
-static inline void blocks_train(struct blocks *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void blocks_eval(struct blocks *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void blocks_seed(struct blocks *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
-static inline enum modc_status blocks_register_forward_hook(struct blocks *net, int module,
-                                                            struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_hook(&net->base, module, hook, flags);
-}
-
-static inline enum modc_status blocks_register_forward_pre_hook(struct blocks *net, int module,
-                                                                struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_pre_hook(&net->base, module, hook, flags);
-}
-
-/* Hooks of all modules, shared by any number of contexts; NULL: none. */
-static inline enum modc_status blocks_attach(struct blocks *net, const struct modc_hook_set *set)
-{
-    return modc_attach(&net->base, set);
-}
-
-static inline void blocks_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&blocks_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(blocks)
+    /* blocks_bind, blocks_load_bytes, blocks_save_bytes, blocks_pack, blocks_reset, blocks_changed,
+     * blocks_to, blocks_get, blocks_named_parameters, blocks_named_buffers, blocks_init, blocks_train,
+     * blocks_eval, blocks_seed, blocks_print */
+MODC_HOSTED_FUNCTIONS(blocks)
+    /* blocks_load, blocks_save, blocks_create, blocks_destroy */
+MODC_HOOK_FUNCTIONS(blocks)
+    /* blocks_register_forward_pre_hook, blocks_register_forward_hook, blocks_attach */
 
 #ifdef __cplusplus
 }

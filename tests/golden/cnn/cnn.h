@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "cnn.h was written for another modc runtime; run modc again"
 #endif
 
@@ -90,139 +90,14 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model cnn_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status cnn_bind(struct cnn_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &cnn_model, block, bytes);
-}
-
-static inline enum modc_status cnn_load_bytes(struct cnn_params *params, const void *bytes, size_t length,
-                                              unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status cnn_save_bytes(const struct cnn_params *params, void *out, size_t capacity,
-                                              size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status cnn_pack(struct cnn_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status cnn_reset(struct cnn_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void cnn_changed(struct cnn_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status cnn_to(const struct cnn_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status cnn_get(const struct cnn_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&cnn_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&cnn_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void cnn_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &cnn_model, 0, prefix, recurse, true);
-}
-
-static inline void cnn_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &cnn_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status cnn_load(struct cnn_params *params, const char *path, unsigned flags,
-                                        struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status cnn_save(const struct cnn_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status cnn_create(struct cnn_params *params, struct cnn **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&cnn_model, &params->base, 0, &base);
-
-    *net = (struct cnn *)(void *)base;
-    return status;
-}
-
-static inline void cnn_destroy(struct cnn *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status cnn_init(struct cnn *net, struct cnn_params *params, void *workspace,
-                                        size_t bytes)
-{
-    return modc_init(&net->base, &cnn_model, &params->base, workspace, bytes);
-}
-
-static inline void cnn_train(struct cnn *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void cnn_eval(struct cnn *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void cnn_seed(struct cnn *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
-static inline enum modc_status cnn_register_forward_hook(struct cnn *net, int module,
-                                                         struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_hook(&net->base, module, hook, flags);
-}
-
-static inline enum modc_status cnn_register_forward_pre_hook(struct cnn *net, int module,
-                                                             struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_pre_hook(&net->base, module, hook, flags);
-}
-
-/* Hooks of all modules, shared by any number of contexts; NULL: none. */
-static inline enum modc_status cnn_attach(struct cnn *net, const struct modc_hook_set *set)
-{
-    return modc_attach(&net->base, set);
-}
-
-static inline void cnn_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&cnn_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(cnn)
+    /* cnn_bind, cnn_load_bytes, cnn_save_bytes, cnn_pack, cnn_reset, cnn_changed, cnn_to, cnn_get,
+     * cnn_named_parameters, cnn_named_buffers, cnn_init, cnn_train, cnn_eval, cnn_seed, cnn_print */
+MODC_HOSTED_FUNCTIONS(cnn)
+    /* cnn_load, cnn_save, cnn_create, cnn_destroy */
+MODC_HOOK_FUNCTIONS(cnn)
+    /* cnn_register_forward_pre_hook, cnn_register_forward_hook, cnn_attach */
 
 #ifdef __cplusplus
 }

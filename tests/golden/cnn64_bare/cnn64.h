@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "cnn64.h was written for another modc runtime; run modc again"
 #endif
 
@@ -88,120 +88,13 @@ enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model cnn64_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status cnn64_bind(struct cnn64_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &cnn64_model, block, bytes);
-}
-
-static inline enum modc_status cnn64_load_bytes(struct cnn64_params *params, const void *bytes,
-                                                size_t length, unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status cnn64_save_bytes(const struct cnn64_params *params, void *out,
-                                                size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status cnn64_pack(struct cnn64_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status cnn64_reset(struct cnn64_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void cnn64_changed(struct cnn64_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status cnn64_to(const struct cnn64_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status cnn64_get(const struct cnn64_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&cnn64_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&cnn64_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void cnn64_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &cnn64_model, 0, prefix, recurse, true);
-}
-
-static inline void cnn64_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &cnn64_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status cnn64_load(struct cnn64_params *params, const char *path, unsigned flags,
-                                          struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status cnn64_save(const struct cnn64_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status cnn64_create(struct cnn64_params *params, struct cnn64 **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&cnn64_model, &params->base, 0, &base);
-
-    *net = (struct cnn64 *)(void *)base;
-    return status;
-}
-
-static inline void cnn64_destroy(struct cnn64 *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status cnn64_init(struct cnn64 *net, struct cnn64_params *params, void *workspace,
-                                          size_t bytes)
-{
-    return modc_init(&net->base, &cnn64_model, &params->base, workspace, bytes);
-}
-
-static inline void cnn64_train(struct cnn64 *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void cnn64_eval(struct cnn64 *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void cnn64_seed(struct cnn64 *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-static inline void cnn64_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&cnn64_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(cnn64)
+    /* cnn64_bind, cnn64_load_bytes, cnn64_save_bytes, cnn64_pack, cnn64_reset, cnn64_changed, cnn64_to,
+     * cnn64_get, cnn64_named_parameters, cnn64_named_buffers, cnn64_init, cnn64_train, cnn64_eval,
+     * cnn64_seed, cnn64_print */
+MODC_HOSTED_FUNCTIONS(cnn64)
+    /* cnn64_load, cnn64_save, cnn64_create, cnn64_destroy */
 
 #ifdef __cplusplus
 }

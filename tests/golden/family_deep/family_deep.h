@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "family_deep.h was written for another modc runtime; run modc again"
 #endif
 
@@ -112,126 +112,14 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model family_deep_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status family_deep_bind(struct family_deep_params *params, void *block,
-                                                size_t bytes)
-{
-    return modc_bind(&params->base, &family_deep_model, block, bytes);
-}
-
-static inline enum modc_status family_deep_load_bytes(struct family_deep_params *params, const void *bytes,
-                                                      size_t length, unsigned flags,
-                                                      struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status family_deep_save_bytes(const struct family_deep_params *params, void *out,
-                                                      size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status family_deep_pack(struct family_deep_params *params, void *block,
-                                                size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status family_deep_reset(struct family_deep_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void family_deep_changed(struct family_deep_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status family_deep_to(const struct family_deep_params *params,
-                                              struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status family_deep_get(const struct family_deep_params *params, const char *key,
-                                               void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&family_deep_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&family_deep_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void family_deep_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &family_deep_model, 0, prefix, recurse, true);
-}
-
-static inline void family_deep_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &family_deep_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status family_deep_load(struct family_deep_params *params, const char *path,
-                                                unsigned flags, struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status family_deep_save(const struct family_deep_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status family_deep_create(struct family_deep_params *params,
-                                                  struct family_deep **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&family_deep_model, &params->base, 0, &base);
-
-    *net = (struct family_deep *)(void *)base;
-    return status;
-}
-
-static inline void family_deep_destroy(struct family_deep *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status family_deep_init(struct family_deep *net, struct family_deep_params *params,
-                                                void *workspace, size_t bytes)
-{
-    return modc_init(&net->base, &family_deep_model, &params->base, workspace, bytes);
-}
-
-static inline void family_deep_train(struct family_deep *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void family_deep_eval(struct family_deep *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void family_deep_seed(struct family_deep *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-static inline void family_deep_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&family_deep_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(family_deep)
+    /* family_deep_bind, family_deep_load_bytes, family_deep_save_bytes, family_deep_pack,
+     * family_deep_reset, family_deep_changed, family_deep_to, family_deep_get,
+     * family_deep_named_parameters, family_deep_named_buffers, family_deep_init, family_deep_train,
+     * family_deep_eval, family_deep_seed, family_deep_print */
+MODC_HOSTED_FUNCTIONS(family_deep)
+    /* family_deep_load, family_deep_save, family_deep_create, family_deep_destroy */
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,7 @@
 #endif
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "firmware.h was written for another modc runtime; run modc again"
 #endif
 
@@ -95,94 +95,11 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model firmware_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status firmware_bind(struct firmware_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &firmware_model, block, bytes);
-}
-
-static inline enum modc_status firmware_load_bytes(struct firmware_params *params, const void *bytes,
-                                                   size_t length, unsigned flags,
-                                                   struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status firmware_save_bytes(const struct firmware_params *params, void *out,
-                                                   size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status firmware_pack(struct firmware_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status firmware_reset(struct firmware_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void firmware_changed(struct firmware_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status firmware_to(const struct firmware_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status firmware_get(const struct firmware_params *params, const char *key,
-                                            void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&firmware_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&firmware_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void firmware_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &firmware_model, 0, prefix, recurse, true);
-}
-
-static inline void firmware_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &firmware_model, 0, prefix, recurse, true);
-}
-
-/* Contexts. */
-static inline enum modc_status firmware_init(struct firmware *net, struct firmware_params *params,
-                                             void *workspace, size_t bytes)
-{
-    return modc_init(&net->base, &firmware_model, &params->base, workspace, bytes);
-}
-
-static inline void firmware_train(struct firmware *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void firmware_eval(struct firmware *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void firmware_seed(struct firmware *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-static inline void firmware_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&firmware_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(firmware)
+    /* firmware_bind, firmware_load_bytes, firmware_save_bytes, firmware_pack, firmware_reset,
+     * firmware_changed, firmware_to, firmware_get, firmware_named_parameters, firmware_named_buffers,
+     * firmware_init, firmware_train, firmware_eval, firmware_seed, firmware_print */
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@
 
 #include "modc_optim.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "fused.h was written for another modc runtime; run modc again"
 #endif
 
@@ -104,162 +104,17 @@ enum modc_status fused_train_step(struct fused_training *training, int batch, co
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model fused_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status fused_bind(struct fused_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &fused_model, block, bytes);
-}
-
-static inline enum modc_status fused_load_bytes(struct fused_params *params, const void *bytes,
-                                                size_t length, unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status fused_save_bytes(const struct fused_params *params, void *out,
-                                                size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status fused_pack(struct fused_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status fused_reset(struct fused_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void fused_changed(struct fused_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status fused_to(const struct fused_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status fused_get(const struct fused_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&fused_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&fused_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void fused_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &fused_model, 0, prefix, recurse, true);
-}
-
-static inline void fused_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &fused_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status fused_load(struct fused_params *params, const char *path, unsigned flags,
-                                          struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status fused_save(const struct fused_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status fused_create(struct fused_params *params, struct fused **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&fused_model, &params->base, 0, &base);
-
-    *net = (struct fused *)(void *)base;
-    return status;
-}
-
-static inline void fused_destroy(struct fused *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status fused_init(struct fused *net, struct fused_params *params, void *workspace,
-                                          size_t bytes)
-{
-    return modc_init(&net->base, &fused_model, &params->base, workspace, bytes);
-}
-
-static inline void fused_train(struct fused *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void fused_eval(struct fused *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void fused_seed(struct fused *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-/* Optimiser and schedule at their start, in training mode: see modc.h and modc_optim.h. block:
- * FUSED_TRAINING_BYTES. */
-static inline enum modc_status fused_training_init(struct fused_training *training, struct fused *net,
-                                                   void *block, size_t bytes)
-{
-    enum modc_status status = modc_training_init(&training->base, &net->base, block, bytes);
-
-    if (status != MODC_OK)
-        return status;
-    if (bytes < FUSED_TRAINING_BYTES)
-        return MODC_SIZE;
-    modc_train(&net->base, true);
-    return modc_optimizer_init(&training->optimizer.base, &fused_optimizer_table, &training->base,
-                               (char *)block + FUSED_GRADIENT_BYTES, bytes - FUSED_GRADIENT_BYTES, NULL,
-                               NULL);
-}
-
-/* The optimiser's state, as safetensors under PyTorch's names. */
-static inline enum modc_status fused_training_save_bytes(const struct fused_training *training, void *out,
-                                                         size_t capacity, size_t *length)
-{
-    return modc_optimizer_save_bytes(&training->optimizer.base, out, capacity, length);
-}
-
-static inline enum modc_status fused_training_load_bytes(struct fused_training *training, const void *bytes,
-                                                         size_t length, const char **fault)
-{
-    return modc_optimizer_load_bytes(&training->optimizer.base, bytes, length, fault);
-}
-
-static inline void fused_set_grad_enabled(struct fused *net, bool enabled)
-{
-    modc_set_grad_enabled(&net->base, enabled);
-}
-
-/* Of a parameter, a module, or all (""). */
-static inline enum modc_status fused_requires_grad_(struct fused_training *training, const char *name,
-                                                    bool requires_grad)
-{
-    return modc_requires_grad(&training->base, name, requires_grad);
-}
-
-static inline void fused_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&fused_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h and modc_optim.h have them: */
+MODC_FUNCTIONS(fused)
+    /* fused_bind, fused_load_bytes, fused_save_bytes, fused_pack, fused_reset, fused_changed, fused_to,
+     * fused_get, fused_named_parameters, fused_named_buffers, fused_init, fused_train, fused_eval,
+     * fused_seed, fused_print */
+MODC_HOSTED_FUNCTIONS(fused)
+    /* fused_load, fused_save, fused_create, fused_destroy */
+MODC_OPTIMIZER_FUNCTIONS(fused)
+    /* fused_training_init, fused_training_save_bytes, fused_training_load_bytes */
+MODC_BACKWARD_FUNCTIONS(fused)
+    /* fused_set_grad_enabled, fused_requires_grad_ */
 
 #ifdef __cplusplus
 }

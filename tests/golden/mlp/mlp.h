@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "mlp.h was written for another modc runtime; run modc again"
 #endif
 
@@ -65,139 +65,14 @@ enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, flo
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model mlp_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status mlp_bind(struct mlp_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &mlp_model, block, bytes);
-}
-
-static inline enum modc_status mlp_load_bytes(struct mlp_params *params, const void *bytes, size_t length,
-                                              unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status mlp_save_bytes(const struct mlp_params *params, void *out, size_t capacity,
-                                              size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status mlp_pack(struct mlp_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status mlp_reset(struct mlp_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void mlp_changed(struct mlp_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status mlp_to(const struct mlp_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status mlp_get(const struct mlp_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&mlp_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&mlp_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void mlp_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &mlp_model, 0, prefix, recurse, true);
-}
-
-static inline void mlp_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &mlp_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status mlp_load(struct mlp_params *params, const char *path, unsigned flags,
-                                        struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status mlp_save(const struct mlp_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status mlp_create(struct mlp_params *params, struct mlp **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&mlp_model, &params->base, 0, &base);
-
-    *net = (struct mlp *)(void *)base;
-    return status;
-}
-
-static inline void mlp_destroy(struct mlp *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status mlp_init(struct mlp *net, struct mlp_params *params, void *workspace,
-                                        size_t bytes)
-{
-    return modc_init(&net->base, &mlp_model, &params->base, workspace, bytes);
-}
-
-static inline void mlp_train(struct mlp *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void mlp_eval(struct mlp *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void mlp_seed(struct mlp *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
-static inline enum modc_status mlp_register_forward_hook(struct mlp *net, int module,
-                                                         struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_hook(&net->base, module, hook, flags);
-}
-
-static inline enum modc_status mlp_register_forward_pre_hook(struct mlp *net, int module,
-                                                             struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_pre_hook(&net->base, module, hook, flags);
-}
-
-/* Hooks of all modules, shared by any number of contexts; NULL: none. */
-static inline enum modc_status mlp_attach(struct mlp *net, const struct modc_hook_set *set)
-{
-    return modc_attach(&net->base, set);
-}
-
-static inline void mlp_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&mlp_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(mlp)
+    /* mlp_bind, mlp_load_bytes, mlp_save_bytes, mlp_pack, mlp_reset, mlp_changed, mlp_to, mlp_get,
+     * mlp_named_parameters, mlp_named_buffers, mlp_init, mlp_train, mlp_eval, mlp_seed, mlp_print */
+MODC_HOSTED_FUNCTIONS(mlp)
+    /* mlp_load, mlp_save, mlp_create, mlp_destroy */
+MODC_HOOK_FUNCTIONS(mlp)
+    /* mlp_register_forward_pre_hook, mlp_register_forward_hook, mlp_attach */
 
 #ifdef __cplusplus
 }

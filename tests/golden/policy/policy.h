@@ -14,7 +14,7 @@
 #include "modc.h"
 #include "modc_rollout.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "policy.h was written for another modc runtime; run modc again"
 #endif
 
@@ -108,12 +108,8 @@ struct policy_rollout {
 #define POLICY_ROLLOUT_BYTES(batch, time) ((size_t)(batch) * (size_t)(time) * 63 + 10 * MODC_ALIGN)
 extern const struct modc_rollout_table policy_rollout_table;
 
-/* Points all tensors into one block; see modc_rollout.h. */
-static inline enum modc_status policy_rollout_bind(struct policy_rollout *rollout, void *block,
-                                                   size_t bytes, int batch, int time)
-{
-    return modc_rollout_bind(&policy_rollout_table, rollout, block, bytes, batch, time);
-}
+/* policy_rollout_bind: points all tensors into one block; see modc_rollout.h. */
+MODC_ROLLOUT_FUNCTIONS(policy)
 
 /* n-step returns in place, as n_step says: of next.reward the sum of up to 3, discounted by 0.99, which next.done and the
  * last step of a row end. What else is under next comes from the last of these steps, but for what says how a step
@@ -122,176 +118,25 @@ enum modc_status policy_n_step(const struct policy_rollout *rollout, int batch, 
 
 #define POLICY_WINDOW_BYTES(batch) ((size_t)(batch) * 138)
 
-/* The same for steps that come a few at a time: see modc_rollout.h. The block has POLICY_WINDOW_BYTES(batch). */
+/* The same for steps that come a few at a time, as modc_rollout.h says: policy_window_init with POLICY_WINDOW_BYTES(batch),
+ * policy_window_set, policy_window_ready, policy_window_push, policy_window_flush. */
 struct policy_window {
     struct modc_window base;
 };
-
-static inline enum modc_status policy_window_init(struct policy_window *window, int batch, void *block,
-                                                  size_t bytes)
-{
-    return modc_window_init(&window->base, &policy_rollout_table, batch, block, bytes);
-}
-
-static inline enum modc_status policy_window_set(struct policy_window *window, int n_steps)
-{
-    return modc_window_set(&window->base, n_steps);
-}
-
-static inline int policy_window_ready(const struct policy_window *window, int time)
-{
-    return modc_window_ready(&window->base, time);
-}
-
-static inline enum modc_status policy_window_push(struct policy_window *window,
-                                                  const struct policy_rollout *in, int time,
-                                                   struct policy_rollout *out, int room, int *count)
-{
-    return modc_window_push(&window->base, in, time, out, room, count);
-}
-
-static inline enum modc_status policy_window_flush(struct policy_window *window, struct policy_rollout *out,
-                                                   int room, int *count)
-{
-    return modc_window_flush(&window->base, out, room, count);
-}
+MODC_WINDOW_FUNCTIONS(policy)
 
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model policy_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status policy_bind(struct policy_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &policy_model, block, bytes);
-}
-
-static inline enum modc_status policy_load_bytes(struct policy_params *params, const void *bytes,
-                                                 size_t length, unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status policy_save_bytes(const struct policy_params *params, void *out,
-                                                 size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status policy_pack(struct policy_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status policy_reset(struct policy_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void policy_changed(struct policy_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status policy_to(const struct policy_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status policy_get(const struct policy_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&policy_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&policy_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void policy_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &policy_model, 0, prefix, recurse, true);
-}
-
-static inline void policy_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &policy_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status policy_load(struct policy_params *params, const char *path, unsigned flags,
-                                           struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status policy_save(const struct policy_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status policy_create(struct policy_params *params, struct policy **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&policy_model, &params->base, 0, &base);
-
-    *net = (struct policy *)(void *)base;
-    return status;
-}
-
-static inline void policy_destroy(struct policy *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status policy_init(struct policy *net, struct policy_params *params,
-                                           void *workspace, size_t bytes)
-{
-    return modc_init(&net->base, &policy_model, &params->base, workspace, bytes);
-}
-
-static inline void policy_train(struct policy *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void policy_eval(struct policy *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void policy_seed(struct policy *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
-static inline enum modc_status policy_register_forward_hook(struct policy *net, int module,
-                                                            struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_hook(&net->base, module, hook, flags);
-}
-
-static inline enum modc_status policy_register_forward_pre_hook(struct policy *net, int module,
-                                                                struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_pre_hook(&net->base, module, hook, flags);
-}
-
-/* Hooks of all modules, shared by any number of contexts; NULL: none. */
-static inline enum modc_status policy_attach(struct policy *net, const struct modc_hook_set *set)
-{
-    return modc_attach(&net->base, set);
-}
-
-static inline void policy_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&policy_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(policy)
+    /* policy_bind, policy_load_bytes, policy_save_bytes, policy_pack, policy_reset, policy_changed,
+     * policy_to, policy_get, policy_named_parameters, policy_named_buffers, policy_init, policy_train,
+     * policy_eval, policy_seed, policy_print */
+MODC_HOSTED_FUNCTIONS(policy)
+    /* policy_load, policy_save, policy_create, policy_destroy */
+MODC_HOOK_FUNCTIONS(policy)
+    /* policy_register_forward_pre_hook, policy_register_forward_hook, policy_attach */
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "stream.h was written for another modc runtime; run modc again"
 #endif
 
@@ -64,144 +64,17 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model stream_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status stream_bind(struct stream_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &stream_model, block, bytes);
-}
-
-static inline enum modc_status stream_load_bytes(struct stream_params *params, const void *bytes,
-                                                 size_t length, unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status stream_save_bytes(const struct stream_params *params, void *out,
-                                                 size_t capacity, size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status stream_pack(struct stream_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status stream_reset(struct stream_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void stream_changed(struct stream_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status stream_to(const struct stream_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status stream_get(const struct stream_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&stream_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&stream_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void stream_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &stream_model, 0, prefix, recurse, true);
-}
-
-static inline void stream_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &stream_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status stream_load(struct stream_params *params, const char *path, unsigned flags,
-                                           struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status stream_save(const struct stream_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status stream_create(struct stream_params *params, struct stream **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&stream_model, &params->base, 0, &base);
-
-    *net = (struct stream *)(void *)base;
-    return status;
-}
-
-static inline void stream_destroy(struct stream *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status stream_init(struct stream *net, struct stream_params *params,
-                                           void *workspace, size_t bytes)
-{
-    return modc_init(&net->base, &stream_model, &params->base, workspace, bytes);
-}
-
-static inline void stream_train(struct stream *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void stream_eval(struct stream *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void stream_seed(struct stream *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-static inline void stream_reset_state(struct stream *net)
-{
-    modc_reset_state(&net->base);
-}
-
-/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
-static inline enum modc_status stream_register_forward_hook(struct stream *net, int module,
-                                                            struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_hook(&net->base, module, hook, flags);
-}
-
-static inline enum modc_status stream_register_forward_pre_hook(struct stream *net, int module,
-                                                                struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_pre_hook(&net->base, module, hook, flags);
-}
-
-/* Hooks of all modules, shared by any number of contexts; NULL: none. */
-static inline enum modc_status stream_attach(struct stream *net, const struct modc_hook_set *set)
-{
-    return modc_attach(&net->base, set);
-}
-
-static inline void stream_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&stream_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(stream)
+    /* stream_bind, stream_load_bytes, stream_save_bytes, stream_pack, stream_reset, stream_changed,
+     * stream_to, stream_get, stream_named_parameters, stream_named_buffers, stream_init, stream_train,
+     * stream_eval, stream_seed, stream_print */
+MODC_HOSTED_FUNCTIONS(stream)
+    /* stream_load, stream_save, stream_create, stream_destroy */
+MODC_STATE_FUNCTIONS(stream)
+    /* stream_reset_state */
+MODC_HOOK_FUNCTIONS(stream)
+    /* stream_register_forward_pre_hook, stream_register_forward_hook, stream_attach */
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "text.h was written for another modc runtime; run modc again"
 #endif
 
@@ -78,139 +78,15 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model text_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status text_bind(struct text_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &text_model, block, bytes);
-}
-
-static inline enum modc_status text_load_bytes(struct text_params *params, const void *bytes, size_t length,
-                                               unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status text_save_bytes(const struct text_params *params, void *out, size_t capacity,
-                                               size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status text_pack(struct text_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status text_reset(struct text_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void text_changed(struct text_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status text_to(const struct text_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status text_get(const struct text_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&text_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&text_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void text_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &text_model, 0, prefix, recurse, true);
-}
-
-static inline void text_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &text_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status text_load(struct text_params *params, const char *path, unsigned flags,
-                                         struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status text_save(const struct text_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status text_create(struct text_params *params, struct text **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&text_model, &params->base, 0, &base);
-
-    *net = (struct text *)(void *)base;
-    return status;
-}
-
-static inline void text_destroy(struct text *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status text_init(struct text *net, struct text_params *params, void *workspace,
-                                         size_t bytes)
-{
-    return modc_init(&net->base, &text_model, &params->base, workspace, bytes);
-}
-
-static inline void text_train(struct text *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void text_eval(struct text *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void text_seed(struct text *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-/* Hooks: `hook` belongs to the caller, with `call` and `user` set; module is one of the constants above. */
-static inline enum modc_status text_register_forward_hook(struct text *net, int module,
-                                                          struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_hook(&net->base, module, hook, flags);
-}
-
-static inline enum modc_status text_register_forward_pre_hook(struct text *net, int module,
-                                                              struct modc_hook *hook, unsigned flags)
-{
-    return modc_register_forward_pre_hook(&net->base, module, hook, flags);
-}
-
-/* Hooks of all modules, shared by any number of contexts; NULL: none. */
-static inline enum modc_status text_attach(struct text *net, const struct modc_hook_set *set)
-{
-    return modc_attach(&net->base, set);
-}
-
-static inline void text_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&text_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(text)
+    /* text_bind, text_load_bytes, text_save_bytes, text_pack, text_reset, text_changed, text_to,
+     * text_get, text_named_parameters, text_named_buffers, text_init, text_train, text_eval, text_seed,
+     * text_print */
+MODC_HOSTED_FUNCTIONS(text)
+    /* text_load, text_save, text_create, text_destroy */
+MODC_HOOK_FUNCTIONS(text)
+    /* text_register_forward_pre_hook, text_register_forward_hook, text_attach */
 
 #ifdef __cplusplus
 }

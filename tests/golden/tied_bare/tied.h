@@ -13,7 +13,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 1
+#if MODC_ABI != 2
 #error "tied.h was written for another modc runtime; run modc again"
 #endif
 
@@ -61,120 +61,13 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model tied_model;
 
-/* Parameters: see modc.h for what each returns. */
-static inline enum modc_status tied_bind(struct tied_params *params, void *block, size_t bytes)
-{
-    return modc_bind(&params->base, &tied_model, block, bytes);
-}
-
-static inline enum modc_status tied_load_bytes(struct tied_params *params, const void *bytes, size_t length,
-                                               unsigned flags, struct modc_report *report)
-{
-    return modc_load_bytes(&params->base, bytes, length, flags, report);
-}
-
-static inline enum modc_status tied_save_bytes(const struct tied_params *params, void *out, size_t capacity,
-                                               size_t *length)
-{
-    return modc_save_bytes(&params->base, out, capacity, length);
-}
-
-static inline enum modc_status tied_pack(struct tied_params *params, void *block, size_t bytes)
-{
-    return modc_pack(&params->base, block, bytes);
-}
-
-static inline enum modc_status tied_reset(struct tied_params *params, uint64_t seed)
-{
-    return modc_reset(&params->base, seed);
-}
-
-static inline void tied_changed(struct tied_params *params)
-{
-    modc_changed(&params->base);
-}
-
-/* Into the parameters of another dtype of the model (bound), or into others of this one. */
-static inline enum modc_status tied_to(const struct tied_params *params, struct modc_params *to)
-{
-    return modc_to(&params->base, to);
-}
-
-/* Copies a parameter or buffer ("trunk.0.weight") out, in PyTorch's layout. */
-static inline enum modc_status tied_get(const struct tied_params *params, const char *key, void *out)
-{
-    int index;
-    enum modc_status status = modc_get_parameter(&tied_model, key, &index);
-
-    if (status != MODC_OK)
-        status = modc_get_buffer(&tied_model, key, &index);
-    return status == MODC_OK ? modc_get(&params->base, index, out) : status;
-}
-
-static inline void tied_named_parameters(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_parameters(it, &tied_model, 0, prefix, recurse, true);
-}
-
-static inline void tied_named_buffers(struct modc_names *it, const char *prefix, bool recurse)
-{
-    modc_named_buffers(it, &tied_model, 0, prefix, recurse, true);
-}
-
-/* In modc_host.c: */
-static inline enum modc_status tied_load(struct tied_params *params, const char *path, unsigned flags,
-                                         struct modc_report *report)
-{
-    return modc_load(&params->base, path, flags, report);
-}
-
-static inline enum modc_status tied_save(const struct tied_params *params, const char *path)
-{
-    return modc_save(&params->base, path);
-}
-
-/* A context with a workspace of its own, by malloc (modc_host.c). */
-static inline enum modc_status tied_create(struct tied_params *params, struct tied **net)
-{
-    struct modc_context *base = NULL;
-    enum modc_status status = modc_create(&tied_model, &params->base, 0, &base);
-
-    *net = (struct tied *)(void *)base;
-    return status;
-}
-
-static inline void tied_destroy(struct tied *net)
-{
-    if (net)
-        modc_destroy(&net->base);
-}
-
-/* Contexts. */
-static inline enum modc_status tied_init(struct tied *net, struct tied_params *params, void *workspace,
-                                         size_t bytes)
-{
-    return modc_init(&net->base, &tied_model, &params->base, workspace, bytes);
-}
-
-static inline void tied_train(struct tied *net, bool mode)
-{
-    modc_train(&net->base, mode);
-}
-
-static inline void tied_eval(struct tied *net)
-{
-    modc_train(&net->base, false);
-}
-
-static inline void tied_seed(struct tied *net, uint64_t seed)
-{
-    modc_seed(&net->base, seed);
-}
-
-static inline void tied_print(void (*write)(void *user, const char *text, size_t length), void *user)
-{
-    modc_print(&tied_model, write, user);
-}
+/* The runtime's functions for this model, as modc.h has them: */
+MODC_FUNCTIONS(tied)
+    /* tied_bind, tied_load_bytes, tied_save_bytes, tied_pack, tied_reset, tied_changed, tied_to,
+     * tied_get, tied_named_parameters, tied_named_buffers, tied_init, tied_train, tied_eval, tied_seed,
+     * tied_print */
+MODC_HOSTED_FUNCTIONS(tied)
+    /* tied_load, tied_save, tied_create, tied_destroy */
 
 #ifdef __cplusplus
 }

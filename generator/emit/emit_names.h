@@ -1,4 +1,4 @@
-/* emit_names.h - identifiers inside one emitted kernel, and what emit_expr.c gives to emit_loops.c besides text. */
+/* emit_names.h - identifiers inside one emitted kernel, and what emit_expr.c and emit_line.c give to loop nests. */
 #ifndef MODC_EMIT_NAMES_H
 #define MODC_EMIT_NAMES_H
 
@@ -52,6 +52,10 @@ const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype l
 
 /* Adds a line of C, which must have no line break; where it is too long, it goes on below the parenthesis that is open. */
 void emit_line(struct text *text, const char *line);
+void emit_lines(struct text *text, const char *lines);
+
+/* A comment, its words in lines. */
+void emit_comment(struct text *out, const char *comment);
 
 /* The text of a piece as an operand of an operator: in parentheses unless it binds as strongly as `rank`. */
 const char *piece_text(struct arena *arena, struct piece piece, enum rank rank);

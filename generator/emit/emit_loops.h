@@ -1,0 +1,159 @@
+/* emit_loops.h - what the printers of loop nests share: the text of a kernel with its blocks and names, addresses of operands,
+ * values at the place that the loops are at, and rows of vectors. Private to them: emit_map.c, emit_scan.c, emit_sort.c,
+ * emit_reduce.c, emit_random.c.
+ *
+ * note [one text at every width]
+ * Vector loops are written over MODC_LANES and hold at every width, 1 included. What is left of a row is one more vector
+ * of which only a part is loaded and stored, so that an element has the same bits wherever it stands in a row. Small
+ * constant rows, other types and other strides take scalar loops, which compilers unroll. */
+#ifndef MODC_EMIT_LOOPS_H
+#define MODC_EMIT_LOOPS_H
+
+#include "emit/emit_names.h"
+
+/* ---- emit_loops.c: the text of a kernel --------------------------------------------------------------- */
+
+/* Braces, or the function's body. */
+struct block {
+    struct block *outer;
+    struct text text;
+    const char *head; /* "for (...)" */
+    bool unrolled;    /* MODC_UNROLL stands before it */
+    bool declared;    /* the last line is a declaration */
+    int names;        /* how many were taken outside */
+};
+
+struct loops {
+    struct cx *cx;
+    struct arena *arena;
+    const char *name;
+    struct nest nest; /* normalised */
+    struct names names;
+    const char **parameter; /* of each operand: "y", "x0", ... */
+    const char **pointer;   /* the same, or the pointer to the row that the loops are at */
+    bool *in_row;           /* pointer[i] includes the axes before the last */
+    const char
+        *index[MAX_DIMS]; /* where each axis is: a loop's variable, or an expression; NULL: not inside */
+    bool *loaded;         /* which operands have vectors in the innermost loop */
+    const char **splat;   /* of each operand: the vector that holds its one value, or NULL */
+    struct block *block;
+    int depth;
+    struct text helpers; /* functions above the kernel */
+    const struct size *const *sizes;
+    int size_count;
+    bool *used; /* by size->index */
+    int used_count;
+    enum dtype lanes; /* of vectors */
+};
+
+const char *indent_text(const struct loops *k);
+
+/* A line of the innermost block. Declarations stand in groups with blank lines around. */
+void declare(struct loops *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void declare_lines(struct loops *k, const struct text *lines); /* that are ready, each a declaration */
+void statement(struct loops *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What stands between is in the block: braces where it is more than one line, or its head is. */
+void open_block(struct loops *k, const char *head, ...) __attribute__((format(printf, 2, 3)));
+void close_block(struct loops *k);
+void close_blocks(struct loops *k, int count);
+
+const char *dim_c(struct loops *k, const struct dim *dim);
+const char *times_c(struct loops *k, const char *index, const struct dim *dim); /* index * dim */
+
+/* Names of the parameters between operands and sizes; NULL: none. */
+struct random_names {
+    const char *seed, *counter, *stream;
+};
+
+void list_parameter(struct text *parameters, const char *type, const char *name);
+
+/* `a` and `b` may be NULL; `steps`: what else has sizes. */
+struct loops begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
+                          const struct dag *b, const struct dim *const *steps, int step_count,
+                          const struct size *const *sizes, int size_count);
+void end_kernel(struct loops *k, struct text *out, const char *comment, const struct random_names *random);
+
+/* ---- emit_loops.c: loops and addresses ---------------------------------------------------------------- */
+
+bool stride_is(const struct loops *k, int operand, int axis, int64_t stride);
+int64_t axis_upper(const struct loops *k, int axis);
+const char *loop_name(struct loops *k);
+void open_loop(struct loops *k, int axis);
+void close_loop(struct loops *k, int axis);
+
+/* The sum of index * stride over the axes whose index is known: "" for 0. */
+const char *offset_text(struct loops *k, int operand, int first, int last);
+const char *operand_offset(struct loops *k, int operand);
+const char *address(struct loops *k, int operand);
+const char *element(struct loops *k, int operand);
+
+/* ---- emit_loops.c: values ----------------------------------------------------------------------------- */
+
+/* A dag over operands of the nest: input i is operand first + i, or, where `reduced` is set, input 0 is that text and
+ * input i operand first + i - 1. */
+struct value_source {
+    const struct dag *dag;
+    int first;
+    const char *reduced;
+    const char *function; /* that computes a vector of it, or NULL */
+};
+
+int operand_of(const struct value_source *source, int input);
+struct text *before_text(struct loops *k);
+
+/* Names that it needs are declared in the block. */
+struct piece scalar_value(struct loops *k, const struct value_source *source);
+
+/* ---- emit_row.c: vectors ------------------------------------------------------------------------------ */
+
+const char *vector_type(const struct loops *k);
+const char *width_name(const struct loops *k);
+int widest(const struct loops *k);
+
+/* The vector of a source at the current place along `axis`; `count`: how many of its elements there are, NULL all. */
+const char *vector_value(struct loops *k, const struct value_source *source, int axis, const char *count);
+
+/* Gives the source a function of its own, where its text is long and would stand in several places. */
+void make_function(struct loops *k, struct value_source *source, const char *suffix);
+
+/* A row that vectors run along: elements start .. stop - 1 of an axis. `body` prints what happens to `streams` vectors
+ * from index[axis] on, or to one of which `part` says how many elements there are (NULL: all). */
+struct row {
+    int axis, streams;
+    const char *start, *stop;
+    int64_t count; /* -1: known at run time only */
+    int64_t upper; /* what it is at most */
+    void (*body)(struct loops *k, void *data, int streams, const char *part);
+    void *data;
+};
+
+struct row whole_row(struct loops *k, int axis, int streams);
+
+/* The length of an axis as a word, which is declared where it is none yet. */
+const char *length_word(struct loops *k, int axis);
+
+/* One loop where the count is a multiple of every step; else loops with ever smaller steps, then the part. */
+void vector_row(struct loops *k, const struct row *row);
+
+/* Pointers to the row that the loops outside are at, for operands that are found by several of them; and behind the block
+ * of the rows. */
+void declare_rows(struct loops *k);
+void forget_rows(struct loops *k);
+void mark_loaded(struct loops *k, const struct value_source *source);
+
+/* Vectors of inputs that have one value in the whole row, as soon as the loops know where it is. */
+void declare_splats(struct loops *k, int axis);
+
+/* Whether a dag has vectors along the last axis: types and strides of `count` operands from `first` on. */
+bool operands_vectorise(struct loops *k, const struct dag *dag, int first, int count);
+
+/* ---- emit_scan.c: what runs along a line -------------------------------------------------------------- */
+
+struct loops begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,
+                        const struct dag *dag, const struct size *const *sizes, int size_count);
+
+/* An element of the line, beside what the loops around are at. */
+const char *line_element(struct loops *k, int operand, const char *index, const struct dim *step);
+
+#endif

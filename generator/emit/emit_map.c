@@ -1,0 +1,204 @@
+/* emit_map.c - loop nests that write each element once: map, write, copy, gather; and scatter, which adds to some. */
+#include "emit/emit_loops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- map ---------------------------------------------------------------------------------------------- */
+
+static void map_vectors(struct loops *k, void *data, int streams, const char *part)
+{
+    const struct value_source *source = data;
+    int axis = k->nest.ndim - 1;
+    const char *value = vector_value(k, source, axis, part);
+
+    (void)streams;
+    if (part)
+        statement(k, "%s_store_part(%s, %s, %s);", vector_type(k), address(k, 0), value, part);
+    else
+        statement(k, "%s_store(%s, %s);", vector_type(k), address(k, 0), value);
+}
+
+static void map_rows(struct loops *k, struct value_source *source)
+{
+    int last = k->nest.ndim - 1;
+    struct row row = whole_row(k, last, 1);
+
+    row.body = map_vectors;
+    row.data = source;
+    if (row.count < 0 || row.count % widest(k) != 0)
+        make_function(k, source, "lanes");
+    mark_loaded(k, source);
+    k->loaded[0] = true;
+    declare_splats(k, last);
+    for (int axis = 0; axis < last; axis++)
+        open_loop(k, axis);
+    declare_splats(k, last);
+    declare_rows(k);
+    vector_row(k, &row);
+    close_blocks(k, last);
+}
+
+/* Rows of bytes that are copied, or all 0. */
+static void map_bytes(struct loops *k, bool zeros)
+{
+    int last = k->nest.ndim - 1;
+    const char *count = dim_c_text(k->cx, k->nest.dims[last], true);
+
+    for (int axis = 0; axis < last; axis++)
+        open_loop(k, axis);
+    statement(k, "%s(%s, %s, %s%s * sizeof *%s);", zeros ? "memset" : "memcpy", address(k, 0),
+              zeros ? "0" : address(k, 1), dim_is_const(k->nest.dims[last], NULL) ? "" : "(size_t)", count,
+              k->parameter[0]);
+    close_blocks(k, last);
+}
+
+static bool is_zero(const struct dag *dag)
+{
+    const struct dag_node *node = &dag->nodes[dag->result];
+
+    return node->prim == PRIM_CONST &&
+           (dtype_is_float(node->dtype) ? node->number == 0 && !signbit(node->number) : node->integer == 0);
+}
+
+/* The axis along which the one operand of a copy is contiguous, where the copy is a transposition of at least a vector
+ * each way, or -1. */
+static int turned_axis(struct loops *k, const struct dag *dag)
+{
+    enum { LEAST = 8 };
+    int last = k->nest.ndim - 1;
+
+    if (last < 1 || !dag_is_identity(dag) || !stride_is(k, 0, last, 1) || stride_is(k, 1, last, 1) ||
+        stride_is(k, 1, last, 0) || k->nest.operands[0].dtype != DTYPE_FLOAT32 ||
+        k->nest.operands[1].dtype != DTYPE_FLOAT32 || axis_upper(k, last) < LEAST)
+        return -1;
+    for (int axis = 0; axis < last; axis++)
+        if (stride_is(k, 1, axis, 1) && axis_upper(k, axis) >= LEAST)
+            return axis;
+    return -1;
+}
+
+static void map_turned(struct loops *k, int turned)
+{
+    int last = k->nest.ndim - 1;
+
+    for (int axis = 0; axis < last; axis++)
+        if (axis != turned)
+            open_loop(k, axis);
+    statement(k, "modc_f32_transpose(%s, %s, %s, %s, %s, %s);", address(k, 0),
+              dim_c(k, k->nest.operands[0].strides[turned]), address(k, 1),
+              dim_c(k, k->nest.operands[1].strides[last]), dim_c(k, k->nest.dims[turned]),
+              dim_c(k, k->nest.dims[last]));
+    close_blocks(k, last - 1);
+}
+
+static void map_scalars(struct loops *k, const struct value_source *source)
+{
+    for (int axis = 0; axis < k->nest.ndim; axis++)
+        open_loop(k, axis);
+    {
+        struct piece value = scalar_value(k, source);
+
+        statement(k, "%s = %s;", element(k, 0), value.text);
+    }
+    close_blocks(k, k->nest.ndim);
+}
+
+void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
+                     const struct dag *dag, const struct size *const *sizes, int size_count)
+{
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
+    struct value_source source = {.dag = dag, .first = 1};
+    int last = k.nest.ndim - 1;
+
+    if (last >= 0 && dag_is_identity(dag) && stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1))
+        map_bytes(&k, false);
+    else if (last >= 0 && is_zero(dag) && stride_is(&k, 0, last, 1))
+        map_bytes(&k, true);
+    else if (turned_axis(&k, dag) >= 0)
+        map_turned(&k, turned_axis(&k, dag));
+    else if (operands_vectorise(&k, dag, 1, k.nest.operand_count - 1) && stride_is(&k, 0, last, 1))
+        map_rows(&k, &source);
+    else
+        map_scalars(&k, &source);
+    end_kernel(&k, out, comment, NULL);
+}
+
+/* ---- gather ------------------------------------------------------------------------------------------- */
+
+/* Declares where the row of x0 starts that the index at hand names. */
+static const char *gather_row(struct loops *k, const struct dim *step)
+{
+    const char *from = names_new(&k->names, "from"), *offset = dim_c_text(k->cx, step, true);
+
+    declare(k, "const %s *%s = %s + (ptrdiff_t)%s%s%s;", dtype_rows[k->nest.operands[1].dtype].c, from,
+            address(k, 1), element(k, 2), dim_equals(step, 1) ? "" : " * ",
+            dim_equals(step, 1) ? "" : offset);
+    return from;
+}
+
+void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
+                        struct nest nest, const struct dim *step, const struct size *const *sizes,
+                        int size_count)
+{
+    struct loops k = begin_kernel(cx, name, nest, NULL, NULL, &step, 1, sizes, size_count);
+    int last = k.nest.ndim - 1;
+    bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
+    int outer = rows ? last : k.nest.ndim;
+
+    for (int axis = 0; axis < outer; axis++)
+        open_loop(&k, axis);
+    if (rows) {
+        const char *from = gather_row(&k, step);
+
+        if (stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1)) {
+            statement(&k, "memcpy(%s, %s, (size_t)%s * sizeof *%s);", address(&k, 0), from,
+                      dim_c_text(cx, k.nest.dims[last], true), from);
+        } else {
+            open_loop(&k, last);
+            k.pointer[1] = from;
+            k.in_row[1] = true;
+            statement(&k, "%s = %s;", element(&k, 0), element(&k, 1));
+            close_loop(&k, last);
+        }
+    } else {
+        const char *from = gather_row(&k, step);
+
+        statement(&k, "%s = *%s;", element(&k, 0), from);
+    }
+    close_blocks(&k, outer);
+    end_kernel(&k, out, comment, NULL);
+}
+
+/* ---- scatter ------------------------------------------------------------------------------------------ */
+
+void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
+                         struct nest nest, const struct dag *dag, const struct dim *step,
+                         const struct size *const *sizes, int size_count)
+{
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, &step, 1, sizes, size_count);
+    int last = k.nest.ndim - 1;
+    bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
+    int outer = rows ? last : k.nest.ndim;
+    const char *to = names_new(&k.names, "to"), *inputs[2];
+
+    for (int axis = 0; axis < outer; axis++)
+        open_loop(&k, axis);
+    declare(&k, "%s *%s = %s + (ptrdiff_t)%s%s%s;", dtype_rows[k.nest.operands[0].dtype].c, to,
+            address(&k, 0), element(&k, 2), dim_equals(step, 1) ? "" : " * ",
+            dim_equals(step, 1) ? "" : dim_c_text(cx, step, true));
+    if (rows) {
+        open_loop(&k, last);
+        k.pointer[0] = to;
+        k.in_row[0] = true;
+        inputs[0] = element(&k, 0);
+    } else {
+        inputs[0] = arena_format(k.arena, "%s[0]", to);
+    }
+    inputs[1] = element(&k, 1);
+    statement(&k, "%s = %s;", inputs[0], expr_scalar(cx, dag, inputs, NULL, ""));
+    if (rows)
+        close_loop(&k, last);
+    close_blocks(&k, outer);
+    end_kernel(&k, out, comment, NULL);
+}

@@ -1,0 +1,71 @@
+/* emit_random.c - loop nests over random numbers. */
+#include "emit/emit_loops.h"
+
+/* y = tail(u) at the index that the loops are at, for the word of its element. */
+static void store_random(struct loops *k, struct value_source *tail, const char *word)
+{
+    const char *number = arena_format(k->arena, "(float)(%s >> 8) * 5.96046448e-08f", word);
+    struct piece value;
+
+    tail->reduced = number;
+    if (!dag_is_identity(tail->dag)) {
+        tail->reduced = names_new(&k->names, "uniform");
+        declare(k, "const float %s = %s;", tail->reduced, number);
+    }
+    value = scalar_value(k, tail);
+    statement(k, "%s = %s;", element(k, 0), value.text);
+}
+
+void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
+                        struct nest nest, const struct dag *tail, const struct size *const *sizes,
+                        int size_count)
+{
+    const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
+    struct value_source source = {.dag = dag, .first = 1, .reduced = ""};
+    struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
+                                  names_new(&k.names, "stream")};
+    const char *words = names_new(&k.names, "words"), *key;
+    int64_t count;
+
+    key = arena_format(k.arena, "%s ^ ((uint64_t)%s << 32)", random.counter, random.stream);
+    if (k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
+        const char *end = dim_c(&k, k.nest.dims[0]), *i, *j;
+
+        open_block(&k, "%s", "");
+        i = names_new(&k.names, "i");
+        k.block->head = arena_format(k.arena, "for (int %s = 0; %s < %s; %s += 4)", i, i, end, i);
+        declare(&k, "uint32_t %s[4];", words);
+        statement(&k, "modc_philox(%s, (uint64_t)%s / 4, %s, %s);", random.seed, i, key, words);
+        open_block(&k, "%s", "");
+        j = names_new(&k.names, "j");
+        if (dim_is_const(k.nest.dims[0], &count) && count % 4 == 0)
+            k.block->head = arena_format(k.arena, "for (int %s = 0; %s < 4; %s++)", j, j, j);
+        else
+            k.block->head = arena_format(k.arena, "for (int %s = 0; %s < 4 && %s < %s - %s; %s++)", j, j, j,
+                                         end, i, j);
+        k.index[0] = arena_format(k.arena, "%s + %s", i, j);
+        store_random(&k, &source, arena_format(k.arena, "%s[%s]", words, j));
+        close_blocks(&k, 2);
+    } else { /* an input that is broadcast, or one element */
+        const char *position = NULL, *offset;
+
+        for (int axis = 0; axis < k.nest.ndim; axis++)
+            open_loop(&k, axis);
+        offset = operand_offset(&k, 0);
+        if (*offset) {
+            position = names_new(&k.names, "position");
+            declare(&k, "const int %s = %s;", position, offset);
+        }
+        declare(&k, "uint32_t %s[4];", words);
+        if (position)
+            statement(&k, "modc_philox(%s, (uint64_t)%s / 4, %s, %s);", random.seed, position, key, words);
+        else
+            statement(&k, "modc_philox(%s, 0, %s, %s);", random.seed, key, words);
+        store_random(&k, &source,
+                     position ? arena_format(k.arena, "%s[%s %% 4]", words, position)
+                              : arena_format(k.arena, "%s[0]", words));
+        close_blocks(&k, k.nest.ndim);
+    }
+    end_kernel(&k, out, comment, &random);
+}

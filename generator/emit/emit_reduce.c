@@ -1,0 +1,655 @@
+/* emit_reduce.c - loop nests that sum or the like.
+ *
+ * note [exact sums]
+ * A float sum that runs over more than SUM_LIMIT elements in one accumulator would lose digits. So one of its loops is
+ * cut into blocks: `part` sums a block, `sum` the parts. */
+#include "emit/emit_loops.h"
+
+#include <math.h>
+
+#define STREAMS 4      /* accumulators of a row */
+#define COLUMNS 8      /* vectors of columns at a time, at most */
+#define SUM_LIMIT 1024 /* per accumulator of one lane */
+
+/* How a reduction runs: over vectors along the last reduced axis, over vectors of outputs, or element by element. */
+enum reduce_way { REDUCE_ROWS, REDUCE_COLUMNS, REDUCE_ELEMENTS };
+
+struct kind_row {
+    const char *one, *many;           /* accumulator: of one, of several lanes or streams */
+    const char *neutral;              /* what vectors of them start from; NULL: there are none */
+    const char *combine, *horizontal; /* functions of modc_simd.h; NULL: an operator, none */
+    const char *operator;
+};
+
+static const struct kind_row kind_rows[] = {
+    [REDUCE_SUM] = {"sum", "sums", "zero", NULL, "sum", "+"},
+    [REDUCE_PROD] = {"product", "products", "one", NULL, NULL, "*"},
+    [REDUCE_MAX] = {"largest", "maxima", "least", "max", "hmax", ">"},
+    [REDUCE_MIN] = {"smallest", "minima", "most", "min", "hmin", "<"},
+    [REDUCE_ANY] = {"any", NULL, NULL, NULL, NULL, "||"},
+    [REDUCE_ALL] = {"all", NULL, NULL, NULL, NULL, "&&"},
+    [REDUCE_ARGMAX] = {"index", "maxima", "least", "max", "hmax", ">"},
+    [REDUCE_ARGMIN] = {"index", "minima", "most", "min", "hmin", "<"},
+};
+
+struct reduction {
+    enum reduce_kind kind;
+    enum reduce_way way;
+    struct value_source head, tail; /* tail.dag may be NULL */
+    enum dtype dtype;               /* of what is reduced */
+    int split;                      /* note [exact sums]: the axis that is cut into blocks; -1: none */
+    int64_t block;
+    struct row row;          /* ROWS: along the last axis; COLUMNS: of outputs */
+    const char *neutral;     /* vector that accumulators start from */
+    const char *accumulator; /* that the loops at hand add to */
+    const char *part;        /* COLUMNS: how many outputs there are in the vector, or NULL */
+    const char *best;        /* ARGMAX, ARGMIN: the value at the index */
+};
+
+static bool is_arg(enum reduce_kind kind)
+{
+    return kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
+}
+
+/* What an accumulator starts from, as the type of the elements. */
+static const char *neutral_text(struct loops *k, const struct reduction *r)
+{
+    static const int64_t least[] = {
+        [DTYPE_BOOL] = 0,          [DTYPE_UINT8] = 0,         [DTYPE_INT8] = INT8_MIN,
+        [DTYPE_INT16] = INT16_MIN, [DTYPE_INT32] = INT32_MIN, [DTYPE_INT64] = INT64_MIN};
+    static const int64_t most[] = {
+        [DTYPE_BOOL] = 1,          [DTYPE_UINT8] = UINT8_MAX, [DTYPE_INT8] = INT8_MAX,
+        [DTYPE_INT16] = INT16_MAX, [DTYPE_INT32] = INT32_MAX, [DTYPE_INT64] = INT64_MAX};
+    bool real = dtype_is_float(r->dtype);
+    double number = 0;
+    int64_t integer = 0;
+
+    switch (r->kind) {
+    case REDUCE_PROD:
+        number = 1;
+        integer = 1;
+        break;
+    case REDUCE_MAX:
+    case REDUCE_ARGMAX:
+        number = -INFINITY;
+        integer = real ? 0 : least[r->dtype];
+        break;
+    case REDUCE_MIN:
+    case REDUCE_ARGMIN:
+        number = INFINITY;
+        integer = real ? 0 : most[r->dtype];
+        break;
+    case REDUCE_ALL:
+        integer = 1;
+        break;
+    default:
+        break;
+    }
+    if (r->kind == REDUCE_ANY || r->kind == REDUCE_ALL)
+        return integer ? "true" : "false";
+    return expr_number(k->cx, r->dtype, number, integer);
+}
+
+/* Sums and products of integers wrap in 64 bits. */
+static bool wraps(const struct reduction *r)
+{
+    return (r->kind == REDUCE_SUM || r->kind == REDUCE_PROD) && !dtype_is_float(r->dtype);
+}
+
+static const char *scalar_accumulator_type(const struct reduction *r)
+{
+    if (r->kind == REDUCE_ANY || r->kind == REDUCE_ALL)
+        return "bool";
+    return wraps(r) ? "uint64_t" : dtype_rows[r->dtype].c;
+}
+
+static const char *stream_name(struct loops *k)
+{
+    return names_new(&k->names, "s");
+}
+
+/* A loop over the streams of an array; all of it unrolled. */
+static const char *open_streams(struct loops *k, int streams)
+{
+    const char *name;
+
+    open_block(k, "%s", "");
+    name = stream_name(k);
+    k->block->head = arena_format(k->arena, "for (int %s = 0; %s < %d; %s++)", name, name, streams, name);
+    k->block->unrolled = true;
+    return name;
+}
+
+/* accumulator = accumulator combined with value, both vectors or both float scalars. */
+static void combine(struct loops *k, const struct reduction *r, bool vector, const char *accumulator,
+                    const char *value)
+{
+    const struct kind_row *row = &kind_rows[r->kind];
+
+    if (!row->combine)
+        statement(k, "%s %s= %s;", accumulator, row->operator, value);
+    else
+        statement(k, "%s = %s%s_%s(%s, %s);", accumulator, vector_type(k), vector ? "" : "s", row->combine,
+                  accumulator, value);
+}
+
+/* Declares an accumulator of so many vectors, or of one scalar for 0, at its neutral value. */
+static const char *declare_accumulator(struct loops *k, const struct reduction *r, int streams,
+                                       const char *name)
+{
+    const char *type = vector_type(k), *neutral = r->neutral;
+
+    name = names_new(&k->names, name);
+    if (streams == 0) {
+        declare(k, "%s %s = %s;", scalar_accumulator_type(r), name, neutral_text(k, r));
+    } else if (streams == 1) {
+        declare(k, "%s %s = %s;", type, name, neutral);
+    } else {
+        struct text list = text_new(k->arena);
+
+        for (int i = 0; i < streams; i++)
+            text_printf(&list, "%s%s", i > 0 ? ", " : "", neutral);
+        declare(k, "%s %s[%d] = {%s};", type, name, streams, list.data);
+    }
+    return name;
+}
+
+/* The index expression of one of several vectors. */
+static const char *stream_index(struct loops *k, const char *base, const char *stream)
+{
+    return arena_format(k->arena, "%s + %s * %s", base, stream, width_name(k));
+}
+
+/* REDUCE_ROWS: adds vectors of the row to the accumulators. */
+static void add_row_vectors(struct loops *k, void *data, int streams, const char *part)
+{
+    struct reduction *r = data;
+    int axis = k->nest.ndim - 1;
+    const char *base = k->index[axis], *accumulator = r->accumulator, *value;
+
+    if (streams > 1) {
+        const char *stream = open_streams(k, streams);
+
+        k->index[axis] = stream_index(k, base, stream);
+        value = vector_value(k, &r->head, axis, NULL);
+        combine(k, r, true, arena_format(k->arena, "%s[%s]", accumulator, stream), value);
+        close_block(k);
+        k->index[axis] = base;
+        return;
+    }
+    if (r->row.streams > 1)
+        accumulator = arena_format(k->arena, "%s[0]", accumulator);
+    value = vector_value(k, &r->head, axis, part);
+    if (part && !(r->kind == REDUCE_SUM && dag_is_identity(r->head.dag)))
+        value = arena_format(k->arena, "%s_first(%s, %s, %s)", vector_type(k), value, part, r->neutral);
+    combine(k, r, true, accumulator, value);
+}
+
+/* All lanes of the accumulators in one. */
+static const char *horizontal(struct loops *k, const struct reduction *r, const char *name)
+{
+    const struct kind_row *row = &kind_rows[r->kind];
+    const char *type = vector_type(k);
+
+    if (r->row.streams == 1)
+        return arena_format(k->arena, "%s_%s(%s)", type, row->horizontal, name);
+    if (!row->combine)
+        return arena_format(k->arena, "%s_%s((%s[0] %s %s[1]) %s (%s[2] %s %s[3]))", type, row->horizontal,
+                            name, row->operator, name, row->operator, name, row->operator, name);
+    return arena_format(k->arena, "%s_%s(%s_%s(%s_%s(%s[0], %s[1]), %s_%s(%s[2], %s[3])))", type,
+                        row->horizontal, type, row->combine, type, row->combine, name, name, type,
+                        row->combine, name, name);
+}
+
+/* The position along the flattened reduced axes. */
+static const char *flat_index(struct loops *k)
+{
+    struct text text = text_new(k->arena);
+    const struct dim *stride = dim_const(k->arena, 1);
+
+    for (int axis = k->nest.ndim - 1; axis >= 0; axis--) {
+        struct text term = text_new(k->arena);
+
+        if (!k->nest.reduced[axis])
+            continue;
+        if (dim_equals(stride, 1))
+            text_add(&term, k->index[axis]);
+        else
+            text_add(&term, times_c(k, k->index[axis], stride));
+        if (text.length > 0)
+            text_printf(&term, " + %s", text.data);
+        text = term;
+        stride = dim_mul(k->arena, stride, k->nest.dims[axis]);
+    }
+    return text.length > 0 ? text.data : "0";
+}
+
+/* REDUCE_ELEMENTS: adds the element that the loops are at. */
+static void add_element(struct loops *k, const struct reduction *r)
+{
+    struct piece value = scalar_value(k, &r->head);
+    const char *name, *accumulator = r->accumulator, *operator= kind_rows[r->kind].operator;
+    bool real = dtype_is_float(r->dtype);
+
+    if (r->kind == REDUCE_ANY || r->kind == REDUCE_ALL) {
+        struct piece test = {value.text, value.rank};
+
+        if (r->dtype != DTYPE_BOOL)
+            test = (struct piece){arena_format(k->arena, "%s != %s", piece_text(k->arena, value, RANK_SUM),
+                                               expr_number(k->cx, r->dtype, 0, 0)),
+                                  RANK_COMPARE};
+        statement(k, "%s = %s %s %s;", accumulator, accumulator, operator,
+                  piece_text(k->arena, test, RANK_COMPARE));
+        return;
+    }
+    if (wraps(r)) {
+        statement(k, "%s %s= (uint64_t)%s;", accumulator, operator, piece_text(k->arena, value, RANK_UNARY));
+        return;
+    }
+    if (!is_arg(r->kind) && real) {
+        combine(k, r, false, accumulator, value.text);
+        return;
+    }
+    name = names_new(&k->names, "value");
+    declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, name, value.text);
+    if (!is_arg(r->kind)) {
+        open_block(k, "if (%s %s %s)", name, operator, accumulator);
+        statement(k, "%s = %s;", accumulator, name);
+    } else {
+        if (real) /* the first NaN wins */
+            open_block(k, "if (%s %s %s || (%s != %s && %s == %s))", name, operator, r->best, name, name,
+                       r->best, r->best);
+        else
+            open_block(k, "if (%s %s %s)", name, operator, r->best);
+        statement(k, "%s = %s;", r->best, name);
+        statement(k, "%s = %s;", accumulator, flat_index(k));
+    }
+    close_block(k);
+}
+
+/* REDUCE_COLUMNS: adds the elements that the loops are at to vectors of outputs. */
+static void add_column_vectors(struct loops *k, const struct reduction *r, int streams)
+{
+    int axis = k->nest.ndim - 1;
+    const char *base = k->index[axis], *stream;
+
+    if (streams == 1) {
+        combine(k, r, true, r->accumulator, vector_value(k, &r->head, axis, r->part));
+        return;
+    }
+    stream = open_streams(k, streams);
+    k->index[axis] = stream_index(k, base, stream);
+    combine(k, r, true, arena_format(k->arena, "%s[%s]", r->accumulator, stream),
+            vector_value(k, &r->head, axis, NULL));
+    close_block(k);
+    k->index[axis] = base;
+}
+
+/* The loops over reduced axes behind `after`, around what adds to the accumulator. */
+static void add_loops(struct loops *k, struct reduction *r, int after, int streams)
+{
+    int last = k->nest.ndim - 1, opened[MAX_DIMS], count = 0;
+
+    for (int axis = after + 1; axis <= last; axis++) {
+        if (!k->nest.reduced[axis] || (r->way == REDUCE_ROWS && axis == last))
+            continue;
+        open_loop(k, axis);
+        opened[count++] = axis;
+    }
+    switch (r->way) {
+    case REDUCE_ROWS:
+        declare_splats(k, last);
+        declare_rows(k);
+        vector_row(k, &r->row);
+        forget_rows(k);
+        break;
+    case REDUCE_COLUMNS:
+        add_column_vectors(k, r, streams);
+        break;
+    case REDUCE_ELEMENTS:
+        add_element(k, r);
+        break;
+    }
+    while (count > 0)
+        close_loop(k, opened[--count]);
+}
+
+/* sum += part, at the end of a block; note [exact sums]. */
+static void add_part(struct loops *k, struct reduction *r, const char *sum, const char *part, int streams)
+{
+    const char *stream;
+
+    if (r->way == REDUCE_ROWS) {
+        statement(k, "%s += %s;", sum, horizontal(k, r, part));
+    } else if (streams <= 1) {
+        statement(k, "%s += %s;", sum, part);
+    } else {
+        stream = open_streams(k, streams);
+        statement(k, "%s[%s] += %s[%s];", sum, stream, part, stream);
+        close_block(k);
+    }
+}
+
+/* The loop over the axis that is cut, around blocks that `part` sums. */
+static void add_blocks(struct loops *k, struct reduction *r, const char *sum, int streams)
+{
+    const struct dim *dim = k->nest.dims[r->split];
+    const char *name = streams > 1 || r->way == REDUCE_ROWS ? "parts" : "part", *part;
+    struct row row = r->row;
+    int64_t count;
+
+    if (r->block == 1) {
+        open_loop(k, r->split);
+        part = declare_accumulator(k, r, streams, name);
+        r->accumulator = part;
+        add_loops(k, r, r->split, streams);
+        add_part(k, r, sum, part, streams);
+        close_loop(k, r->split);
+        return;
+    }
+    {
+        const char *start = names_new(&k->names, "start"), *stop;
+        bool row_cut = r->way == REDUCE_ROWS && r->split == k->nest.ndim - 1;
+        const char *end = row_cut ? r->row.stop : length_word(k, r->split);
+
+        open_block(k, "for (int %s = 0; %s < %s; %s += %lld)", start, start, end, start, (long long)r->block);
+        if (dim_is_const(dim, &count) && count % r->block == 0) {
+            stop = arena_format(k->arena, "%s + %lld", start, (long long)r->block);
+            r->row.count = r->block;
+        } else {
+            stop = names_new(&k->names, "stop");
+            declare(k, "const int %s = %s - %s < %lld ? %s : %s + %lld;", stop, end, start,
+                    (long long)r->block, end, start, (long long)r->block);
+            r->row.count = -1;
+        }
+        part = declare_accumulator(k, r, streams, name);
+        r->accumulator = part;
+        if (row_cut) {
+            r->row.start = start;
+            r->row.stop = stop;
+            r->row.upper = r->block;
+            add_loops(k, r, r->split, streams);
+        } else {
+            r->row = row;
+            open_block(k, "%s", "");
+            k->index[r->split] = loop_name(k);
+            k->block->head = arena_format(k->arena, "for (int %s = %s; %s < %s; %s++)", k->index[r->split],
+                                          start, k->index[r->split], stop, k->index[r->split]);
+            add_loops(k, r, r->split, streams);
+            close_loop(k, r->split);
+        }
+        add_part(k, r, sum, part, streams);
+        close_block(k);
+        r->row = row;
+    }
+}
+
+/* The position of the best of a row: every element before it is worse, or, where the best is NaN, a number. The last
+ * element needs no look. */
+static const char *find_in_row(struct loops *k, const struct reduction *r, const char *best)
+{
+    int axis = k->nest.ndim - 1;
+    const char *name = names_new(&k->names, "best"), *index = names_new(&k->names, "index"), *value, *last;
+
+    if (r->row.count >= 0)
+        last = arena_format(k->arena, "%lld", (long long)r->row.count - 1);
+    else
+        last = arena_format(k->arena, "%s - 1", r->row.stop);
+    declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, name, best);
+    declare(k, "int %s = 0;", index);
+    k->index[axis] = index;
+    value = element(k, 1);
+    open_block(k, "while (%s < %s && (%s %s %s || (%s != %s && %s == %s)))", index, last, name,
+               kind_rows[r->kind].operator, value, name, name, value, value);
+    statement(k, "%s++;", index);
+    close_loop(k, axis);
+    return index;
+}
+
+/* Everything for one output, or for vectors of outputs: declares the accumulator, fills it, and returns its name. */
+static const char *reduce_all(struct loops *k, struct reduction *r, int streams)
+{
+    const struct kind_row *kind = &kind_rows[r->kind];
+    const char *sum, *result;
+    int opened[MAX_DIMS], count = 0;
+
+    if (r->split < 0) {
+        sum = declare_accumulator(k, r, streams,
+                                  streams > 1 || r->way == REDUCE_ROWS ? kind->many : kind->one);
+        r->accumulator = sum;
+        add_loops(k, r, -1, streams);
+        if (r->way != REDUCE_ROWS)
+            return sum;
+        if (is_arg(r->kind))
+            return find_in_row(k, r, horizontal(k, r, sum));
+        if (dag_is_identity(r->tail.dag))
+            return horizontal(k, r, sum);
+        result = names_new(&k->names, kind->one);
+        declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, result, horizontal(k, r, sum));
+        return result;
+    }
+    if (r->way == REDUCE_ROWS)
+        sum = declare_accumulator(k, r, 0, kind->one);
+    else
+        sum = declare_accumulator(k, r, streams, streams > 1 ? kind->many : kind->one);
+    for (int axis = 0; axis < r->split; axis++) {
+        if (!k->nest.reduced[axis])
+            continue;
+        open_loop(k, axis);
+        opened[count++] = axis;
+    }
+    add_blocks(k, r, sum, streams);
+    while (count > 0)
+        close_loop(k, opened[--count]);
+    return sum;
+}
+
+static void store_vector(struct loops *k, struct reduction *r, const char *accumulator, const char *part)
+{
+    const char *value;
+
+    r->tail.reduced = accumulator;
+    value = vector_value(k, &r->tail, k->nest.ndim - 1, part);
+    if (part)
+        statement(k, "%s_store_part(%s, %s, %s);", vector_type(k), address(k, 0), value, part);
+    else
+        statement(k, "%s_store(%s, %s);", vector_type(k), address(k, 0), value);
+}
+
+/* REDUCE_COLUMNS: the outputs from index[last] on. */
+static void reduce_columns(struct loops *k, void *data, int streams, const char *part)
+{
+    struct reduction *r = data;
+    int axis = k->nest.ndim - 1;
+    const char *base = k->index[axis], *accumulator, *stream;
+
+    r->part = part;
+    accumulator = reduce_all(k, r, streams);
+    if (streams == 1) {
+        store_vector(k, r, accumulator, part);
+        return;
+    }
+    stream = open_streams(k, streams);
+    k->index[axis] = stream_index(k, base, stream);
+    store_vector(k, r, arena_format(k->arena, "%s[%s]", accumulator, stream), NULL);
+    close_block(k);
+    k->index[axis] = base;
+}
+
+static void store_scalar(struct loops *k, struct reduction *r, const char *accumulator)
+{
+    struct piece value;
+
+    r->tail.reduced = wraps(r) ? arena_format(k->arena, "(int64_t)%s", accumulator) : accumulator;
+    value = scalar_value(k, &r->tail);
+    statement(k, "%s = %s;", element(k, 0), value.text);
+}
+
+/* note [exact sums]: which axis is cut, so that one accumulator has at most `limit` elements. */
+static void find_split(const struct loops *k, struct reduction *r)
+{
+    int64_t limit = SUM_LIMIT * (r->way == REDUCE_ROWS ? r->row.streams : 1);
+
+    r->split = -1;
+    if (r->kind != REDUCE_SUM || r->dtype != DTYPE_FLOAT32)
+        return;
+    for (int axis = k->nest.ndim - 1; axis >= 0; axis--) {
+        int64_t upper = axis_upper(k, axis);
+
+        if (!k->nest.reduced[axis])
+            continue;
+        if (upper > limit) {
+            r->split = axis;
+            r->block = limit;
+            return;
+        }
+        if (upper > 1)
+            limit /= upper;
+    }
+}
+
+static bool has_reduced(const struct loops *k)
+{
+    for (int axis = 0; axis < k->nest.ndim; axis++)
+        if (k->nest.reduced[axis])
+            return true;
+    return false;
+}
+
+/* argmax of a row as it is: its maximum, then where that stands. */
+static bool finds_in_row(const struct loops *k, const struct reduction *r)
+{
+    int count = 0;
+
+    for (int axis = 0; axis < k->nest.ndim; axis++)
+        count += k->nest.reduced[axis];
+    return count == 1 && dag_is_identity(r->head.dag);
+}
+
+static enum reduce_way choose_way(struct loops *k, const struct reduction *r)
+{
+    const struct kind_row *kind = &kind_rows[r->kind];
+    int last = k->nest.ndim - 1, heads = r->head.dag->input_count, count = k->nest.operand_count;
+    enum dtype lanes;
+
+    if (!kind->neutral || !has_reduced(k) || !operands_vectorise(k, r->head.dag, 1, heads))
+        return REDUCE_ELEMENTS;
+    if (k->nest.reduced[last])
+        return kind->horizontal && (!is_arg(r->kind) || finds_in_row(k, r)) ? REDUCE_ROWS : REDUCE_ELEMENTS;
+    if (is_arg(r->kind) || !operands_vectorise(k, r->tail.dag, 1 + heads, count - 1 - heads) ||
+        !stride_is(k, 0, last, 1) || !dag_vectorises(r->head.dag, &lanes) || lanes != k->lanes)
+        return REDUCE_ELEMENTS;
+    return REDUCE_COLUMNS;
+}
+
+/* How many vectors of outputs at a time: what divides the row, else what is best where it is long. */
+static int column_streams(const struct loops *k)
+{
+    int axis = k->nest.ndim - 1;
+    int64_t upper = axis_upper(k, axis), count;
+
+    for (int streams = COLUMNS; streams > 1; streams--)
+        if (dim_is_const(k->nest.dims[axis], &count) && count % (streams * widest(k)) == 0)
+            return streams;
+    return upper >= 2 * COLUMNS * widest(k) ? COLUMNS : upper >= COLUMNS / 2 * widest(k) ? COLUMNS / 2 : 1;
+}
+
+static void reduce_vectors(struct loops *k, struct reduction *r)
+{
+    int last = k->nest.ndim - 1, kept = 0;
+    bool columns = r->way == REDUCE_COLUMNS;
+    int streams = columns ? column_streams(k) : axis_upper(k, last) >= STREAMS * widest(k) ? STREAMS : 1;
+    int steps;
+
+    r->row = whole_row(k, last, streams);
+    r->row.body = columns ? reduce_columns : add_row_vectors;
+    r->row.data = r;
+    find_split(k, r);
+    steps = r->row.streams * widest(k);
+    mark_loaded(k, &r->head);
+    if (columns)
+        mark_loaded(k, &r->tail);
+    if (r->row.count < 0 || r->row.count % steps != 0) {
+        make_function(k, &r->head, "head");
+        if (columns)
+            make_function(k, &r->tail, "tail");
+    }
+    r->neutral = names_new(&k->names, kind_rows[r->kind].neutral);
+    declare(k, "const %s %s = %s_set(%s);", vector_type(k), r->neutral, vector_type(k), neutral_text(k, r));
+    declare_splats(k, last);
+    for (int axis = 0; axis < last; axis++) {
+        if (k->nest.reduced[axis])
+            continue;
+        open_loop(k, axis);
+        kept++;
+    }
+    declare_splats(k, last);
+    if (columns)
+        vector_row(k, &r->row);
+    else
+        store_scalar(k, r, reduce_all(k, r, r->row.streams));
+    close_blocks(k, kept);
+}
+
+static void reduce_elements(struct loops *k, struct reduction *r)
+{
+    int kept = 0;
+
+    find_split(k, r);
+    for (int axis = 0; axis < k->nest.ndim; axis++) {
+        if (k->nest.reduced[axis])
+            continue;
+        open_loop(k, axis);
+        kept++;
+    }
+    if (is_arg(r->kind)) {
+        r->best = names_new(&k->names, "best");
+        declare(k, "%s %s = %s;", dtype_rows[r->dtype].c, r->best, neutral_text(k, r));
+        r->accumulator = names_new(&k->names, kind_rows[r->kind].one);
+        declare(k, "int64_t %s = 0;", r->accumulator);
+        add_loops(k, r, -1, 0);
+        store_scalar(k, r, r->accumulator);
+    } else {
+        store_scalar(k, r, reduce_all(k, r, 0));
+    }
+    close_blocks(k, kept);
+}
+
+/* The type of the reduced value before its tail. */
+static enum dtype value_dtype(const struct reduction *r)
+{
+    if (r->kind == REDUCE_ANY || r->kind == REDUCE_ALL)
+        return DTYPE_BOOL;
+    return is_arg(r->kind) || wraps(r) ? DTYPE_INT64 : r->dtype;
+}
+
+void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
+                        struct nest nest, enum reduce_kind kind, const struct dag *head,
+                        const struct dag *tail, const struct size *const *sizes, int size_count)
+{
+    struct reduction r = {.kind = kind, .split = -1};
+    struct loops k;
+
+    nest.reorder = !is_arg(kind);
+    if (!head)
+        head = dag_identity(&cx->arena, nest.operands[1].dtype);
+    r.dtype = head->nodes[head->result].dtype;
+    if (!tail) { /* as it is, but in the type of the output */
+        struct dag *cast = dag_identity(&cx->arena, value_dtype(&r));
+
+        cast->result = dag_cast(&cx->arena, cast, cast->result, nest.operands[0].dtype);
+        tail = cast;
+    }
+    r.head = (struct value_source){.dag = head, .first = 1};
+    r.tail = (struct value_source){.dag = tail, .first = 1 + head->input_count, .reduced = ""};
+    k = begin_kernel(cx, name, nest, head, tail, NULL, 0, sizes, size_count);
+
+    r.way = choose_way(&k, &r);
+    if (r.way == REDUCE_ELEMENTS) {
+        k.lanes = r.dtype;
+        reduce_elements(&k, &r);
+    } else {
+        reduce_vectors(&k, &r);
+    }
+    end_kernel(&k, out, comment, NULL);
+}

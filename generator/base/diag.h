@@ -50,7 +50,7 @@ struct cx {
     bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
     const struct options *options;
     int spec_room; /* while the spec is read: 1 and how many more expressions it may hold; else 0 */
-    struct parsed *parsed[64]; /* texts of the tables; eval.c's */
+    struct parsed *parsed[64]; /* texts of the tables; eval_tables.c's */
     double evaluated;          /* what computing constants has cost so far; see op_interpret */
     struct {
         const struct source *source;

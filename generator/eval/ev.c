@@ -1,0 +1,237 @@
+/* ev.c - the values that expressions have: making them, their text, what is known of them. */
+#include "eval/evaluator.h"
+
+#include <string.h>
+
+struct ev ev_bad(struct loc loc)
+{
+    return (struct ev){.kind = EV_BAD, .loc = loc};
+}
+
+struct ev ev_none(struct loc loc)
+{
+    return (struct ev){.kind = EV_NONE, .loc = loc};
+}
+
+struct ev ev_bool(struct loc loc, bool value)
+{
+    return (struct ev){.kind = EV_BOOL, .loc = loc, .integer = value};
+}
+
+struct ev ev_int(struct eval *eval, struct loc loc, int64_t value)
+{
+    return ev_dim(loc, dim_const(&eval->cx->arena, value));
+}
+
+struct ev ev_dim(struct loc loc, const struct dim *dim)
+{
+    return (struct ev){.kind = EV_INT, .loc = loc, .dim = dim};
+}
+
+struct ev ev_float(struct loc loc, double value)
+{
+    return (struct ev){.kind = EV_FLOAT, .loc = loc, .number = value};
+}
+
+struct ev ev_float_dag(struct loc loc, const struct dag *dag, const char *text)
+{
+    return (struct ev){.kind = EV_FLOAT, .loc = loc, .dag = dag, .text = text};
+}
+
+struct ev ev_string(struct loc loc, const char *text)
+{
+    return (struct ev){.kind = EV_STRING, .loc = loc, .text = text};
+}
+
+struct ev ev_dtype(struct loc loc, enum dtype dtype)
+{
+    return (struct ev){.kind = EV_DTYPE, .loc = loc, .dtype = dtype, .text = dtype_rows[dtype].name};
+}
+
+struct ev ev_tensor(struct loc loc, struct value *value)
+{
+    return value ? (struct ev){.kind = EV_TENSOR, .loc = loc, .tensor = value} : ev_bad(loc);
+}
+
+struct ev ev_module(struct loc loc, struct module *module)
+{
+    return (struct ev){.kind = EV_MODULE, .loc = loc, .module = module};
+}
+
+bool ev_fits(struct eval *eval, struct loc loc, int64_t count)
+{
+    if (count <= EVAL_MAX_ITEMS)
+        return true;
+    diag_error(eval->cx, loc, "a tuple or list has more than %d items", EVAL_MAX_ITEMS);
+    return false;
+}
+
+struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count)
+{
+    struct ev tuple = {.kind = EV_TUPLE, .loc = loc, .count = count};
+
+    tuple.items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
+    tuple.total = count;
+    for (int i = 0; i < count; i++) {
+        tuple.items[i] = items[i];
+        tuple.total += items[i].kind == EV_TUPLE ? items[i].total : 0;
+        if (items[i].kind == EV_BAD || !ev_fits(eval, loc, tuple.total))
+            return ev_bad(loc);
+    }
+    return tuple;
+}
+
+bool ev_is_number(const struct ev *value)
+{
+    return value->kind == EV_BOOL || value->kind == EV_INT || value->kind == EV_FLOAT;
+}
+
+const char *ev_kind_text(const struct ev *value)
+{
+    static const char *const names[] = {
+        [EV_BAD] = "nothing",         [EV_NONE] = "None",       [EV_BOOL] = "a bool",
+        [EV_INT] = "an integer",      [EV_FLOAT] = "a number",  [EV_STRING] = "a string",
+        [EV_DTYPE] = "a dtype",       [EV_TUPLE] = "a tuple",   [EV_SLICE] = "a slice",
+        [EV_ELLIPSIS] = "...",        [EV_MODULE] = "a module", [EV_TENSOR] = "a tensor",
+        [EV_FUNCTION] = "a function", [EV_METHOD] = "a method", [EV_SPACE] = "a name space",
+    };
+
+    return names[value->kind];
+}
+
+static void ev_print(struct eval *eval, struct text *text, const struct ev *value)
+{
+    switch (value->kind) {
+    case EV_NONE:
+        text_add(text, "None");
+        break;
+    case EV_BOOL:
+        text_add(text, value->integer ? "True" : "False");
+        break;
+    case EV_INT:
+        dim_print(text, value->dim);
+        break;
+    case EV_FLOAT:
+        if (value->dag)
+            text_add(text, value->text);
+        else
+            text_double(text, value->number);
+        break;
+    case EV_STRING:
+        text_printf(text, "'%s'", value->text);
+        break;
+    case EV_DTYPE:
+        text_printf(text, "torch.%s", dtype_rows[value->dtype].name);
+        break;
+    case EV_TUPLE:
+        text_add(text, value->list ? "[" : "(");
+        for (int i = 0; i < value->count; i++) {
+            if (i > 0)
+                text_add(text, ", ");
+            ev_print(eval, text, &value->items[i]);
+        }
+        text_add(text, value->list ? "]" : value->count == 1 ? ",)" : ")");
+        break;
+    case EV_MODULE:
+        text_add(text, value->module->class_name);
+        break;
+    case EV_TENSOR:
+        text_printf(text, "tensor%s", shape_text(&eval->cx->arena, value->tensor->ndim, value->tensor->dims));
+        break;
+    default:
+        text_add(text, ev_kind_text(value));
+    }
+}
+
+const char *ev_text(struct eval *eval, const struct ev *value)
+{
+    struct text text = text_new(&eval->cx->arena);
+
+    ev_print(eval, &text, value);
+    return text.data;
+}
+
+bool ev_get_int(const struct ev *value, int64_t *out)
+{
+    if (value->kind == EV_BOOL) {
+        *out = value->integer;
+        return true;
+    }
+    return value->kind == EV_INT && dim_is_const(value->dim, out);
+}
+
+bool ev_get_number(const struct ev *value, double *out)
+{
+    int64_t integer;
+
+    if (value->kind == EV_FLOAT) {
+        *out = value->number;
+        return !value->dag;
+    }
+    if (!ev_get_int(value, &integer))
+        return false;
+    *out = (double)integer;
+    return true;
+}
+
+bool ev_get_bool(const struct ev *value, bool *out)
+{
+    int64_t integer;
+
+    switch (value->kind) {
+    case EV_NONE:
+        *out = false;
+        return true;
+    case EV_STRING:
+        *out = value->text[0] != 0;
+        return true;
+    case EV_TUPLE:
+        *out = value->count > 0;
+        return true;
+    case EV_FLOAT:
+        *out = value->number != 0;
+        return !value->dag;
+    case EV_DTYPE:
+    case EV_MODULE:
+    case EV_FUNCTION:
+        *out = true;
+        return true;
+    default:
+        if (!ev_get_int(value, &integer))
+            return false;
+        *out = integer != 0;
+        return true;
+    }
+}
+
+bool ev_equal(const struct ev *a, const struct ev *b)
+{
+    double x, y;
+
+    if (a->kind == EV_INT && b->kind == EV_INT)
+        return dim_equal(a->dim, b->dim);
+    if (ev_get_number(a, &x) && ev_get_number(b, &y))
+        return x == y;
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case EV_STRING:
+        return strcmp(a->text, b->text) == 0;
+    case EV_DTYPE:
+        return a->dtype == b->dtype;
+    case EV_TUPLE:
+        if (a->count != b->count)
+            return false;
+        for (int i = 0; i < a->count; i++)
+            if (!ev_equal(&a->items[i], &b->items[i]))
+                return false;
+        return true;
+    case EV_MODULE:
+        return a->module == b->module;
+    case EV_FUNCTION:
+        return a->function == b->function && a->elementwise == b->elementwise &&
+               a->spec_function == b->spec_function;
+    default:
+        return a->kind == EV_NONE;
+    }
+}

@@ -1,0 +1,237 @@
+/* eval_attribute.c - x.name of tensors, modules, dtypes, named tuples and name spaces. */
+#include "eval/evaluator.h"
+
+#include <string.h>
+
+#include "eval/pytorch.h"
+
+static struct ev tensor_shape(struct eval *eval, struct loc loc, const struct value *value)
+{
+    struct ev items[MAX_DIMS];
+
+    for (int i = 0; i < value->ndim; i++)
+        items[i] = ev_dim(loc, value->dims[i]);
+    return ev_tuple(eval, loc, items, value->ndim);
+}
+
+static struct ev tensor_transposed(struct eval *eval, struct loc loc, struct value *value, bool all)
+{
+    int perm[MAX_DIMS], n = value->ndim;
+
+    for (int i = 0; i < n; i++)
+        perm[i] = all ? n - 1 - i : i;
+    if (!all && n >= 2) {
+        perm[n - 2] = n - 1;
+        perm[n - 1] = n - 2;
+    }
+    return ev_tensor(loc, build_permute(eval, loc, value, perm));
+}
+
+static const char *method_name(struct eval *eval, const char *text)
+{
+    return arena_copy(&eval->cx->arena, text, strcspn(text, "("));
+}
+
+static struct ev module_method(struct eval *eval, struct module *module, const char *text, struct loc loc)
+{
+    struct ev *self = ARENA_NEW(&eval->cx->arena, struct ev);
+
+    *self = ev_module(loc, module);
+    return (struct ev){.kind = EV_METHOD, .loc = loc, .text = text, .items = self};
+}
+
+struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    if (tensor->faulty)
+        return ev_bad(loc);
+    return tensor->none ? ev_none(loc) : eval->read(eval, tensor, loc);
+}
+
+struct ev eval_module_attribute(struct eval *eval, struct module *module, struct loc loc, const char *name,
+                                struct loc name_loc)
+{
+    struct module *child = module_child(module, name);
+    struct module_tensor *tensor = module_find_tensor(module, name);
+
+    if (child)
+        return child->faulty ? ev_bad(loc) : ev_module(loc, child);
+    if (tensor)
+        return eval_tensor(eval, tensor, loc);
+    for (int i = 0; i < module->arg_count; i++)
+        if (strcmp(module->args[i].name, name) == 0)
+            return module->args[i].value;
+    if (strcmp(name, "training") == 0)
+        return ev_bool(loc, eval->training);
+    for (int i = 0; module->layer && i < LAYER_MAX_METHODS && module->layer->methods[i]; i++)
+        if (strcmp(method_name(eval, module->layer->methods[i]), name) == 0)
+            return module_method(eval, module, module->layer->methods[i], loc);
+
+    const char **known = NULL;
+    int count = 0;
+
+    for (int i = 0; i < module->child_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->children[i]->name);
+    for (int i = 0; i < module->tensor_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->tensors[i]->name);
+    for (int i = 0; i < module->arg_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->args[i].name);
+    for (int i = 0; module->layer && i < LAYER_MAX_METHODS && module->layer->methods[i]; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, method_name(eval, module->layer->methods[i]));
+    if (module->faulty || (eval->partial && !diag_nearest(name, known, count)))
+        return ev_bad(loc);
+    diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
+    if (module->lazy && module->layer == module->lazy) {
+        diag_hint(eval->cx, "its parameters are made by its first call");
+    } else if (strcmp(name, "forward") == 0) {
+        diag_hint(eval->cx, "call the module itself");
+    } else if (diag_nearest(name, known, count)) {
+        diag_hint_nearest(eval->cx, name, known, count);
+    } else if (module->child_count > 0 && module->child_count <= 8 && !module->spec_class) {
+        struct text text = text_new(&eval->cx->arena);
+
+        for (int i = 0; i < module->child_count; i++)
+            text_printf(&text, "%s'%s'", i ? ", " : "", module->children[i]->name);
+        diag_hint(eval->cx, "it has %s", text.data);
+    } else if (module->spec_class) {
+        diag_hint(eval->cx, "declare it under 'modules:', 'parameters:', 'buffers:' or 'state:'");
+    }
+    return ev_bad(loc);
+}
+
+static struct ev space_attribute(struct eval *eval, const struct ev *space, const struct expr *expr)
+{
+    const char *name = expr->text;
+    struct ev out;
+    enum dtype dtype;
+
+    if (strcmp(space->text, "self") == 0)
+        return eval_module_attribute(eval, space->module, expr->loc, name, expr->name_loc);
+    if (strcmp(space->text, "torch") == 0) {
+        if (strcmp(name, "nn") == 0)
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
+        if (strcmp(name, "linalg") == 0)
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.linalg"};
+        if (eval_find_function(name, FUNCTION_TORCH, expr->loc, &out))
+            return out;
+        if (dtype_find(name, &dtype) && dtype_is_supported(dtype))
+            return ev_dtype(expr->loc, dtype);
+        if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
+            eval_find_global(name, expr->loc, &out))
+            return out;
+    } else if (strcmp(space->text, "torch.linalg") == 0) {
+        if (eval_find_function(arena_format(&eval->cx->arena, "linalg.%s", name), FUNCTION_TORCH, expr->loc,
+                               &out))
+            return out;
+    } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
+        return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
+    } else if (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out)) {
+        return out;
+    }
+
+    int count;
+    unsigned flag = strcmp(space->text, "torch") == 0 ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL;
+    const char *const *known = function_names(eval->cx, flag, &count);
+
+    if (strcmp(space->text, "torch.nn") == 0 && pytorch_has(PYTORCH_MODULE, name)) {
+        eval_module_as_value(eval, expr->name_loc, name);
+        return ev_bad(expr->loc);
+    }
+    if (pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
+        diag_error(eval->cx, expr->name_loc, "%s.%s is not supported yet by this version of modc",
+                   space->text, name);
+        return ev_bad(expr->loc);
+    }
+    diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
+    diag_hint_nearest(eval->cx, name, known, count);
+    return ev_bad(expr->loc);
+}
+
+static void unknown_attribute(struct eval *eval, const struct ev *base, const char *name, struct loc loc)
+{
+    static const char *const attributes[] = {"shape", "ndim", "dtype", "T", "mT"};
+    struct arena *arena = &eval->cx->arena;
+    const char **known = NULL;
+    int count = 0, methods;
+
+    if (base->kind == EV_TENSOR && strcmp(name, "device") == 0) {
+        diag_error(eval->cx, loc, "a spec has no devices of tensors: all are the model's");
+        diag_hint(eval->cx, "leave it out");
+        return;
+    }
+    if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
+        diag_error(eval->cx, loc, "the method '%s' is not supported yet by this version of modc", name);
+        if (name[strlen(name) - 1] == '_' &&
+            (function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD) ||
+             elementwise_find(arena_copy(arena, name, strlen(name) - 1))))
+            diag_hint(eval->cx, "x = x.%.*s(...): modc works in place where it can", (int)strlen(name) - 1,
+                      name);
+        return;
+    }
+    if (base->kind == EV_TENSOR) {
+        const char *const *names = function_names(eval->cx, FUNCTION_METHOD, &methods);
+
+        for (int i = 0; i < methods; i++)
+            ARENA_PUSH(arena, known, count, names[i]);
+        for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+            ARENA_PUSH(arena, known, count, attributes[i]);
+    }
+    for (int i = 0; base->kind == EV_TUPLE && base->fields && i < base->count; i++)
+        ARENA_PUSH(arena, known, count, base->fields[i]);
+    diag_error(eval->cx, loc, "%s has no attribute '%s'", ev_kind_text(base), name);
+    diag_hint_nearest(eval->cx, name, known, count);
+}
+
+struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev base = eval_expr(eval, scope, expr->a);
+    const char *name = expr->text;
+    struct ev out;
+
+    switch (base.kind) {
+    case EV_BAD:
+        return base;
+    case EV_SPACE:
+        return space_attribute(eval, &base, expr);
+    case EV_MODULE:
+        return eval_module_attribute(eval, base.module, expr->loc, name, expr->name_loc);
+    case EV_TUPLE:
+        for (int i = 0; base.fields && i < base.count; i++)
+            if (strcmp(base.fields[i], name) == 0)
+                return base.items[i];
+        break;
+    case EV_DTYPE:
+        if (strcmp(name, "is_floating_point") == 0)
+            return ev_bool(expr->loc, dtype_is_float(base.dtype));
+        if (strcmp(name, "itemsize") == 0)
+            return ev_int(eval, expr->loc, dtype_rows[base.dtype].bytes);
+        break;
+    case EV_TENSOR:
+        if (strcmp(name, "shape") == 0)
+            return tensor_shape(eval, expr->loc, base.tensor);
+        if (strcmp(name, "ndim") == 0)
+            return ev_int(eval, expr->loc, base.tensor->ndim);
+        if (strcmp(name, "dtype") == 0)
+            return ev_dtype(expr->loc, base.tensor->dtype);
+        if (strcmp(name, "mT") == 0 && base.tensor->ndim < 2) {
+            diag_error(eval->cx, expr->name_loc, "mT takes a tensor of at least two dimensions, found %s",
+                       shape_text(&eval->cx->arena, base.tensor->ndim, base.tensor->dims));
+            return ev_bad(expr->loc);
+        }
+        if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
+            return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
+        if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out)) {
+            struct ev *self = ARENA_NEW(&eval->cx->arena, struct ev);
+
+            *self = base;
+            out.kind = EV_METHOD;
+            out.items = self;
+            return out;
+        }
+        break;
+    default:
+        break;
+    }
+
+    unknown_attribute(eval, &base, name, expr->name_loc);
+    return ev_bad(expr->loc);
+}

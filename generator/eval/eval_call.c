@@ -1,0 +1,237 @@
+/* eval_call.c - calls of functions of the tables and of the spec, methods and modules. */
+#include "eval/evaluator.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define EVAL_MAX_DEPTH 64
+#define EVAL_MAX_CALLS 20000
+#define EVAL_MAX_FAULTS 20 /* faulty calls of one function; further ones say nothing new */
+
+/* The argument of that name, or NULL. */
+static const struct ev *named_arg(const struct signature *signature, const struct ev *args, const char *name)
+{
+    for (int i = 0; i < signature->count; i++)
+        if (strcmp(signature->args[i].name, name) == 0)
+            return &args[i];
+    return NULL;
+}
+
+/* What a function made of x, which becomes that where `inplace` (NULL: no such argument) is true. */
+static struct ev in_place(struct eval *eval, const char *name, const struct ev *x, const struct ev *inplace,
+                          struct ev out)
+{
+    bool truth = false;
+
+    if (inplace)
+        ev_get_bool(inplace, &truth);
+    if (!truth || out.kind != EV_TENSOR || x->kind != EV_TENSOR)
+        return out;
+    return build_in_place(eval, out.loc, name, x->tensor, out.tensor) ? out : ev_bad(out.loc);
+}
+
+static struct ev call_function_row(struct eval *eval, const struct function_row *row, const char *name,
+                                   const struct call *call, bool method)
+{
+    size_t space = strcspn(row->signature, ".("); /* "linalg.norm(x)" is torch.linalg's */
+    const struct signature *signature = eval_signature(
+        eval, row->signature[space] == '.' ? row->signature + space + 1 : row->signature);
+    struct scope scope = {0};
+    struct ev args[16];
+    bool second = (row->flags & FUNCTION_REST) || (method && (row->flags & FUNCTION_VARARGS));
+    int gather = row->flags & FUNCTION_SIZES ? 1 : second ? 2 : 0;
+
+    if (!eval_bind(eval, &scope, name, signature->args, signature->count, gather, call))
+        return ev_bad(call->loc);
+    assert(signature->count <= 16);
+    for (int i = 0; i < signature->count; i++)
+        for (int j = 0; j < scope.count; j++)
+            if (strcmp(scope.items[j].name, signature->args[i].name) == 0)
+                args[i] = scope.items[j].value;
+    if (row->build)
+        return row->build(eval, args, signature->count, call->loc);
+
+    const char *within = eval->within;
+    struct ev out;
+
+    eval->at = call->loc;
+    eval->within = within ? within : name;
+    out = eval_body(eval, &scope, row->body);
+    eval->within = within;
+    return in_place(eval, name, &args[0], named_arg(signature, args, "inplace"), out);
+}
+
+static struct ev call_elementwise(struct eval *eval, const struct elementwise_row *row,
+                                  const struct call *call)
+{
+    const struct signature *signature = eval_signature(
+        eval, arena_format(&eval->cx->arena, "%s(%s%s)", row->name, row->args,
+                           row->flags & ELEMENTWISE_INPLACE ? ", inplace=False" : ""));
+    struct scope scope = {0};
+    struct ev args[8];
+    int count = signature->count;
+
+    if (!eval_bind(eval, &scope, row->name, signature->args, count, 0, call))
+        return ev_bad(call->loc);
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < scope.count; j++)
+            if (strcmp(scope.items[j].name, signature->args[i].name) == 0)
+                args[i] = scope.items[j].value;
+    if (!(row->flags & ELEMENTWISE_INPLACE))
+        return build_elementwise(eval, call->loc, row, args, count);
+    return in_place(eval, row->name, &args[0], &args[count - 1],
+                    build_elementwise(eval, call->loc, row, args, count - 1));
+}
+
+/* Functions of the spec that run. */
+struct frame {
+    const struct spec_function *function;
+    const struct frame *outer;
+};
+
+/* So that functions which call each other many times say their faults often enough, but come to an end. */
+static void count_fault(struct eval *eval, const struct spec_function *function)
+{
+    int i = 0;
+
+    while (i < eval->fault_count && eval->faults[i].function != function)
+        i++;
+    if (i == eval->fault_count)
+        ARENA_PUSH(&eval->cx->arena, eval->faults, eval->fault_count,
+                   ((struct function_faults){function, 0}));
+    eval->faults[i].count++;
+}
+
+static struct ev call_spec_function(struct eval *eval, struct scope *scope,
+                                    const struct spec_function *function, const struct call *call)
+{
+    struct scope *outer = scope, own = {0};
+    struct frame frame = {function, eval->frame};
+    struct ev out;
+
+    for (const struct frame *f = eval->frame; f; f = f->outer) {
+        if (f->function == function) {
+            diag_error(eval->cx, call->loc, "the function '%s' calls itself", function->name);
+            diag_hint(eval->cx, "functions are inlined where they are called, so none can be part of itself");
+            return ev_bad(call->loc);
+        }
+    }
+    if (eval->calls >= EVAL_MAX_CALLS) {
+        if (eval->calls++ == EVAL_MAX_CALLS)
+            diag_error(eval->cx, call->loc, "functions are called more than %d times", EVAL_MAX_CALLS);
+        return ev_bad(call->loc);
+    }
+    for (int i = 0; i < eval->fault_count; i++)
+        if (eval->faults[i].function == function && eval->faults[i].count >= EVAL_MAX_FAULTS)
+            return ev_bad(call->loc);
+    eval->calls++;
+    while (outer->outer)
+        outer = outer->outer;
+    if (eval->globals) /* functions see these alone, also where a body of the tables calls them */
+        outer = eval->globals;
+    own.outer = outer;
+    if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
+        return ev_bad(call->loc);
+    eval->frame = &frame;
+    out = eval_statements(eval, &own, function->statements, function->count);
+    eval->frame = frame.outer;
+    if (out.kind == EV_BAD)
+        count_fault(eval, function);
+    return out;
+}
+
+static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call)
+{
+    if (eval->depth >= EVAL_MAX_DEPTH) {
+        diag_error(eval->cx, call->loc, "calls are nested more than %d deep", EVAL_MAX_DEPTH);
+        return ev_bad(call->loc);
+    }
+    eval->depth++;
+
+    struct ev out;
+
+    switch (callee->kind) {
+    case EV_FUNCTION:
+        if (callee->spec_function)
+            out = call_spec_function(eval, scope, callee->spec_function, call);
+        else if (callee->function)
+            out = call_function_row(eval, callee->function, callee->text, call, false);
+        else
+            out = call_elementwise(eval, callee->elementwise, call);
+        break;
+    case EV_METHOD: {
+        struct call with_self = {.loc = call->loc, .count = call->count + 1};
+
+        if (callee->items[0].kind == EV_MODULE) {
+            out = eval->call_method(eval, callee->items[0].module, callee->text, call);
+            break;
+        }
+
+        with_self.args = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct ev);
+        with_self.names = ARENA_ARRAY(&eval->cx->arena, with_self.count, const char *);
+        with_self.locs = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct loc);
+        with_self.args[0] = callee->items[0];
+        with_self.locs[0] = callee->loc;
+        for (int i = 0; i < call->count; i++) {
+            with_self.args[i + 1] = call->args[i];
+            with_self.names[i + 1] = call->names[i];
+            with_self.locs[i + 1] = call->locs[i];
+        }
+        out = callee->function ? call_function_row(eval, callee->function, callee->text, &with_self, true)
+                               : call_elementwise(eval, callee->elementwise, &with_self);
+        break;
+    }
+    case EV_MODULE:
+        out = eval->call_module(eval, callee->module, call);
+        break;
+    case EV_DTYPE:
+        out = eval_convert(eval, callee, call);
+        break;
+    default:
+        if (callee->kind == EV_SPACE && callee->module && module_child(callee->module, "self")) {
+            struct ev child = ev_module(callee->loc, module_child(callee->module, "self"));
+
+            out = call_value(eval, scope, &child, call);
+            break;
+        }
+        if (callee->kind == EV_SPACE && callee->module)
+            diag_error(eval->cx, call->loc, "a module cannot call itself");
+        else
+            diag_error(eval->cx, call->loc, "%s cannot be called", ev_kind_text(callee));
+        out = ev_bad(call->loc);
+    }
+    eval->depth--;
+    if (out.kind != EV_BAD)
+        out.loc = call->loc;
+    return out;
+}
+
+struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct call call = {
+        .loc = expr->loc, .count = expr->count, .names = expr->names, .locs = expr->name_locs};
+    struct ev callee = ev_none(expr->loc), out;
+    bool bad = false, known = true;
+
+    call.args = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev);
+    call.locs = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct loc);
+    for (int i = 0; i < expr->count; i++) {
+        call.args[i] = eval_expr(eval, scope, expr->items[i]);
+        call.locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
+        bad |= call.args[i].kind == EV_BAD;
+    }
+    if (expr->a->kind == EXPR_NAME)
+        known = eval_find_name(eval, scope, expr->a, &callee);
+    if (!known && !bad) {
+        out = eval_call_python(eval, expr->a->text, &call);
+        if (out.kind != EV_NONE) {
+            out.loc = expr->loc;
+            return out;
+        }
+    }
+    if (expr->a->kind != EXPR_NAME || (!known && !(bad && eval_is_python(expr->a->text))))
+        callee = eval_expr(eval, scope, expr->a);
+    if (callee.kind == EV_BAD || bad)
+        return ev_bad(expr->loc);
+    return call_value(eval, scope, &callee, &call);
+}

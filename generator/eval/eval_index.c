@@ -1,0 +1,401 @@
+/* eval_index.c - x[...] of tensors, tuples, and modules that hold others. */
+#include "eval/evaluator.h"
+
+#include <string.h>
+
+/* A bound of a slice, clamped into 0 .. extent as Python does. Where sizes decide its sign it counts from the front, and
+ * a call in which it is negative is refused. */
+static const struct dim *slice_bound(struct eval *eval, const struct ev *bound, const struct dim *extent,
+                                     const struct dim *absent)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *value = bound->dim, *zero = dim_const(arena, 0);
+
+    if (bound->kind == EV_NONE)
+        return absent;
+    if (dim_upper(value) < 0)
+        value = dim_add(arena, value, extent);
+    else
+        build_need(eval, value);
+    return dim_min(arena, dim_max(arena, value, zero), extent);
+}
+
+static struct value *index_slice(struct eval *eval, struct value *value, int axis, const struct ev *slice)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *extent = value->dims[axis], *zero = dim_const(arena, 0), *length;
+    int64_t step = 1;
+
+    for (int i = 0; i < 3; i++) {
+        if (slice->items[i].kind == EV_BOOL)
+            slice->items[i] = ev_int(eval, slice->items[i].loc, slice->items[i].integer);
+        if (slice->items[i].kind != EV_NONE && slice->items[i].kind != EV_INT) {
+            diag_error(eval->cx, slice->items[i].loc, "a slice takes integers, not %s",
+                       ev_kind_text(&slice->items[i]));
+            return NULL;
+        }
+    }
+    if (slice->items[2].kind == EV_INT && !dim_is_const(slice->items[2].dim, &step)) {
+        diag_error(eval->cx, slice->items[2].loc, "the step of a slice must be known while generating");
+        return NULL;
+    }
+    if (step <= 0) {
+        diag_error(eval->cx, slice->items[2].loc, "the step of a slice must be positive, found %lld",
+                   (long long)step);
+        if (step < 0)
+            diag_hint(eval->cx, "PyTorch refuses negative steps too");
+        return NULL;
+    }
+
+    if (step > (int64_t)1 << 40) /* further than any dimension goes, and so is this */
+        step = (int64_t)1 << 40;
+
+    const struct dim *start = slice_bound(eval, &slice->items[0], extent, zero);
+    const struct dim *stop = slice_bound(eval, &slice->items[1], extent, extent);
+
+    length = dim_sub(arena, stop, start);
+    if (!dim_equal(length, extent)) /* a dimension is none below 0, whatever its bounds say */
+        length = dim_max(arena, length, zero);
+    if (step > 1)
+        length = dim_floordiv(arena, dim_add(arena, length, dim_const(arena, step - 1)),
+                              dim_const(arena, step));
+    return build_slice(eval, slice->loc, value, axis, start, dim_const(arena, step), length);
+}
+
+struct value *eval_select(struct eval *eval, struct value *value, int axis, const struct ev *index)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *extent = value->dims[axis], *at = index->dim, *dims[MAX_DIMS];
+    struct loc loc = index->loc;
+    int64_t size, i;
+    int n = 0;
+
+    if (dim_upper(at) < 0)
+        at = dim_add(arena, at, extent);
+    if (dim_is_const(extent, &size) && dim_is_const(at, &i) && (i < 0 || i >= size)) {
+        diag_error(eval->cx, loc, "index %s is out of range for dimension %d of size %lld",
+                   dim_text(arena, index->dim), axis, (long long)size);
+        return NULL;
+    }
+    /* sizes count from 1 here, as far as bounds can tell: at 0 there is nothing to choose from */
+    if (dim_lower(at) < -1 || dim_lower(dim_sub(arena, extent, at)) < 0 ||
+        dim_upper(dim_sub(arena, extent, at)) <= 0) {
+        diag_error(eval->cx, loc,
+                   "index %s is out of range for dimension %d of size %s, for some values of the sizes",
+                   dim_text(arena, index->dim), axis, dim_text(arena, extent));
+        return NULL;
+    }
+    build_need(eval, at);
+    build_need(eval, dim_sub(arena, dim_sub(arena, extent, at), dim_const(arena, 1)));
+    value = build_slice(eval, loc, value, axis, at, dim_const(arena, 1), dim_const(arena, 1));
+    if (!value)
+        return NULL;
+    for (int d = 0; d < value->ndim; d++)
+        if (d != axis)
+            dims[n++] = value->dims[d];
+    return build_reshape(eval, loc, value, n, dims);
+}
+
+static bool takes_axis(const struct ev *item)
+{
+    return item->kind == EV_INT || item->kind == EV_SLICE || item->kind == EV_TENSOR ||
+           item->kind == EV_TUPLE;
+}
+
+/* A list of integers as a tensor; NULL after an error. */
+static struct value *index_list(struct eval *eval, const struct ev *list)
+{
+    struct tensor *tensor = ARENA_NEW(&eval->cx->arena, struct tensor);
+
+    tensor->dtype = DTYPE_INT64;
+    tensor->ndim = 1;
+    tensor->dims[0] = list->count;
+    tensor->data = ARENA_ARRAY(&eval->cx->arena, list->count + 1, union scalar);
+    for (int i = 0; i < list->count; i++) {
+        if (list->items[i].kind == EV_BAD)
+            return NULL;
+        if (list->items[i].kind == EV_INT && ev_get_int(&list->items[i], &tensor->data[i].i))
+            continue;
+        diag_error(eval->cx, list->items[i].loc, "a list as an index has integers, found %s",
+                   ev_text(eval, &list->items[i]));
+        return NULL;
+    }
+    return build_const(eval, list->loc, tensor);
+}
+
+/* A tensor of integers, or a list of them, as an index; NULL after an error. */
+static struct value *index_value(struct eval *eval, const struct ev *item)
+{
+    struct value *index = item->kind == EV_TENSOR ? item->tensor : index_list(eval, item);
+
+    if (!index)
+        return NULL;
+    if (index->dtype == DTYPE_BOOL || index->dtype == DTYPE_UINT8) {
+        diag_error(eval->cx, item->loc,
+                   "an index that is a mask would give a shape that depends on its values");
+        diag_hint(eval->cx, "where(mask, a, b) and masked_fill keep the shape");
+        return NULL;
+    }
+    if (index->dtype != DTYPE_INT64 && index->dtype != DTYPE_INT32) {
+        diag_error(eval->cx, item->loc, "an index must be int64 or int32, found %s",
+                   dtype_rows[index->dtype].name);
+        return NULL;
+    }
+    return index;
+}
+
+/* Indices that are tensors, and the axes that they are for, in order. */
+struct places {
+    struct value *indices[MAX_DIMS];
+    int axes[MAX_DIMS], count;
+    struct loc loc;
+};
+
+/* x[i, :, j]: the dimensions to which the indices broadcast take the place of their axes, or come first where others stand
+ * between these. */
+static struct value *index_places(struct eval *eval, struct value *value, const struct places *places)
+{
+    int perm[MAX_DIMS], n = 0, count = places->count, first = places->axes[0];
+    bool adjacent = places->axes[count - 1] - first == count - 1;
+
+    if (count == 1)
+        return build_gather(eval, places->loc, "index", value, first, places->indices[0], false, true);
+    if (!adjacent)
+        first = 0;
+    for (int i = 0; i < first; i++)
+        perm[n++] = i;
+    for (int i = 0; i < count; i++)
+        perm[n++] = places->axes[i];
+    for (int i = first; i < value->ndim; i++) {
+        bool indexed = false;
+
+        for (int k = 0; k < count; k++)
+            indexed |= places->axes[k] == i;
+        if (!indexed)
+            perm[n++] = i;
+    }
+    value = build_permute(eval, places->loc, value, perm);
+    return value ? build_gather_places(eval, places->loc, value, first, places->indices, count) : NULL;
+}
+
+static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *value, const struct ev *items,
+                              int count)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct places places = {.loc = loc};
+    int taken = 0, axis = 0;
+    bool ellipsis = false;
+
+    for (int i = 0; i < count; i++) {
+        if (items[i].kind == EV_BAD)
+            return ev_bad(loc);
+        taken += takes_axis(&items[i]);
+        if (items[i].kind == EV_ELLIPSIS && ellipsis) {
+            diag_error(eval->cx, items[i].loc, "an index can have only one '...'");
+            return ev_bad(loc);
+        }
+        ellipsis |= items[i].kind == EV_ELLIPSIS;
+    }
+    if (taken > value->ndim) {
+        diag_error(eval->cx, loc, "too many indices: %d for a tensor of shape %s", taken,
+                   shape_text(arena, value->ndim, value->dims));
+        return ev_bad(loc);
+    }
+    for (int i = 0; i < count && value; i++) {
+        const struct dim *dims[MAX_DIMS + 1];
+        struct value *index;
+
+        switch (items[i].kind) {
+        case EV_INT:
+            value = eval_select(eval, value, axis, &items[i]);
+            break;
+        case EV_SLICE:
+            value = index_slice(eval, value, axis++, &items[i]);
+            break;
+        case EV_ELLIPSIS: {
+            int rest = 0;
+
+            for (int j = i + 1; j < count; j++)
+                rest += takes_axis(&items[j]);
+            axis = value->ndim - rest;
+            break;
+        }
+        case EV_NONE:
+            if (value->ndim == MAX_DIMS) {
+                diag_error(eval->cx, items[i].loc, "a tensor has at most %d dimensions", MAX_DIMS);
+                return ev_bad(loc);
+            }
+            memcpy(dims, value->dims, sizeof(dims[0]) * (size_t)axis);
+            dims[axis] = dim_const(arena, 1);
+            memcpy(dims + axis + 1, value->dims + axis, sizeof(dims[0]) * (size_t)(value->ndim - axis));
+            value = build_reshape(eval, loc, value, value->ndim + 1, dims);
+            axis++;
+            break;
+        case EV_TUPLE:
+        case EV_TENSOR:
+            index = index_value(eval, &items[i]);
+            if (!index)
+                return ev_bad(loc);
+            if (index->ndim == 0) { /* as an integer */
+                value = build_gather(eval, items[i].loc, "index", value, axis, index, false, true);
+                break;
+            }
+            places.loc = places.count == 0 ? items[i].loc : loc;
+            places.axes[places.count] = axis++;
+            places.indices[places.count++] = index;
+            break;
+        default:
+            diag_error(eval->cx, items[i].loc, "an index takes integers, slices, None and '...', not %s",
+                       ev_kind_text(&items[i]));
+            return ev_bad(loc);
+        }
+    }
+    if (value && places.count > 0)
+        value = index_places(eval, value, &places);
+    return ev_tensor(loc, value);
+}
+
+/* Python's bounds of a slice of `count` items, the step of which stays below 2 * count. False: they are not integers that are
+ * known, or the step is not positive. */
+static bool slice_range(const struct ev *slice, int count, int64_t bound[3])
+{
+    bound[0] = 0;
+    bound[1] = count;
+    bound[2] = 1;
+    for (int i = 0; i < 3; i++) {
+        const struct ev *b = &slice->items[i];
+
+        if (b->kind == EV_NONE)
+            continue;
+        if (!ev_get_int(b, &bound[i]))
+            return false;
+        if (i < 2 && bound[i] < 0)
+            bound[i] += count;
+        if (i < 2)
+            bound[i] = bound[i] < 0 ? 0 : bound[i] > count ? count : bound[i];
+    }
+    if (bound[2] > count)
+        bound[2] = count + 1;
+    return bound[2] > 0;
+}
+
+/* Lists of modules. */
+static bool has_slices(const struct ev *value)
+{
+    return value->kind == EV_MODULE && value->module->layer &&
+           (value->module->layer->container == LAYER_SEQUENTIAL ||
+            value->module->layer->container == LAYER_MODULE_LIST);
+}
+
+/* A list of some of the children. It is no part of the tree: only they are called. */
+static struct module *slice_of(struct eval *eval, const struct module *module, const int64_t bound[3])
+{
+    struct module *slice = ARENA_NEW(&eval->cx->arena, struct module);
+
+    *slice = (struct module){.path = module->path,
+                             .name = module->name,
+                             .class_name = module->class_name,
+                             .loc = module->loc,
+                             .name_loc = module->name_loc,
+                             .text = module->text,
+                             .layer = module->layer,
+                             .is_slice = true};
+    for (int64_t i = bound[0]; i < bound[1]; i += bound[2])
+        ARENA_PUSH(&eval->cx->arena, slice->children, slice->child_count, module->children[i]);
+    return slice;
+}
+
+int eval_element_count(const struct module *module)
+{
+    return module_holds_parameters(module) ? module->tensor_count : module->child_count;
+}
+
+static const char *element_name(const struct module *module, int index)
+{
+    return module_holds_parameters(module) ? module->tensors[index]->name : module->children[index]->name;
+}
+
+static struct ev index_fault(struct eval *eval, struct loc loc, const struct ev *base, const struct ev *items,
+                             int count)
+{
+    if (base->kind == EV_TUPLE || base->kind == EV_MODULE)
+        diag_error(eval->cx, loc, "the index of %s is one %s, found %s", ev_kind_text(base),
+                   base->kind == EV_TUPLE ? "integer, or a slice of integers whose step is positive"
+                                          : "integer or name",
+                   count != 1 ? "several" : ev_text(eval, &items[0]));
+    else
+        diag_error(eval->cx, loc, "%s has no elements to index", ev_kind_text(base));
+    return ev_bad(loc);
+}
+
+static struct ev index_tuple(struct eval *eval, struct loc loc, const struct ev *tuple,
+                             const struct ev *index)
+{
+    int64_t at, bound[3];
+    struct ev item, *part;
+    int n = 0;
+
+    if (ev_get_int(index, &at)) {
+        if (at < 0)
+            at += tuple->count;
+        if (at < 0 || at >= tuple->count) {
+            diag_error(eval->cx, index->loc, "index %s is out of range: there are %d", ev_text(eval, index),
+                       tuple->count);
+            return ev_bad(loc);
+        }
+        item = tuple->items[at];
+        item.loc = loc;
+        return item;
+    }
+    if (index->kind != EV_SLICE || !slice_range(index, tuple->count, bound))
+        return index_fault(eval, loc, tuple, index, 1);
+    part = ARENA_ARRAY(&eval->cx->arena, tuple->count + 1, struct ev);
+    for (int64_t k = bound[0]; k < bound[1]; k += bound[2])
+        part[n++] = tuple->items[k];
+    return ev_tuple(eval, loc, part, n);
+}
+
+static struct ev index_module(struct eval *eval, struct loc loc, const struct ev *base,
+                              const struct ev *index)
+{
+    struct module *module = base->module;
+    int count = eval_element_count(module);
+    int64_t at, bound[3];
+
+    if (has_slices(base) && index->kind == EV_SLICE && slice_range(index, module->child_count, bound))
+        return ev_module(loc, slice_of(eval, module, bound));
+    if (index->kind == EV_STRING)
+        return eval_module_attribute(eval, module, loc, index->text, index->loc);
+    if (!ev_get_int(index, &at))
+        return index_fault(eval, loc, base, index, 1);
+    if (at < 0)
+        at += count;
+    if (at >= 0 && at < count)
+        return eval_module_attribute(eval, module, loc, element_name(module, (int)at), index->loc);
+    diag_error(eval->cx, index->loc, "index %s is out of range: '%s' has %d %s", ev_text(eval, index),
+               module->path, count, module_holds_parameters(module) ? "parameters" : "children");
+    return ev_bad(loc);
+}
+
+struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev base = eval_expr(eval, scope, expr->a);
+    struct ev *items = ARENA_ARRAY(&eval->cx->arena, expr->count, struct ev);
+
+    for (int i = 0; i < expr->count; i++)
+        items[i] = eval_expr(eval, scope, expr->items[i]);
+    if (base.kind == EV_BAD)
+        return base;
+    if (base.kind == EV_SPACE && base.module) /* self[0] */
+        base = ev_module(base.loc, base.module);
+    if (base.kind == EV_TENSOR)
+        return index_tensor(eval, expr->loc, base.tensor, items, expr->count);
+    for (int i = 0; i < expr->count; i++)
+        if (items[i].kind == EV_BAD)
+            return items[i];
+    if (expr->count == 1 && base.kind == EV_TUPLE)
+        return index_tuple(eval, expr->loc, &base, items);
+    if (expr->count == 1 && base.kind == EV_MODULE)
+        return index_module(eval, expr->loc, &base, items);
+    return index_fault(eval, expr->loc, &base, items, expr->count);
+}

@@ -1,0 +1,179 @@
+/* eval_names.c - what a name means: in the scopes of the spec, then among the functions and constants of PyTorch. */
+#include "eval/evaluator.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "eval/pytorch.h"
+
+void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value)
+{
+    for (int i = 0; i < scope->count; i++) {
+        if (strcmp(scope->items[i].name, name) == 0) {
+            scope->items[i].value = value;
+            return;
+        }
+    }
+    ARENA_PUSH(&eval->cx->arena, scope->items, scope->count, ((struct binding){name, value}));
+}
+
+static struct ev ev_function(struct loc loc, const struct function_row *row,
+                             const struct elementwise_row *line)
+{
+    return (struct ev){.kind = EV_FUNCTION,
+                       .loc = loc,
+                       .function = row,
+                       .elementwise = line,
+                       .text = line ? line->name : NULL};
+}
+
+bool eval_find_function(const char *name, unsigned flags, struct loc loc, struct ev *out)
+{
+    const struct function_row *row = function_find(name, flags);
+    const struct elementwise_row *line = row ? NULL : elementwise_find(name);
+
+    if (line && !(function_flags(line) & flags))
+        line = NULL;
+    if (!row && !line)
+        return false;
+    *out = ev_function(loc, row, line);
+    out->text = name;
+    return true;
+}
+
+bool eval_find_global(const char *name, struct loc loc, struct ev *out)
+{
+    enum dtype dtype;
+
+    if (eval_find_function(name, FUNCTION_FUNCTIONAL | FUNCTION_HIDDEN, loc, out) ||
+        eval_find_function(name, FUNCTION_TORCH | FUNCTION_RETURNS, loc, out))
+        return true;
+    if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) {
+        *out = ev_float(loc, name[0] == 'i'   ? INFINITY
+                             : name[0] == 'n' ? (double)NAN
+                                              : 3.14159265358979323846);
+        return true;
+    }
+    if (strcmp(name, "torch") == 0 || strcmp(name, "nn") == 0 || strcmp(name, "F") == 0) {
+        *out = (struct ev){.kind = EV_SPACE, .loc = loc};
+        out->text = name[0] == 't' ? "torch" : name[0] == 'n' ? "torch.nn" : "torch.nn.functional";
+        return true;
+    }
+    if (dtype_find(name, &dtype) && dtype_is_supported(dtype)) {
+        *out = ev_dtype(loc, dtype);
+        out->text = name;
+        return true;
+    }
+    return false;
+}
+
+bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out)
+{
+    for (struct scope *s = scope; s; s = s->outer) {
+        for (int i = 0; i < s->count; i++) {
+            if (strcmp(s->items[i].name, expr->text) == 0) {
+                *out = s->items[i].value;
+                out->loc = expr->loc;
+                if (out->kind == EV_TENSOR && eval->refresh)
+                    out->tensor = eval->refresh(eval, out->tensor);
+                return true;
+            }
+        }
+        if (strcmp(expr->text, "self") == 0 && s->self) {
+            *out = (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "self", .module = s->self};
+            return true;
+        }
+        if (s->find && s->find(eval, s, expr->text, expr->loc, out))
+            return true;
+    }
+    return false;
+}
+
+/* Words that YAML takes for a bool, or Python nearly does. */
+static bool is_like_bool(const char *name)
+{
+    static const char *const words[] = {"yes", "no",  "on",   "off",   "Yes", "No",
+                                        "On",  "Off", "TRUE", "FALSE", "YES", "NO"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return false;
+}
+
+void eval_module_as_value(struct eval *eval, struct loc loc, const char *name)
+{
+    diag_error(eval->cx, loc, "%s is a module, and cannot be made inside an expression", name);
+    diag_hint(eval->cx, "declare it under 'modules:' and call it by its name there");
+}
+
+/* Names that a spec does without. */
+static const struct {
+    const char *name, *hint;
+} habits[] = {
+    {"print", "nothing prints while a model runs: a hook sees what its modules give"},
+    {"super", "a class of a spec has no constructor: 'modules:' lists what it is made of"},
+    {"np", "write torch's function of the same name"},
+    {"numpy", "write torch's function of the same name"},
+    {"math", "write torch's function of the same name, or a power: 4 ** 0.5"},
+    {"isinstance", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
+    {"Tensor", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
+};
+
+static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    const char **known = NULL;
+    bool partial = eval->partial;
+    int known_count = 0, count;
+
+    if (diag_said(eval->cx, expr->loc))
+        return;
+    for (struct scope *s = scope; s; s = s->outer) {
+        partial |= s->partial;
+        for (int i = 0; i < s->count; i++)
+            ARENA_PUSH(&eval->cx->arena, known, known_count, s->items[i].name);
+        if (s->names)
+            s->names(eval, s, &known, &known_count);
+    }
+    partial &= !diag_nearest(expr->text, known, known_count);
+    for (struct scope *s = scope; s; s = s->outer)
+        if (s->explain && s->explain(eval, s, expr->text, expr->loc))
+            return;
+
+    const char *const *functions = function_names(
+        eval->cx, FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_RETURNS, &count);
+
+    for (int i = 0; i < count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, known_count, functions[i]);
+    if (partial)
+        return; /* it may be a name of what could not be read */
+    if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH | PYTORCH_DTYPE, expr->text)) {
+        diag_error(eval->cx, expr->loc, "%s is not supported yet by this version of modc", expr->text);
+        return;
+    }
+    if (layer_find(expr->text) || elementwise_module(expr->text) || pytorch_has(PYTORCH_MODULE, expr->text)) {
+        eval_module_as_value(eval, expr->loc, expr->text);
+        return;
+    }
+    diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        if (strcmp(habits[i].name, expr->text) == 0) {
+            diag_hint(eval->cx, "%s", habits[i].hint);
+            return;
+        }
+    }
+    if (is_like_bool(expr->text))
+        diag_hint(eval->cx, "a bool is written true or false");
+    else
+        diag_hint_nearest(eval->cx, expr->text, known, known_count);
+}
+
+struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev out;
+
+    if (eval_find_name(eval, scope, expr, &out) || eval_find_global(expr->text, expr->loc, &out))
+        return out;
+    unknown_name(eval, scope, expr);
+    return ev_bad(expr->loc);
+}

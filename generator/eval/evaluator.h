@@ -1,0 +1,100 @@
+/* evaluator.h - what the files of the evaluator share. Private to it.
+ *
+ * eval.c goes through an expression and asks, for each kind of node: eval_names.c, eval_operators.c (over numbers
+ * eval_numbers.c), eval_attribute.c, eval_index.c and eval_call.c, which binds arguments by eval_bind.c and knows Python's
+ * functions from eval_python.c. Statements are eval_statements.c's; texts of the tables are parsed in eval_tables.c. */
+#ifndef MODC_EVAL_EVALUATOR_H
+#define MODC_EVAL_EVALUATOR_H
+
+#include "eval/eval.h"
+#include "layers/layers.h"
+#include "spec/spec.h"
+
+/* ---- ev.c ---- */
+
+/* Of tuples item by item, of integers where they are equal for all sizes. */
+bool ev_equal(const struct ev *a, const struct ev *b);
+
+/* Doubling a tuple takes a word; everybody who looks at one walks all of it. False after an error: too many items. */
+bool ev_fits(struct eval *eval, struct loc loc, int64_t count);
+
+/* ---- eval_names.c ---- */
+
+struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* A name in the scopes of the spec. */
+bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
+
+/* A function of PyTorch by its name in one of the name spaces. */
+bool eval_find_function(const char *name, unsigned flags, struct loc loc, struct ev *out);
+
+/* A function, constant, dtype or name space that stands without "torch." */
+bool eval_find_global(const char *name, struct loc loc, struct ev *out);
+
+/* The fault that a class of torch.nn is named where a value is needed. */
+void eval_module_as_value(struct eval *eval, struct loc loc, const char *name);
+
+/* ---- eval_operators.c ---- */
+
+/* What an operator is over tensors and over numbers that sizes decide, by enum expr_op. */
+struct operator_row {
+    enum prim prim;
+    const char *label;
+};
+
+extern const struct operator_row operator_rows[];
+
+struct ev eval_unary(struct eval *eval, struct scope *scope, const struct expr *expr);
+struct ev eval_chain(struct eval *eval, struct scope *scope, const struct expr *expr);
+struct ev eval_binary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                      const struct ev *b);
+
+/* The fault that an operator does not take a and b. */
+struct ev eval_operand_fault(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                             const struct ev *b);
+
+/* ---- eval_numbers.c ---- */
+
+/* Of two numbers that are both known or integers, or of which sizes decide one. */
+struct ev eval_numbers(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                       const struct ev *b);
+
+/* The fault that a number of the sizes stands where one must be known. */
+struct ev eval_depends_on_sizes(struct eval *eval, struct loc loc, const struct ev *value);
+
+/* ---- eval_attribute.c ---- */
+
+struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* `name_loc` is the place of the name alone. */
+struct ev eval_module_attribute(struct eval *eval, struct module *module, struct loc loc, const char *name,
+                                struct loc name_loc);
+
+/* ---- eval_index.c ---- */
+
+struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* What indices and len() of a module go over: its parameters, where it is a list or mapping of those, or its children. */
+int eval_element_count(const struct module *module);
+
+/* ---- eval_call.c ---- */
+
+struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* ---- eval_python.c ---- */
+
+bool eval_is_python(const char *name);
+
+/* A call of a name that the spec has not defined; EV_NONE: none of Python's. */
+struct ev eval_call_python(struct eval *eval, const char *name, const struct call *call);
+
+/* float(x), int(x), bool(x) of numbers that are known while generating. */
+struct ev eval_convert(struct eval *eval, const struct ev *callee, const struct call *call);
+
+/* ---- eval_statements.c ---- */
+
+/* With `once` the first fault ends it: what follows in a body of the tables would say it again in other words. */
+struct ev eval_run(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,
+                   bool once);
+
+#endif

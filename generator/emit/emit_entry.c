@@ -99,10 +99,9 @@ static void print_choice_of(struct emit *e, struct text *out, const struct entry
 {
     const struct variant *variant = entry_variant(e, entry, training, kind);
 
-    text_printf(out, "%sstatus = modc_check(&net->base, %s, %s, %s);\n", indent,
+    text_printf(out, "%sMODC_TRY(modc_check(&net->base, %s, %s, %s));\n", indent,
                 workspace_constant(e, entry, training, kind), variant->uses_packed ? "true" : "false",
                 variant->uses_buffers ? "true" : "false");
-    text_printf(out, "%sif (status != MODC_OK)\n%s    return status;\n", indent, indent);
     print_call_of(e, out, variant, false, indent);
     if (!saves(kind))
         return;
@@ -260,7 +259,7 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
     print_arguments(e, &head, graph);
     text_add(&head, ")");
     text_printf(out, "%s\n", head.data);
-    text_printf(out, "{\n    enum modc_status status;\n%s\n    if (!net",
+    text_printf(out, "{\n    enum modc_status status = MODC_OK;\n%s\n    if (!net",
                 e->plan->program->settings.flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, " || !%s", c_argument(e->cx, graph->inputs[i]->name));

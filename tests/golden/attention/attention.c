@@ -588,7 +588,7 @@ static void attention_forward_eval(struct attention *net, int tokens, const floa
 
 enum modc_status attention_forward(struct attention *net, int tokens, const float *x, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -596,9 +596,7 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
         return MODC_ALIGNMENT;
     if (tokens < 0 || tokens > 200)
         return MODC_SIZE;
-    status = modc_check(&net->base, ATTENTION_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, ATTENTION_WORKSPACE_BYTES, true, false));
     attention_forward_eval(net, tokens, x, output);
     return status;
 }

@@ -1039,7 +1039,7 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
 
 enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -1048,14 +1048,10 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
     if (tokens < 0 || tokens > 32)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
-        status = modc_check(&net->base, BLOCKS_FENCED_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, BLOCKS_FENCED_WORKSPACE_BYTES, true, false));
         status = blocks_forward_eval_fenced(net, tokens, x, output);
     } else {
-        status = modc_check(&net->base, BLOCKS_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, BLOCKS_WORKSPACE_BYTES, true, false));
         blocks_forward_eval(net, tokens, x, output);
     }
     return status;

@@ -726,7 +726,7 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
 
 enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -734,9 +734,7 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
         return MODC_ALIGNMENT;
     if (tokens < 0 || tokens > 32)
         return MODC_SIZE;
-    status = modc_check(&net->base, BLOCKS_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, BLOCKS_WORKSPACE_BYTES, true, false));
     blocks_forward_eval(net, tokens, x, output);
     return status;
 }

@@ -2081,7 +2081,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
 enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !image || !output)
         return MODC_POINTER;
@@ -2093,14 +2093,10 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;
         if (modc_hooked(&net->base)) {
-            status = modc_check(&net->base, CNN_TRAIN_FENCED_WORKSPACE_BYTES, true, false);
-            if (status != MODC_OK)
-                return status;
+            MODC_TRY(modc_check(&net->base, CNN_TRAIN_FENCED_WORKSPACE_BYTES, true, false));
             status = cnn_forward_train_fenced(net, batch, image, output);
         } else {
-            status = modc_check(&net->base, CNN_TRAIN_WORKSPACE_BYTES, true, false);
-            if (status != MODC_OK)
-                return status;
+            MODC_TRY(modc_check(&net->base, CNN_TRAIN_WORKSPACE_BYTES, true, false));
             cnn_forward_train(net, batch, image, output);
         }
         if (status == MODC_OK) {
@@ -2109,14 +2105,10 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
         }
     } else {
         if (modc_hooked(&net->base)) {
-            status = modc_check(&net->base, CNN_FENCED_WORKSPACE_BYTES, true, true);
-            if (status != MODC_OK)
-                return status;
+            MODC_TRY(modc_check(&net->base, CNN_FENCED_WORKSPACE_BYTES, true, true));
             status = cnn_forward_eval_fenced(net, batch, image, output);
         } else {
-            status = modc_check(&net->base, CNN_WORKSPACE_BYTES, true, true);
-            if (status != MODC_OK)
-                return status;
+            MODC_TRY(modc_check(&net->base, CNN_WORKSPACE_BYTES, true, true));
             cnn_forward_eval(net, batch, image, output);
         }
     }

@@ -1457,7 +1457,7 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
 
 enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image, double *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !image || !output)
         return MODC_POINTER;
@@ -1468,16 +1468,12 @@ enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;
-        status = modc_check(&net->base, CNN64_TRAIN_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, CNN64_TRAIN_WORKSPACE_BYTES, true, false));
         cnn64_forward_train(net, batch, image, output);
         net->base.params->buffer_version++;
         net->base.counter++;
     } else {
-        status = modc_check(&net->base, CNN64_WORKSPACE_BYTES, true, true);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, CNN64_WORKSPACE_BYTES, true, true));
         cnn64_forward_eval(net, batch, image, output);
     }
     return status;

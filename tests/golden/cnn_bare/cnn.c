@@ -1467,7 +1467,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
 enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !image || !output)
         return MODC_POINTER;
@@ -1478,16 +1478,12 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;
-        status = modc_check(&net->base, CNN_TRAIN_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, CNN_TRAIN_WORKSPACE_BYTES, true, false));
         cnn_forward_train(net, batch, image, output);
         net->base.params->buffer_version++;
         net->base.counter++;
     } else {
-        status = modc_check(&net->base, CNN_WORKSPACE_BYTES, true, true);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, CNN_WORKSPACE_BYTES, true, true));
         cnn_forward_eval(net, batch, image, output);
     }
     return status;

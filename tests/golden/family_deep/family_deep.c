@@ -1079,7 +1079,7 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
 
 enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -1087,9 +1087,7 @@ enum modc_status family_deep_forward(struct family_deep *net, int batch, const f
         return MODC_ALIGNMENT;
     if (batch < 0 || batch > 6)
         return MODC_SIZE;
-    status = modc_check(&net->base, FAMILY_DEEP_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, FAMILY_DEEP_WORKSPACE_BYTES, true, false));
     family_deep_forward_eval(net, batch, x, output);
     return status;
 }
@@ -1097,7 +1095,7 @@ enum modc_status family_deep_forward(struct family_deep *net, int batch, const f
 enum modc_status family_deep_probabilities(struct family_deep *net, int batch, const float *x,
                                            float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -1105,9 +1103,7 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
         return MODC_ALIGNMENT;
     if (batch < 0 || batch > 6)
         return MODC_SIZE;
-    status = modc_check(&net->base, FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, true, false));
     family_deep_probabilities_eval(net, batch, x, output);
     return status;
 }

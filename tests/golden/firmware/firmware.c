@@ -1210,7 +1210,7 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
 
 enum modc_status firmware_forward(struct firmware *net, const float *image, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !image || !output)
         return MODC_POINTER;
@@ -1219,15 +1219,11 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;
-        status = modc_check(&net->base, FIRMWARE_TRAIN_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, FIRMWARE_TRAIN_WORKSPACE_BYTES, true, false));
         firmware_forward_train(net, image, output);
         net->base.params->buffer_version++;
     } else {
-        status = modc_check(&net->base, FIRMWARE_WORKSPACE_BYTES, true, true);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, FIRMWARE_WORKSPACE_BYTES, true, true));
         firmware_forward_eval(net, image, output);
     }
     return status;

@@ -987,7 +987,7 @@ MODC_KERNELS_END
 
 enum modc_status fused_forward(struct fused *net, int batch, const float *x, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -995,9 +995,7 @@ enum modc_status fused_forward(struct fused *net, int batch, const float *x, flo
         return MODC_ALIGNMENT;
     if (batch < 0 || batch > 8)
         return MODC_SIZE;
-    status = modc_check(&net->base, FUSED_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, FUSED_WORKSPACE_BYTES, true, false));
     fused_forward_eval(net, batch, x, output);
     return status;
 }
@@ -1005,7 +1003,7 @@ enum modc_status fused_forward(struct fused *net, int batch, const float *x, flo
 enum modc_status fused_loss(struct fused *net, int batch, const float *x, const int64_t *target,
                             float *loss)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !target || !loss)
         return MODC_POINTER;
@@ -1016,9 +1014,7 @@ enum modc_status fused_loss(struct fused *net, int batch, const float *x, const 
     if (batch < 0 || batch > 8)
         return MODC_SIZE;
     if (modc_saves(&net->base)) {
-        status = modc_check(&net->base, FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false));
         status = fused_loss_eval_saving(net, batch, x, target, loss);
         net->saved_inputs[0] = x;
         net->saved_inputs[1] = target;
@@ -1026,9 +1022,7 @@ enum modc_status fused_loss(struct fused *net, int batch, const float *x, const 
         net->base.saved_version = net->base.params->version;
         net->base.saved = status != MODC_OK ? 0 : 3;
     } else {
-        status = modc_check(&net->base, FUSED_LOSS_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, FUSED_LOSS_WORKSPACE_BYTES, true, false));
         status = fused_loss_eval(net, batch, x, target, loss);
     }
     return status;

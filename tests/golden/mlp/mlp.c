@@ -474,7 +474,7 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
 
 enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !image || !output)
         return MODC_POINTER;
@@ -483,14 +483,10 @@ enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, flo
     if (batch < 0 || batch > 64)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
-        status = modc_check(&net->base, MLP_FENCED_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, MLP_FENCED_WORKSPACE_BYTES, true, false));
         status = mlp_forward_eval_fenced(net, batch, image, output);
     } else {
-        status = modc_check(&net->base, MLP_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, MLP_WORKSPACE_BYTES, true, false));
         mlp_forward_eval(net, batch, image, output);
     }
     return status;

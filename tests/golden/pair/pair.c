@@ -429,7 +429,7 @@ static void pair_forward_eval(struct pair *net, int batch, const float *x, float
 
 enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0, float *output_1)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output_0 || !output_1)
         return MODC_POINTER;
@@ -437,9 +437,7 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
         return MODC_ALIGNMENT;
     if (batch < 0 || batch > 64)
         return MODC_SIZE;
-    status = modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false));
     pair_forward_eval(net, batch, x, output_0, output_1);
     return status;
 }

@@ -480,7 +480,7 @@ static enum modc_status pair_pack_all(struct modc_params *params)
 
 enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0, float *output_1)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output_0 || !output_1)
         return MODC_POINTER;
@@ -488,9 +488,7 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
         return MODC_ALIGNMENT;
     if (batch < 0 || batch > 64)
         return MODC_SIZE;
-    status = modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false));
     pair_code_of(net)->forward_eval(net, batch, x, output_0, output_1);
     return status;
 }

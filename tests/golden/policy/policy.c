@@ -685,7 +685,7 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
 enum modc_status policy_forward(struct policy *net, int batch, const float *observation, float *logits,
                                 float *value)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !observation || !logits || !value)
         return MODC_POINTER;
@@ -694,14 +694,10 @@ enum modc_status policy_forward(struct policy *net, int batch, const float *obse
     if (batch < 0 || batch > 256)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
-        status = modc_check(&net->base, POLICY_FENCED_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, POLICY_FENCED_WORKSPACE_BYTES, true, false));
         status = policy_forward_eval_fenced(net, batch, observation, logits, value);
     } else {
-        status = modc_check(&net->base, POLICY_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, POLICY_WORKSPACE_BYTES, true, false));
         policy_forward_eval(net, batch, observation, logits, value);
     }
     return status;
@@ -709,7 +705,7 @@ enum modc_status policy_forward(struct policy *net, int batch, const float *obse
 
 enum modc_status policy_act(struct policy *net, int batch, const float *observation, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !observation || !output)
         return MODC_POINTER;
@@ -718,14 +714,10 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
     if (batch < 0 || batch > 1)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
-        status = modc_check(&net->base, POLICY_ACT_FENCED_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, POLICY_ACT_FENCED_WORKSPACE_BYTES, true, false));
         status = policy_act_eval_fenced(net, batch, observation, output);
     } else {
-        status = modc_check(&net->base, POLICY_ACT_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, POLICY_ACT_WORKSPACE_BYTES, true, false));
         policy_act_eval(net, batch, observation, output);
     }
     return status;

@@ -443,7 +443,7 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
 
 enum modc_status stream_forward(struct stream *net, const float *sample, float *output_0, int64_t *steps)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !sample || !output_0 || !steps)
         return MODC_POINTER;
@@ -452,14 +452,10 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
     if ((uintptr_t)steps % MODC_ALIGN_WIDE != 0)
         return MODC_ALIGNMENT;
     if (modc_hooked(&net->base)) {
-        status = modc_check(&net->base, STREAM_FENCED_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, STREAM_FENCED_WORKSPACE_BYTES, true, false));
         status = stream_forward_eval_fenced(net, sample, output_0, steps);
     } else {
-        status = modc_check(&net->base, STREAM_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, STREAM_WORKSPACE_BYTES, true, false));
         stream_forward_eval(net, sample, output_0, steps);
     }
     return status;

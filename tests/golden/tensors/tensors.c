@@ -664,7 +664,7 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
                                  float *even, int64_t *total, bool *many, float *peak, float *spread,
                                  int64_t *parity)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !y || !count || !mask || !gram || !merged || !even || !total || !many || !peak ||
         !spread || !parity)
@@ -679,15 +679,11 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
     if (tokens < 0 || tokens > 10)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
-        status = modc_check(&net->base, TENSORS_FENCED_WORKSPACE_BYTES, false, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TENSORS_FENCED_WORKSPACE_BYTES, false, false));
         status = tensors_forward_eval_fenced(net, batch, tokens, x, y, count, mask, gram, merged, even,
                                              total, many, peak, spread, parity);
     } else {
-        status = modc_check(&net->base, TENSORS_WORKSPACE_BYTES, false, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TENSORS_WORKSPACE_BYTES, false, false));
         tensors_forward_eval(
             net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak, spread, parity);
     }

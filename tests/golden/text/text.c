@@ -810,7 +810,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
 enum modc_status text_forward(struct text *net, int batch, int length, const int64_t *tokens,
                               const bool *mask, float *logits, float *best)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !tokens || !mask || !logits || !best)
         return MODC_POINTER;
@@ -823,14 +823,10 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
     if (length < 0 || length > 16)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
-        status = modc_check(&net->base, TEXT_FENCED_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TEXT_FENCED_WORKSPACE_BYTES, true, false));
         status = text_forward_eval_fenced(net, batch, length, tokens, mask, logits, best);
     } else {
-        status = modc_check(&net->base, TEXT_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TEXT_WORKSPACE_BYTES, true, false));
         status = text_forward_eval(net, batch, length, tokens, mask, logits, best);
     }
     return status;

@@ -385,7 +385,7 @@ static void tied_forward_eval(struct tied *net, int batch, const float *x, float
 
 enum modc_status tied_forward(struct tied *net, int batch, const float *x, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -393,9 +393,7 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
         return MODC_ALIGNMENT;
     if (batch < 0 || batch > 16)
         return MODC_SIZE;
-    status = modc_check(&net->base, TIED_WORKSPACE_BYTES, true, false);
-    if (status != MODC_OK)
-        return status;
+    MODC_TRY(modc_check(&net->base, TIED_WORKSPACE_BYTES, true, false));
     tied_forward_eval(net, batch, x, output);
     return status;
 }

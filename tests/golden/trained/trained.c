@@ -1204,7 +1204,7 @@ MODC_KERNELS_END
 
 enum modc_status trained_forward(struct trained *net, int batch, const float *x, float *output)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !output)
         return MODC_POINTER;
@@ -1213,18 +1213,14 @@ enum modc_status trained_forward(struct trained *net, int batch, const float *x,
     if (batch < 0 || batch > 8)
         return MODC_SIZE;
     if (modc_saves(&net->base)) {
-        status = modc_check(&net->base, TRAINED_BACKWARD_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TRAINED_BACKWARD_WORKSPACE_BYTES, true, false));
         trained_forward_eval_saving(net, batch, x, output);
         net->saved_inputs[0] = x;
         net->saved_sizes[0] = batch;
         net->base.saved_version = net->base.params->version;
         net->base.saved = 1;
     } else {
-        status = modc_check(&net->base, TRAINED_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TRAINED_WORKSPACE_BYTES, true, false));
         trained_forward_eval(net, batch, x, output);
     }
     return status;
@@ -1250,7 +1246,7 @@ enum modc_status trained_backward(struct trained *net, int batch, const float *d
 enum modc_status trained_loss(struct trained *net, int batch, const float *x, const int64_t *target,
                               float *loss)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
     if (!net || !x || !target || !loss)
         return MODC_POINTER;
@@ -1261,9 +1257,7 @@ enum modc_status trained_loss(struct trained *net, int batch, const float *x, co
     if (batch < 0 || batch > 8)
         return MODC_SIZE;
     if (modc_saves(&net->base)) {
-        status = modc_check(&net->base, TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false));
         status = trained_loss_eval_saving(net, batch, x, target, loss);
         net->saved_inputs[0] = x;
         net->saved_inputs[1] = target;
@@ -1271,9 +1265,7 @@ enum modc_status trained_loss(struct trained *net, int batch, const float *x, co
         net->base.saved_version = net->base.params->version;
         net->base.saved = status != MODC_OK ? 0 : 3;
     } else {
-        status = modc_check(&net->base, TRAINED_LOSS_WORKSPACE_BYTES, true, false);
-        if (status != MODC_OK)
-            return status;
+        MODC_TRY(modc_check(&net->base, TRAINED_LOSS_WORKSPACE_BYTES, true, false));
         status = trained_loss_eval(net, batch, x, target, loss);
     }
     return status;

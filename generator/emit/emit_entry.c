@@ -308,6 +308,7 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
     struct text none = text_new(&e->cx->arena);
+    int results = 0; /* whose gradients it takes */
 
     if (!has_gradients(e))
         text_printf(out,
@@ -319,11 +320,10 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
                 e->plan->program->settings.flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->result_count; i++)
         if (has_gradient(graph, graph->outputs[i]))
-            text_printf(&none, "%s!%s", none.length ? " && " : "",
+            text_printf(&none, "%s!%s", results++ > 0 ? " && " : "",
                         c_gradient(e->cx, graph, graph->output_names[i], true));
-    if (none.length > 0)
-        text_printf(out, strstr(none.data, "&&") ? "    if (!net || (%s))\n" : "    if (!net || %s)\n",
-                    none.data);
+    if (results > 0)
+        text_printf(out, results > 1 ? "    if (!net || (%s))\n" : "    if (!net || %s)\n", none.data);
     else
         text_add(out, "    if (!net)\n");
     text_add(out, "        return MODC_POINTER;\n");
@@ -373,7 +373,19 @@ void print_backward_call(struct emit *e, struct text *out, const struct entry *e
     text_printf(out, "%s%s);\n}\n\n", outputs.data, inputs.data);
 }
 
-/* Conditions under which an input has no elements. */
+/* Whether an axis of the input, or of one before it, has the same length in front of this one. */
+static bool is_repeated(const struct graph *graph, int input, int axis)
+{
+    const struct dim *dim = graph->inputs[input]->dims[axis];
+
+    for (int i = 0; i <= input; i++)
+        for (int d = 0; d < (i < input ? graph->inputs[i]->ndim : axis); d++)
+            if (dim_equal(graph->inputs[i]->dims[d], dim))
+                return true;
+    return false;
+}
+
+/* Conditions under which an input has no elements, each once. */
 static const char *empty_inputs(struct emit *e, const struct graph *graph)
 {
     struct text out = text_new(&e->cx->arena);
@@ -381,10 +393,9 @@ static const char *empty_inputs(struct emit *e, const struct graph *graph)
     for (int i = 0; i < graph->input_count; i++) {
         for (int d = 0; d < graph->inputs[i]->ndim; d++) {
             const struct dim *dim = graph->inputs[i]->dims[d];
-            const char *text = arena_format(&e->cx->arena, "%s == 0", dim_c_text(e->cx, dim, false));
 
-            if (dim_lower(dim) <= 0 && !strstr(out.data, text))
-                text_printf(&out, "%s%s", out.length ? " || " : "", text);
+            if (dim_lower(dim) <= 0 && !is_repeated(graph, i, d))
+                text_printf(&out, "%s%s == 0", out.length ? " || " : "", dim_c_text(e->cx, dim, false));
         }
     }
     return out.data;

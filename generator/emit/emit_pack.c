@@ -134,6 +134,23 @@ const char *module_path_c(struct emit *e, const struct module *root, const struc
     return text;
 }
 
+/* Whether anything of the group is made of parameters, not of constants alone. */
+static bool reads_params(const struct pack_group *group)
+{
+    for (int i = 0; i < group->child_count; i++)
+        if (group->children[i].group->bytes > 0)
+            return true;
+    for (int i = 0; i < group->entry_count; i++)
+        for (int c = 0; c < group->entries[i]->calls.count; c++) {
+            const struct kernel_call *call = &group->entries[i]->calls.list[c];
+
+            for (int o = 0; o < call->operand_count; o++)
+                if (call->operands[o].kind == OPERAND_TENSOR)
+                    return true;
+        }
+    return false;
+}
+
 void print_pack_functions(struct emit *e, struct text *out)
 {
     for (int g = 1; g <= e->plan->group_count; g++) {
@@ -164,11 +181,11 @@ void print_pack_functions(struct emit *e, struct text *out)
         if (group->name[0]) {
             text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k)\n{\n", group->name,
                         group_params(e, group), packed_struct(e, group));
-            if (!strstr(body.data, "p->"))
+            if (!reads_params(group))
                 text_add(out, "    (void)p; /* all of it is made of constants */\n");
         } else {
             text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
-            if (strstr(body.data, "p->"))
+            if (reads_params(group))
                 text_printf(
                     out, "    const struct %s_params *p = (const struct %s_params *)(const void *)params;\n",
                     e->m, e->m);

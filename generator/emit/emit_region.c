@@ -357,14 +357,26 @@ static const char *call_text(struct emit *e, const struct variant *region, const
     return out.data;
 }
 
-/* Two buffers by turns, of which that of the last call is the result: `buffers[(i + 1) % 2]`, for i down to 0. */
-static void print_buffers(struct emit *e, struct text *out, const struct region_call *call, const char *type)
+/* One call of the loop over a run: its instance is i. */
+static struct region_call looped(const struct region_call *whole)
+{
+    struct region_call call = *whole;
+
+    call.index = "i";
+    return call;
+}
+
+/* A loop whose calls each read what the one before gave: `first` under a name, then one of two buffers by turns, of which that
+ * of the last call is the result: `buffers[(i + 1) % 2]`, for i down to 0. */
+static void open_turns(struct emit *e, struct text *out, const struct region_call *call, const char *type,
+                       const char *name, const struct value *first)
 {
     text_printf(
         out,
-        "        %s *const buffers[2] = {(%s *)(void *)(ws + %lld), %s}; /* by turns; the last is the result */\n",
+        "    {\n        %s *const buffers[2] = {(%s *)(void *)(ws + %lld), %s}; /* by turns; the last is the result */\n",
         type, type, (long long)call->step->scratch_offset,
         value_pointer(e->cx, call->caller, call->op->outputs[0]));
+    text_printf(out, "        const %s *%s = %s;\n\n", type, name, value_pointer(e->cx, call->caller, first));
 }
 
 /* Each call reads what the one before it gave, which nobody reads else. */
@@ -374,15 +386,11 @@ static void print_turns(struct emit *e, struct text *out, const struct variant *
     const struct op *op = whole->op;
     const char *type = dtype_rows[op->outputs[0]->dtype].c;
     const int count = op->invoke.count;
-    struct region_call call = *whole;
+    struct region_call call = looped(whole);
 
-    call.index = "i";
     call.in = "in";
     call.out = "out";
-    text_add(out, "    {\n");
-    print_buffers(e, out, whole, type);
-    text_printf(out, "        const %s *in = %s;\n\n", type,
-                value_pointer(e->cx, whole->caller, op->inputs[0]));
+    open_turns(e, out, whole, type, "in", op->inputs[0]);
     text_printf(out, "        for (int i = 0; i < %d; i++) {\n            %s *out = buffers[%si %% 2];\n\n",
                 count, type, count % 2 ? "1 - " : "");
     text_printf(out, "            %s;\n            in = out;\n        }\n    }\n",
@@ -418,9 +426,8 @@ static void print_chain(struct emit *e, struct text *out, const struct variant *
                         const struct region_call *whole)
 {
     const struct op *op = whole->op;
-    struct region_call call = *whole;
+    struct region_call call = looped(whole);
 
-    call.index = "i";
     call.in = "in";
     call.out = "out";
     text_printf(out, "    for (int i = 0; i < %d; i++) {\n", op->invoke.count);
@@ -436,16 +443,13 @@ static void print_back(struct emit *e, struct text *out, const struct variant *r
     const struct op *op = whole->op;
     const struct graph *graph = region->graph;
     const char *type = dtype_rows[op->outputs[0]->dtype].c;
-    struct region_call call = *whole;
+    struct region_call call = looped(whole);
     int at = 2;
 
-    call.index = "i";
     call.dout = "dout";
     call.din = "din";
-    text_add(out, "    {\n");
-    print_buffers(e, out, whole, type);
-    text_printf(out, "        const %s *dout = %s;\n\n        for (int i = %d; i >= 0; i--) {\n", type,
-                value_pointer(e->cx, whole->caller, op->inputs[1]), op->invoke.count - 1);
+    open_turns(e, out, whole, type, "dout", op->inputs[1]);
+    text_printf(out, "        for (int i = %d; i >= 0; i--) {\n", op->invoke.count - 1);
     if (op->invoke.reads[0]) {
         print_between(e, out, whole, op->inputs[at], true);
         call.in = "in";
@@ -464,9 +468,8 @@ static void print_back(struct emit *e, struct text *out, const struct variant *r
 static void print_commits(struct emit *e, struct text *out, const struct variant *region,
                           const struct region_call *whole)
 {
-    struct region_call call = *whole;
+    const struct region_call call = looped(whole);
 
-    call.index = "i";
     text_printf(out, "    for (int i = %d; i >= 0; i--)\n        %s;\n", whole->op->invoke.count - 1,
                 call_text(e, region, &call));
 }

@@ -49,11 +49,15 @@ static void print_io(struct text *out, const char *what, const struct entry *ent
     text_add(out, "};\n\n");
 }
 
-static void print_shape_case(struct emit *e, struct text *out, const struct value *value, int index)
+/* What is marked: the sizes in its dims. */
+static void print_shape_case(struct emit *e, struct text *out, const struct value *value, int index,
+                             bool *used)
 {
     text_printf(out, "    case %d:\n", index);
-    for (int d = 0; d < value->ndim; d++)
+    for (int d = 0; d < value->ndim; d++) {
+        dim_mark_sizes(value->dims[d], used);
         text_printf(out, "        dims[%d] = %s;\n", d, dim_c_text(e->cx, value->dims[d], false));
+    }
     text_add(out, "        break;\n");
 }
 
@@ -61,16 +65,21 @@ static void print_shape_function(struct emit *e, struct text *out, const struct 
 {
     const struct graph *graph = entry_graph(entry);
     struct text body = text_new(&e->cx->arena);
+    bool *used = ARENA_ARRAY(&e->cx->arena, e->tree->size_count + 1, bool), any = false;
 
-    for (int i = 0; i < graph->input_count; i++)
-        print_shape_case(e, &body, graph->inputs[i], -1 - i);
-    for (int i = 0; i < graph->output_count; i++)
-        print_shape_case(e, &body, graph->outputs[i], i);
+    for (int i = 0; i < graph->input_count; i++) {
+        print_shape_case(e, &body, graph->inputs[i], -1 - i, used);
+        any |= graph->inputs[i]->ndim > 0;
+    }
+    for (int i = 0; i < graph->output_count; i++) {
+        print_shape_case(e, &body, graph->outputs[i], i, used);
+        any |= graph->outputs[i]->ndim > 0;
+    }
     text_printf(out, "static void %s_shape(const int *sizes, int index, int *dims)\n{\n", entry->name);
     for (int i = 0; i < e->tree->size_count; i++)
-        if (uses_word(body.data, e->tree->sizes[i].c_name))
+        if (used[e->tree->sizes[i].index])
             text_printf(out, "    const int %s = sizes[%d];\n", e->tree->sizes[i].c_name, i);
-    if (!uses_word(body.data, "dims"))
+    if (!any)
         text_add(out, "    (void)dims;\n");
     text_printf(out, "    (void)sizes;\n\n    switch (index) {\n%s    default:\n        break;\n    }\n}\n\n",
                 body.data);

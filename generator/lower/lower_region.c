@@ -155,24 +155,33 @@ static void find_slots(struct region *region)
     }
 }
 
+/* What an op calls, or reads a tensor of; NULL: neither. */
+static struct module *named_module(const struct op *op)
+{
+    return op->code == GRAPH_OP_CALL     ? op->invoke.instance
+           : op->code == GRAPH_OP_TENSOR ? op->tensor.tensor->owner
+                                         : NULL;
+}
+
 bool lower_find_shared(const struct graph *graph)
 {
+    const int count = graph->program->tree->module_count;
+    int *named = ARENA_ARRAY(&graph->cx->arena, count + 1, int); /* by module: how often in those before it */
     bool found = false;
 
     for (int i = 0; i < graph->op_count; i++) {
-        const struct op *call = graph->ops[i];
-        struct module *own = call->code == GRAPH_OP_CALL ? call->invoke.instance : NULL;
+        const struct module *module = named_module(graph->ops[i]);
 
-        for (int j = 0; own && j < graph->op_count; j++) {
-            const struct op *op = graph->ops[j];
-            const struct module *other = op->code == GRAPH_OP_CALL     ? op->invoke.instance
-                                         : op->code == GRAPH_OP_TENSOR ? op->tensor.tensor->owner
-                                                                       : NULL;
+        if (module)
+            named[module->index + 1]++;
+    }
+    for (int i = 0; i < count; i++)
+        named[i + 1] += named[i];
+    for (int i = 0; i < graph->op_count; i++) {
+        struct module *own = graph->ops[i]->code == GRAPH_OP_CALL ? graph->ops[i]->invoke.instance : NULL;
 
-            if (other && op != call && other->index >= own->index &&
-                other->index <= own->index + own->subtree)
-                found = own->shared = true;
-        }
+        if (own && named[own->index + own->subtree + 1] - named[own->index] > 1)
+            found = own->shared = true;
     }
     return found;
 }

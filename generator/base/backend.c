@@ -42,6 +42,11 @@ enum device backend_device(const struct backend *backend)
     return (enum device)(backend - backends);
 }
 
+struct element backend_element(const struct backend *backend, enum dtype stored)
+{
+    return (struct element){stored, backend->computed[stored]};
+}
+
 int backend_lanes(const struct backend *backend, enum dtype dtype)
 {
     return backend->vector_bytes / dtype_rows[dtype].bytes;

@@ -43,6 +43,9 @@ const struct backend *backend_find(const char *name);
 
 enum device backend_device(const struct backend *backend);
 
+/* An element that is stored in the type. */
+struct element backend_element(const struct backend *backend, enum dtype stored);
+
 /* How many elements of the type fill a vector. */
 int backend_lanes(const struct backend *backend, enum dtype dtype);
 

@@ -32,6 +32,11 @@ struct dtype_row {
 
 extern const struct dtype_row dtype_rows[DTYPE_COUNT];
 
+/* What an element is held in, and what is computed with it: of half types that is wider. */
+struct element {
+    enum dtype stored, computed;
+};
+
 /* By PyTorch's name or alias, with or without `torch.`; false if there is none. */
 bool dtype_find(const char *name, enum dtype *out);
 

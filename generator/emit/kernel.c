@@ -282,6 +282,11 @@ static void print_split(const struct rendering *r, struct text *out, const char 
     text_printf(out, "    modc_split(%s, %d, %s_slice, &%s);\n}\n", threading, slices, name, own);
 }
 
+static const char *vector_type(enum dtype lanes)
+{
+    return lanes == DTYPE_FLOAT64 ? "modc_f64" : "modc_f32";
+}
+
 /* The condition, over the sizes of a call, under which threads pay; NULL: they always do. */
 static const char *enough_text(struct cx *cx, const struct kernel *kernel)
 {
@@ -293,7 +298,8 @@ static const char *enough_text(struct cx *cx, const struct kernel *kernel)
 /* "const float *" */
 static const char *pointer_type(struct cx *cx, const struct kernel_parameter *parameter)
 {
-    return arena_format(&cx->arena, "%s%s *", parameter->written ? "" : "const ", parameter->type);
+    return arena_format(&cx->arena, "%s%s *", parameter->written ? "" : "const ",
+                        dtype_rows[parameter->element.stored].c);
 }
 
 /* ---- loop nests --------------------------------------------------------------------------------------------- */
@@ -439,8 +445,8 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     if (!vector)
         return arena_format(arena, "e%d[%s]", index, at.data);
     if (splat)
-        return arena_format(arena, "%s_set(e%d[%s])", r->kernel->vector, index, at.data);
-    return arena_format(arena, "%s_load(e%d + %s)", r->kernel->vector, index, at.data);
+        return arena_format(arena, "%s_set(e%d[%s])", vector_type(r->kernel->computed), index, at.data);
+    return arena_format(arena, "%s_load(e%d + %s)", vector_type(r->kernel->computed), index, at.data);
 }
 
 static const char *epilogue(void *data, bool vector, const char *value, const char *row, const char *column)
@@ -472,7 +478,7 @@ static void print_tail(const struct rendering *r, struct text *out, bool vector)
 {
     const struct kernel *kernel = r->kernel;
     const char *inputs[32];
-    const char *type = vector ? kernel->vector : dtype_rows[kernel->dtype].c;
+    const char *type = vector ? vector_type(kernel->computed) : dtype_rows[kernel->computed].c;
     struct text before = text_new(&r->cx->arena);
     const char *result;
 
@@ -552,6 +558,10 @@ static const char *hole_value(struct cx *cx, const struct kernel *kernel, const 
         return dim_c_text(cx, hole->dim, false);
     case HOLE_NUMBER:
         return expr_number(cx, hole->dtype, hole->number, 0);
+    case HOLE_TYPE:
+        return dtype_rows[hole->dtype].c;
+    case HOLE_VECTOR:
+        return vector_type(hole->dtype);
     case HOLE_WORD:
         return hole->word;
     case HOLE_KERNEL:
@@ -584,8 +594,10 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                   &(struct fill){.name = name,
                                  .parts = parts,
                                  .comment = kernel->comment,
-                                 .vector = kernel->vector,
-                                 .weights = kernel->weights,
+                                 .vector = vector_type(kernel->computed),
+                                 .weights = kernel->weights.stored == kernel->weights.computed
+                                                ? vector_type(kernel->computed)
+                                                : dtype_rows[kernel->weights.stored].c,
                                  .holes = holes,
                                  .count = count,
                                  .epilogue = epilogue,

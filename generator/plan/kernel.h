@@ -27,7 +27,9 @@ enum hole_kind {
     HOLE_INT,        /* a literal */
     HOLE_DIM,        /* a literal, or an expression over sizes */
     HOLE_NUMBER,     /* a literal of a floating type */
-    HOLE_WORD,       /* a type, or another identifier */
+    HOLE_TYPE,       /* a type */
+    HOLE_VECTOR,     /* the type of vectors of one */
+    HOLE_WORD,       /* another identifier */
     HOLE_KERNEL,     /* the name of a kernel that this one calls */
     HOLE_PARAMETERS, /* some of the kernel's parameters, each behind a comma */
     HOLE_PASSED      /* arguments, each behind a comma */
@@ -38,7 +40,7 @@ struct hole {
     enum hole_kind kind;
     int64_t integer;       /* INT */
     const struct dim *dim; /* DIM */
-    enum dtype dtype;      /* NUMBER */
+    enum dtype dtype;      /* NUMBER, TYPE, VECTOR */
     double number;
     const char *word;            /* WORD */
     const struct kernel *kernel; /* KERNEL */
@@ -48,7 +50,7 @@ struct hole {
 
 /* A pointer that a kernel takes. */
 struct kernel_parameter {
-    const char *type; /* of what it points to: "float" */
+    struct element element; /* of what it points to */
     const char *name;
     bool written, restricted;
 };
@@ -133,8 +135,8 @@ struct kernel {
     const struct kernel *parts; /* what T_PARTS names, where that is a kernel of its own */
     struct hole *holes;         /* what the templates ask for alone */
     int hole_count;
-    enum dtype dtype, lanes; /* of the result; of vectors of the tail, where it has a vector form */
-    const char *vector, *weights;
+    enum dtype computed, lanes; /* what it computes in; of vectors of the tail, where it has a vector form */
+    struct element weights;
     const struct dag *tail;
     bool tail_shared; /* printed as a function, since parts of it are used twice */
     struct tail_operand *extras;

@@ -89,7 +89,7 @@ static void holes_attention(struct draft *draft)
     struct op part;
 
     for (int i = 0; i < 3; i++)
-        add_parameter(draft, draft->real, false, names[i]);
+        add_parameter(draft, draft->result, false, names[i]);
     add_scratch(draft, "s");
     queries = plan.even ? dim_const(&cx->arena, plan.rows) : dim_size(&cx->arena, &block[BLOCK_QUERIES]);
     seen = op->attention.causal ? dim_size(&cx->arena, &block[BLOCK_SEEN]) : keys;

@@ -76,7 +76,7 @@ static void take_head(struct draft *draft)
         nest.dims[i] = x->dims[2 + i];
         nest.operands[1].strides[i] = x->strides[2 + i];
     }
-    nest.operands[0] = (struct nest_operand){draft->kernel->dtype, {x->dims[3], dim_const(&cx->arena, 1)}};
+    nest.operands[0] = (struct nest_operand){draft->kernel->computed, {x->dims[3], dim_const(&cx->arena, 1)}};
     nest.operands[1].dtype = x->dtype;
     for (int i = conv_head_first(op); i < op->tail_first; i++) {
         const struct value *operand = op->inputs[i];
@@ -85,7 +85,7 @@ static void take_head(struct draft *draft)
 
         nest.operands[2 + draft->head_count++] = (struct nest_operand){
             operand->dtype, {zero, varies ? operand->strides[operand->ndim - 1] : zero}};
-        add_parameter(draft, dtype_rows[operand->dtype].c, false, name);
+        add_parameter(draft, element_of(draft, operand->dtype), false, name);
         draft->kernel->parameters[draft->kernel->parameter_count - 1].restricted = false;
         ARENA_PUSH(&cx->arena, passed, count, (struct passed){.name = name});
     }

@@ -9,30 +9,30 @@
 
 /* ---- parameters --------------------------------------------------------------------------------------------- */
 
-void add_parameter(struct draft *draft, const char *type, bool written, const char *name)
+void add_parameter(struct draft *draft, struct element element, bool written, const char *name)
 {
     struct kernel *kernel = draft->kernel;
 
     ARENA_PUSH(&draft->cx->arena, kernel->parameters, kernel->parameter_count,
-               ((struct kernel_parameter){type, name, written, true}));
+               ((struct kernel_parameter){element, name, written, true}));
 }
 
 void add_input(struct draft *draft)
 {
-    add_parameter(draft, draft->raw, false, "x");
+    add_parameter(draft, draft->input, false, "x");
 }
 
 void add_scratch(struct draft *draft, const char *name)
 {
     if (draft->step->scratch_offset >= 0)
-        add_parameter(draft, draft->real, true, name);
+        add_parameter(draft, element_of(draft, draft->kernel->computed), true, name);
 }
 
 void add_weighted(struct draft *draft)
 {
     add_input(draft);
-    add_parameter(draft, draft->stored, false, "w");
-    add_parameter(draft, draft->real, false, "bias");
+    add_parameter(draft, draft->weights, false, "w");
+    add_parameter(draft, draft->result, false, "bias");
 }
 
 /* ---- holes -------------------------------------------------------------------------------------------------- */
@@ -79,6 +79,11 @@ void hole_extent(struct draft *draft, const char *name, const struct dim *dim)
 void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number)
 {
     add_hole(draft, (struct hole){.name = name, .kind = HOLE_NUMBER, .dtype = dtype, .number = number});
+}
+
+void hole_type(struct draft *draft, const char *name, enum dtype dtype)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_TYPE, .dtype = dtype});
 }
 
 void hole_word(struct draft *draft, const char *name, const char *word)
@@ -148,6 +153,11 @@ const struct dim *batch_stride(struct cx *cx, const struct value *operand, int b
                                                             : dim_const(&cx->arena, 0);
 }
 
+struct element element_of(const struct draft *draft, enum dtype stored)
+{
+    return backend_element(draft->plan->backend, stored);
+}
+
 int lanes_of(const struct draft *draft, enum dtype dtype)
 {
     return backend_lanes(draft->plan->backend, dtype);
@@ -173,7 +183,7 @@ static void take_tail(struct draft *draft, const struct dag *tail)
     kernel->tail = tail;
     if (!tail)
         return;
-    kernel->lanes = dag_vectorises(tail, &lanes) && lanes == kernel->dtype ? lanes : 0;
+    kernel->lanes = dag_vectorises(tail, &lanes) && lanes == kernel->computed ? lanes : 0;
     kernel->tail_shared = dag_is_shared(tail);
     for (int i = op->tail_first; i < op->input_count; i++) {
         struct tail_operand own = {.dtype = op->inputs[i]->dtype};
@@ -192,16 +202,15 @@ static void common_holes(struct draft *draft)
 {
     const struct kernel *kernel = draft->kernel;
     const struct step *step = draft->step;
-    bool single = kernel->dtype == DTYPE_FLOAT32, vectors = !kernel->tail || kernel->lanes;
-    enum dtype stored = draft->narrow ? step_packed(step, 1)->dtype : kernel->dtype;
+    bool single = kernel->computed == DTYPE_FLOAT32, vectors = !kernel->tail || kernel->lanes;
 
-    hole_word(draft, "T_real", draft->real);
-    hole_word(draft, "T_stored", draft->stored);
-    hole_word(draft, "T_raw", draft->raw);
-    hole_int(draft, "T_line", lanes_of(draft, stored));
-    hole_word(draft, "T_vec", kernel->vector);
+    hole_type(draft, "T_real", kernel->computed);
+    hole_type(draft, "T_stored", draft->weights.stored);
+    hole_type(draft, "T_raw", draft->input.stored);
+    hole_int(draft, "T_line", lanes_of(draft, draft->weights.stored));
+    add_hole(draft, (struct hole){.name = "T_vec", .kind = HOLE_VECTOR, .dtype = kernel->computed});
     hole_word(draft, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
-    hole_int(draft, "T_P", lanes_of(draft, kernel->dtype));
+    hole_int(draft, "T_P", lanes_of(draft, kernel->computed));
     hole_int(draft, "T_vector_tail", vectors);
     hole_int(draft, "T_tail", kernel->tail != NULL);
     hole_int(draft, "T_pure_tail", vectors && kernel->extra_count == 0);
@@ -212,7 +221,8 @@ static void common_holes(struct draft *draft)
         hole_int(draft, arena_format(&draft->cx->arena, "T_by_%s", split_names[axis]),
                  (int)kernel->split.axis == axis);
     if (step->scratch_offset >= 0)
-        hole_int(draft, "T_scratch", step->algorithm->scratch(draft->op) / dtype_rows[kernel->dtype].bytes);
+        hole_int(draft, "T_scratch",
+                 step->algorithm->scratch(draft->op) / dtype_rows[kernel->computed].bytes);
 }
 
 /* ---- parts -------------------------------------------------------------------------------------------------- */
@@ -258,8 +268,7 @@ static const struct kernel *parts_kernel(const struct draft *draft)
     parts->role = strrchr(file, '_') + 1; /* "conv_direct_line" -> "line" */
     parts->own_name = kernel_rows[draft->op->code]->parts_stem != NULL;
     parts->template = file;
-    parts->dtype = whole->dtype;
-    parts->vector = whole->vector;
+    parts->computed = whole->computed;
     parts->weights = whole->weights;
     for (int i = 0; i < whole->hole_count; i++) {
         const struct hole *hole = &whole->holes[i];
@@ -344,7 +353,7 @@ static void add_extras(struct draft *draft)
 
     kernel->extra_first = kernel->parameter_count;
     for (int i = own > 0 ? own : kernel->tail ? op->tail_first : op->input_count; i < op->input_count; i++)
-        add_parameter(draft, dtype_rows[op->inputs[i]->dtype].c, false,
+        add_parameter(draft, element_of(draft, op->inputs[i]->dtype), false,
                       arena_format(&draft->cx->arena, "e%d", kernel->parameter_count - kernel->extra_first));
     if (!draft->over_y)
         return;
@@ -397,20 +406,19 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     draft->step = step;
     draft->op = op;
     draft->kernel = kernel;
-    draft->real = dtype_rows[y->dtype].c;
+    draft->result = element_of(draft, y->dtype);
     draft->narrow = step_packed(step, 1) && step_packed(step, 1)->narrow;
-    draft->stored = draft->narrow ? dtype_rows[step_packed(step, 1)->dtype].c : draft->real;
-    draft->raw = dtype_rows[op->inputs[0]->dtype].c;
+    draft->weights = draft->narrow ? element_of(draft, step_packed(step, 1)->dtype) : draft->result;
+    draft->input = element_of(draft, op->inputs[0]->dtype);
     kernel->template = step->algorithm->template;
     kernel->role = draft->role;
     kernel->block = draft->block;
     kernel->split = step->split;
-    kernel->dtype = y->dtype;
-    kernel->vector = y->dtype == DTYPE_FLOAT32 ? "modc_f32" : "modc_f64";
-    kernel->weights = draft->narrow ? draft->stored : kernel->vector;
+    kernel->computed = draft->result.computed;
+    kernel->weights = draft->weights;
     take_tail(draft, row->tail ? row->tail(op) : op->tail);
     common_holes(draft);
-    add_parameter(draft, draft->real, true, "y");
+    add_parameter(draft, draft->result, true, "y");
     row->holes(draft);
     add_extras(draft);
     finish_comment(draft);
@@ -469,7 +477,7 @@ void make_template(struct making *making)
     if (making->step->scratch_offset >= 0)
         add_operand(making, call,
                     (struct operand){.kind = OPERAND_SCRATCH,
-                                     .dtype = kernel->dtype,
+                                     .dtype = kernel->computed,
                                      .offset = making->step->scratch_offset});
     for (int i = op->input_count - (kernel->parameter_count - kernel->extra_first) - draft.head_count;
          i < op->input_count; i++)

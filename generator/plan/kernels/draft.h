@@ -14,14 +14,14 @@ struct draft {
     const struct step *step;
     const struct op *op;
     struct kernel *kernel;
-    const char *real, *stored, *raw; /* types of results, of weights, of input 0 */
-    const char *role;                /* of a part: what it is named by behind whom it serves */
-    bool narrow;                     /* weights are stored in fewer bits than it computes with */
-    bool apart;                      /* its parts are a kernel of their own */
-    const struct size *block;        /* of a part of attention: the sizes of a block; or NULL */
-    bool causal;                     /* of a softmax over such a block */
-    bool over_y;                     /* an operand of the tail lies where y does: neither is restrict */
-    int head_count;                  /* what a convolution's head reads beside x */
+    struct element result, weights, input; /* input: the first */
+    const char *role;                      /* of a part: what it is named by behind whom it serves */
+    bool narrow;                           /* weights are stored in fewer bits than it computes with */
+    bool apart;                            /* its parts are a kernel of their own */
+    const struct size *block;              /* of a part of attention: the sizes of a block; or NULL */
+    bool causal;                           /* of a softmax over such a block */
+    bool over_y;                           /* an operand of the tail lies where y does: neither is restrict */
+    int head_count;                        /* what a convolution's head reads beside x */
 };
 
 /* The calls that a step, or a packed entry, becomes. */
@@ -56,7 +56,7 @@ extern const struct kernel_row map_kernels, write_kernels, reduce_kernels, gathe
 
 /* ---- draft.c: holes and parameters --------------------------------------------------------------------------- */
 
-void add_parameter(struct draft *draft, const char *type, bool written, const char *name);
+void add_parameter(struct draft *draft, struct element element, bool written, const char *name);
 
 /* The parameters of products and norms behind the result: x, what it is multiplied with, a bias; of all others x. */
 void add_weighted(struct draft *draft);
@@ -71,6 +71,7 @@ void hole_within(struct draft *draft, const char *name,
                  const struct dim *dim); /* over what the template has */
 void hole_extent(struct draft *draft, const char *name, const struct dim *dim); /* T_m and T_fixed_m */
 void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number);
+void hole_type(struct draft *draft, const char *name, enum dtype dtype);
 void hole_word(struct draft *draft, const char *name, const char *word);
 void hole_kernel(struct draft *draft, const char *name, const struct kernel *kernel);
 void hole_parameters(struct draft *draft, const char *name, int first);
@@ -104,6 +105,9 @@ const struct dim *batch_stride(struct cx *cx, const struct value *operand, int b
 
 /* Is it a number of whole vectors, however wide they are? */
 bool is_whole(const struct draft *draft, const struct dim *dim);
+
+/* An element that is stored in the type, on the machine that the plan is for. */
+struct element element_of(const struct draft *draft, enum dtype stored);
 
 /* How many elements of the type a vector of the machine holds. */
 int lanes_of(const struct draft *draft, enum dtype dtype);

@@ -71,6 +71,9 @@ static bool same_hole(const struct hole *a, const struct hole *b)
         return dim_equal(a->dim, b->dim);
     case HOLE_NUMBER:
         return a->dtype == b->dtype && memcmp(&a->number, &b->number, sizeof a->number) == 0;
+    case HOLE_TYPE:
+    case HOLE_VECTOR:
+        return a->dtype == b->dtype;
     case HOLE_WORD:
         return strcmp(a->word, b->word) == 0;
     case HOLE_KERNEL:
@@ -90,8 +93,8 @@ static bool same_parameters(const struct kernel *a, const struct kernel *b)
     for (int i = 0; i < a->parameter_count; i++) {
         const struct kernel_parameter *x = &a->parameters[i], *y = &b->parameters[i];
 
-        if (strcmp(x->type, y->type) != 0 || strcmp(x->name, y->name) != 0 || x->written != y->written ||
-            x->restricted != y->restricted)
+        if (x->element.stored != y->element.stored || strcmp(x->name, y->name) != 0 ||
+            x->written != y->written || x->restricted != y->restricted)
             return false;
     }
     return true;
@@ -100,9 +103,9 @@ static bool same_parameters(const struct kernel *a, const struct kernel *b)
 static bool same_template(const struct kernel *a, const struct kernel *b)
 {
     if (strcmp(a->template, b->template) != 0 || !same_text(a->parts_template, b->parts_template) ||
-        a->parts != b->parts || a->dtype != b->dtype || a->hole_count != b->hole_count ||
+        a->parts != b->parts || a->computed != b->computed || a->hole_count != b->hole_count ||
         a->extra_count != b->extra_count || a->extra_first != b->extra_first ||
-        strcmp(a->weights, b->weights) != 0)
+        a->weights.stored != b->weights.stored)
         return false;
     for (int i = 0; i < a->hole_count; i++)
         if (!same_hole(&a->holes[i], &b->holes[i]))

@@ -73,9 +73,10 @@ const struct kernel *keep_nest(struct cx *cx, struct plan *plan, struct kernel *
     mark_nest(kernel, kernel->used);
     for (int i = 0; i < kernel->nest.operand_count; i++)
         ARENA_PUSH(arena, kernel->parameters, kernel->parameter_count,
-                   ((struct kernel_parameter){.type = dtype_rows[kernel->nest.operands[i].dtype].c,
-                                              .name = i ? arena_format(arena, "x%d", i - 1) : "y",
-                                              .written = i == 0}));
+                   ((struct kernel_parameter){
+                       .element = backend_element(plan->backend, kernel->nest.operands[i].dtype),
+                       .name = i ? arena_format(arena, "x%d", i - 1) : "y",
+                       .written = i == 0}));
     return keep_kernel(cx, plan, kernel);
 }
 

@@ -41,16 +41,16 @@ static void add_operands(struct draft *draft, const char *const *outputs, enum r
     int first = draft->kernel->parameter_count;
 
     for (int i = 1; i < op->output_count; i++)
-        add_parameter(draft, draft->real, true, outputs[i]);
+        add_parameter(draft, draft->result, true, outputs[i]);
     hole_parameters(draft, "T_KEPT", first);
     for (int i = 0; i < RECURRENT_INPUTS; i++) {
         if (i == (int)given)
             first = draft->kernel->parameter_count;
         if (op->recurrent.has[i])
             add_parameter(draft,
-                          i == RECURRENT_LENGTHS                   ? "int64_t"
-                          : i == RECURRENT_WEIGHT && draft->narrow ? draft->stored
-                                                                   : draft->real,
+                          i == RECURRENT_LENGTHS                   ? element_of(draft, DTYPE_INT64)
+                          : i == RECURRENT_WEIGHT && draft->narrow ? draft->weights
+                                                                   : draft->result,
                           false, names[i]);
     }
     add_scratch(draft, "v");

@@ -26,19 +26,17 @@ struct op *make_op(struct site site, enum op_code code, const char *label, struc
     return op;
 }
 
-struct op *make_like(struct site site, const struct op *like)
+struct op *make_like(struct graph *graph, const struct op *like)
 {
-    struct op *op = ARENA_NEW(&site.cx->arena, struct op);
+    struct op *op = ARENA_NEW(&graph->cx->arena, struct op);
 
     *op = *like;
     op->placed = false;
     op->outputs = NULL;
     op->output_count = 0;
-    op->inputs = ARENA_ARRAY(&site.cx->arena, like->input_count + 1, struct value *);
+    op->inputs = ARENA_ARRAY(&graph->cx->arena, like->input_count + 1, struct value *);
     for (int i = 0; i < like->input_count; i++)
         op->inputs[i] = like->inputs[i];
-    op->call = site.call;
-    op->loc = site.loc;
     return op;
 }
 

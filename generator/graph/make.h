@@ -25,8 +25,8 @@ struct site site_by(struct graph *graph, int *at, const struct op *op);
 struct op *make_op(struct site site, enum op_code code, const char *label, struct value *const *inputs,
                    int count);
 
-/* A copy of one, with its inputs and without results. */
-struct op *make_like(struct site site, const struct op *like);
+/* A copy of one that stands nowhere yet, with its inputs and without results. */
+struct op *make_like(struct graph *graph, const struct op *like);
 
 /* Puts the op there and gives it its one result. NULL after an error: infer refuses it, which is said at the site. */
 struct value *make_result(struct site site, struct op *op);

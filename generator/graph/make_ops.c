@@ -15,10 +15,13 @@ static struct op *view_op(struct site site, enum view_kind kind, struct value *v
     return op;
 }
 
-/* Passes look through a view of the same kind; what lowering makes stays as the spec says it. */
-static bool is_seen_through(struct site site, const struct value *value, enum view_kind kind)
+/* Passes look through a view of the same kind, and stand by what it shows; what lowering makes stays as the spec says it. */
+static bool is_seen_through(struct site *site, const struct value *value, enum view_kind kind)
 {
-    return !site.lowers && value->op->code == GRAPH_OP_VIEW && value->op->view.kind == kind;
+    if (site->lowers || value->op->code != GRAPH_OP_VIEW || value->op->view.kind != kind)
+        return false;
+    *site = site_by(site->graph, site->at, value->op->inputs[0]->op);
+    return true;
 }
 
 struct value *make_permute(struct site site, struct value *value, const int *perm)
@@ -34,7 +37,7 @@ struct value *make_permute(struct site site, struct value *value, const int *per
     }
     if (same)
         return value;
-    if (is_seen_through(site, value, VIEW_PERMUTE)) {
+    if (is_seen_through(&site, value, VIEW_PERMUTE)) {
         for (int i = 0; i < value->ndim; i++)
             axes[i] = value->op->view.perm[perm[i]];
         return make_permute(site, value->op->inputs[0], axes);
@@ -77,7 +80,7 @@ struct value *make_reshape(struct site site, struct value *value, int ndim, cons
 {
     if (has_dims(value, ndim, dims))
         return value;
-    if (is_seen_through(site, value, VIEW_RESHAPE))
+    if (is_seen_through(&site, value, VIEW_RESHAPE))
         return make_reshape(site, value->op->inputs[0], ndim, dims);
     return make_view(site, view_op(site, VIEW_RESHAPE, value), ndim, dims);
 }

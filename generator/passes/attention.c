@@ -1,5 +1,6 @@
 /* attention.c - softmax(q . k) . v becomes one op, so that no more than a few rows of scores are ever in memory: two products
  * of values that are not packed, a softmax between them, and what scales and masks the scores. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -180,7 +181,7 @@ static void join(struct graph *graph, const struct found *found)
 {
     struct arena *arena = &graph->cx->arena;
     const struct op *values = found->values;
-    struct op *op = edit_op(graph, values);
+    struct op *op = make_like(graph, values);
     struct value *y = values->outputs[0];
 
     op->code = GRAPH_OP_ATTENTION;

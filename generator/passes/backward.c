@@ -28,6 +28,7 @@
  * set of inputs that want a gradient and of results that have one. Its graph is a copy, in which the parts follow each other;
  * gradients of parameters it adds itself, those of inputs are its results. What of its inputs and results backward reads, the
  * caller brings again, pass_regions says which. See note [regions] in graph.h. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -542,7 +543,7 @@ static struct value *read_again(struct backward *b, struct value *value, const s
         return value;
     if (b->again[value->id])
         return b->again[value->id];
-    op = edit_op(graph, made);
+    op = make_like(graph, made);
     for (int i = 0; i < op->input_count; i++)
         op->inputs[i] = view ? seen : read_again(b, op->inputs[i], checkpoint_of(graph, made), at);
     for (int i = 0; i < made->output_count; i++) {
@@ -570,8 +571,8 @@ static struct value *keep(struct backward *b, struct value *value, int from)
          graph->ops[i]->code == GRAPH_OP_MAP && graph->ops[i]->outputs[0]->id >= b->value_count; i--)
         if (graph->ops[i]->inputs[0] == value)
             return graph->ops[i]->outputs[0];
-    return edit_map(graph, &at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
-                    value->dims);
+    return make_map(site_by(graph, &at, value->op), "copy", dag_identity(&graph->cx->arena, value->dtype),
+                    &value, 1);
 }
 
 /* The same of all that the ops from `first` on read, which are made for the op at `from`. See note [hooks and gradients]. */

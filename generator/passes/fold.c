@@ -4,6 +4,7 @@
  *
  * Never where hooks see the values between (fenced), nor without a packed block; and no scale goes into weights that
  * `storage` rounds, which would be other weights then. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -136,27 +137,27 @@ static bool fold_map(struct graph *graph, struct op *op, const struct reader *re
     channels = product->dims[axis];
     bias = *has_bias ? op->inputs[2] : NULL;
     dims[0] = dims_count(&graph->cx->arena, factor);
-    flat = edit_reshape(graph, &position, factor, 1, dims);
-    flat = edit_expand(graph, &position, flat, 1, &channels);
+    flat = make_reshape(site_by(graph, &position, factor->op), factor, 1, dims);
+    flat = make_expand(site_by(graph, &position, flat->op), flat, 1, &channels);
     if (prim == PRIM_MUL) {
         if (op->code == GRAPH_OP_CONV) { /* (oc, ic, kh, kw) times (oc, 1, 1, 1) */
             dims[0] = channels;
             for (int i = 1; i < weight->ndim; i++)
                 dims[i] = dim_const(&graph->cx->arena, 1);
-            pair[1] = edit_reshape(graph, &position, flat, weight->ndim, dims);
+            pair[1] = make_reshape(site_by(graph, &position, flat->op), flat, weight->ndim, dims);
         } else {
             pair[1] = flat; /* (k, n) times (n) */
         }
         pair[0] = weight;
-        graph_input(graph, op, 1,
-                    edit_map(graph, &position, "mul", binary(graph, PRIM_MUL, dtype), pair, 2, weight->ndim,
-                             weight->dims));
+        graph_input(
+            graph, op, 1,
+            make_map(site_by(graph, &position, pair[0]->op), "mul", binary(graph, PRIM_MUL, dtype), pair, 2));
     }
     if (bias) {
         pair[0] = bias;
         pair[1] = flat;
-        bias = edit_map(graph, &position, prim == PRIM_MUL ? "mul" : "add", binary(graph, prim, dtype), pair,
-                        2, 1, &channels);
+        bias = make_map(site_by(graph, &position, pair[0]->op), prim == PRIM_MUL ? "mul" : "add",
+                        binary(graph, prim, dtype), pair, 2);
     } else if (prim == PRIM_ADD) {
         bias = flat;
     }

@@ -1,5 +1,6 @@
 /* fuse.c - joins elementwise ops: into each other, into the tails of the ops before them, into the heads of reductions and
  * of first convolutions, and into writes. What is computed is the same; values between are never stored. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -331,7 +332,9 @@ static void join_head(struct graph *graph, int *at, struct op *op)
             for (int d = 0; d < 4; d++)
                 dims[d] = d < 4 - operand->ndim ? dim_const(arena, 1)
                                                 : operand->dims[d - (4 - operand->ndim)];
-            operand = edit_permute(graph, at, edit_reshape(graph, at, operand, 4, dims), view->view.perm);
+            operand = make_permute(site_by(graph, at, operand->op),
+                                   make_reshape(site_by(graph, at, operand->op), operand, 4, dims),
+                                   view->view.perm);
         }
         inputs[i == main ? 0 : count++] = operand;
     }

@@ -1,5 +1,6 @@
 /* gates.c - the product of a recurrent layer's input becomes part of the layer, where a step has one row and so waits for the
  * weights of its state: what the input adds to the gates of later steps is made beside. See templates/c/recurrent.c. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -52,8 +53,8 @@ static void join(struct graph *graph, int *at, const struct op *product)
     const struct dim *dims[3] = {gates->dims[0], gates->dims[1], x->dims[2]};
 
     if (gates->op != product)
-        x = edit_reshape(graph, at, x, 3, dims);
-    joined = edit_op(graph, op);
+        x = make_reshape(site_by(graph, at, x->op), x, 3, dims);
+    joined = make_like(graph, op);
     joined->inputs = ARENA_ARRAY(&graph->cx->arena, op->input_count + 2, struct value *);
     joined->inputs[0] = x;
     for (int i = 1; i < op->input_count; i++)

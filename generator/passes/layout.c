@@ -2,6 +2,7 @@
  * permute views around them; maps, concatenations and other views, as those of 1-D and 3-D convolutions, move behind the view of
  * their operand, so that the views of neighbours meet and cancel; a flatten before a Linear permutes the columns of the weight instead of the activations. What is left is resolved by
  * legalise: copies at inputs, outputs, boundaries and true views. See note [memory order] in ops.h. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -27,7 +28,7 @@ static struct value *put_last(struct graph *graph, int *at, struct value *value)
     int perm[MAX_DIMS];
 
     to_last(value->ndim, perm);
-    return edit_permute(graph, at, value, perm);
+    return make_permute(site_by(graph, at, value->op), value, perm);
 }
 
 /* Four dimensions in this order are an image wherever they come from, others where a convolution or pool made them. */
@@ -65,14 +66,14 @@ static void replace_op(struct graph *graph, int *at, struct op *old, struct op *
     last->image = true;
     graph_insert(graph, (*at)++, copy);
     to_first(value->ndim, perm);
-    first = edit_permute(graph, at, last, perm);
+    first = make_permute(site_by(graph, at, last->op), last, perm);
     graph_replace(graph, value, first);
     graph_remove(graph, (*at)--);
 }
 
 static void window_last(struct graph *graph, int *at, struct op *op)
 {
-    struct op *copy = edit_op(graph, op);
+    struct op *copy = make_like(graph, op);
 
     copy->window.channels_last = true;
     copy->inputs[0] = put_last(graph, at, op->inputs[0]);
@@ -147,7 +148,7 @@ static void map_last(struct graph *graph, int *at, struct op *op)
         moved |= is_channels_first_view(op->inputs[i]) && dims_equal(op->inputs[i], out);
     if (!moved)
         return;
-    copy = edit_op(graph, op);
+    copy = make_like(graph, op);
     for (int i = 0; i < op->input_count; i++) {
         struct value *input = op->inputs[i];
         const struct dim *dims[MAX_DIMS];
@@ -155,7 +156,8 @@ static void map_last(struct graph *graph, int *at, struct op *op)
 
         for (int d = 0; d < out->ndim; d++)
             dims[d] = d < missing ? dim_const(&graph->cx->arena, 1) : input->dims[d - missing];
-        copy->inputs[i] = put_last(graph, at, edit_reshape(graph, at, input, out->ndim, dims));
+        copy->inputs[i] = put_last(graph, at,
+                                   make_reshape(site_by(graph, at, input->op), input, out->ndim, dims));
     }
     replace_op(graph, at, op, copy);
 }
@@ -170,7 +172,7 @@ static void concat_last(struct graph *graph, int *at, struct op *op)
         moved |= is_channels_first_view(op->inputs[i]);
     if (!moved)
         return;
-    copy = edit_op(graph, op);
+    copy = make_like(graph, op);
     for (int i = 0; i < op->input_count; i++)
         copy->inputs[i] = put_last(graph, at, op->inputs[i]);
     to_first(op->outputs[0]->ndim, perm);
@@ -226,9 +228,9 @@ static struct value *reshape_below(struct graph *graph, int *at, const struct op
             dims[n++] = out->dims[part];
         }
     }
-    below = edit_reshape(graph, at, turned->op->inputs[0], n, dims);
+    below = make_reshape(site_by(graph, at, turned->op->inputs[0]->op), turned->op->inputs[0], n, dims);
     below->image = turned->op->inputs[0]->image;
-    return edit_permute(graph, at, below, back);
+    return make_permute(site_by(graph, at, below->op), below, back);
 }
 
 /* The same for a slice, and for an expand that adds no axes. */
@@ -236,7 +238,7 @@ static struct value *part_below(struct graph *graph, int *at, const struct op *o
 {
     struct value *turned = op->inputs[0], *below;
     const int *perm = turned->op->view.perm;
-    struct op *copy = edit_op(graph, op);
+    struct op *copy = make_like(graph, op);
     const struct dim *dims[MAX_DIMS];
 
     if (op->outputs[0]->ndim != turned->ndim)
@@ -249,7 +251,7 @@ static struct value *part_below(struct graph *graph, int *at, const struct op *o
     below = graph_value(graph, copy, turned->dtype, turned->ndim, dims);
     below->image = turned->op->inputs[0]->image;
     graph_insert(graph, (*at)++, copy);
-    return edit_permute(graph, at, below, perm);
+    return make_permute(site_by(graph, at, below->op), below, perm);
 }
 
 /* A permutation moves behind the views of what it shows of a convolutional part, so that it meets the next one. */
@@ -261,7 +263,7 @@ static void view_last(struct graph *graph, int *at, struct op *op)
         (!turned->op->inputs[0]->image && !is_channels_first_view(turned)))
         return;
     if (op->view.kind == VIEW_PERMUTE)
-        to = edit_permute(graph, at, turned, op->view.perm);
+        to = make_permute(site_by(graph, at, turned->op), turned, op->view.perm);
     else if (op->view.kind == VIEW_RESHAPE)
         to = reshape_below(graph, at, op);
     else if (op->view.kind == VIEW_SLICE || op->view.kind == VIEW_EXPAND)
@@ -291,7 +293,7 @@ static void reduce_last(struct graph *graph, int *at, struct op *op)
     for (int i = 1; i < count && !op->reduce.keepdim; i++)
         if (kept[i] < kept[i - 1])
             return; /* the result would be in another order */
-    copy = edit_op(graph, op);
+    copy = make_like(graph, op);
     copy->inputs[0] = op->inputs[0]->op->inputs[0];
     for (int i = 0; i < ndim; i++) {
         copy->reduce.axes[i] = op->reduce.axes[perm[i]];
@@ -301,7 +303,8 @@ static void reduce_last(struct graph *graph, int *at, struct op *op)
     made->name = out->name;
     made->image = op->reduce.keepdim;
     graph_insert(graph, (*at)++, copy);
-    graph_replace(graph, out, op->reduce.keepdim ? edit_permute(graph, at, made, back) : made);
+    graph_replace(graph, out,
+                  op->reduce.keepdim ? make_permute(site_by(graph, at, made->op), made, back) : made);
     graph_remove(graph, (*at)--);
 }
 
@@ -322,7 +325,7 @@ static void softmax_last(struct graph *graph, int *at, struct op *op)
 
     if (is_channels_first_view(x)) {
         to_first(x->ndim, perm);
-        copy = edit_op(graph, op);
+        copy = make_like(graph, op);
         copy->softmax.axis = perm[op->softmax.axis];
         copy->inputs[0] = put_last(graph, at, x);
         replace_op(graph, at, op, copy);
@@ -333,13 +336,13 @@ static void softmax_last(struct graph *graph, int *at, struct op *op)
             perm[i] = i;
         perm[op->softmax.axis] = x->ndim - 1;
         perm[x->ndim - 1] = op->softmax.axis;
-        copy = edit_op(graph, op);
+        copy = make_like(graph, op);
         copy->softmax.axis = x->ndim - 1;
-        copy->inputs[0] = edit_permute(graph, at, x, perm);
+        copy->inputs[0] = make_permute(site_by(graph, at, x->op), x, perm);
         made = graph_value(graph, copy, x->dtype, x->ndim, copy->inputs[0]->dims);
         made->name = op->outputs[0]->name;
         graph_insert(graph, (*at)++, copy);
-        graph_replace(graph, op->outputs[0], edit_permute(graph, at, made, perm));
+        graph_replace(graph, op->outputs[0], make_permute(site_by(graph, at, made->op), made, perm));
         graph_remove(graph, (*at)--);
     }
 }
@@ -361,18 +364,18 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
     count = flat->dims[1];
     rows[0] = flat->dims[0];
     rows[1] = count;
-    graph_input(graph, op, 0, edit_reshape(graph, at, last, 2, rows));
+    graph_input(graph, op, 0, make_reshape(site_by(graph, at, last->op), last, 2, rows));
     for (int i = 0; i < image->ndim - 1; i++) {
         dims[i] = image->dims[1 + i];
         perm[i] = (i + 1) % (image->ndim - 1);
     }
     dims[image->ndim - 1] = weight->dims[1];
     perm[image->ndim - 1] = image->ndim - 1;
-    weight = edit_reshape(graph, at, weight, image->ndim, dims); /* (c, h, w, n) */
-    weight = edit_permute(graph, at, weight, perm);
+    weight = make_reshape(site_by(graph, at, weight->op), weight, image->ndim, dims); /* (c, h, w, n) */
+    weight = make_permute(site_by(graph, at, weight->op), weight, perm);
     rows[0] = count;
     rows[1] = dims[image->ndim - 1];
-    graph_input(graph, op, 1, edit_reshape(graph, at, weight, 2, rows));
+    graph_input(graph, op, 1, make_reshape(site_by(graph, at, weight->op), weight, 2, rows));
 }
 
 /* ---- borders of regions ----------------------------------------------------------------------------------- */
@@ -393,7 +396,7 @@ static void inputs_last(struct graph *graph)
         dims_last(input, dims);
         memcpy(input->dims, dims, (size_t)input->ndim * sizeof *dims);
         to_first(input->ndim, perm);
-        first = edit_permute(graph, &at, input, perm);
+        first = make_permute(site_by(graph, &at, input->op), input, perm);
         graph_replace(graph, input, first);
         graph_input(graph, first->op, 0, input);
     }
@@ -415,7 +418,7 @@ static void outputs_last(struct graph *graph)
 /* A call of a region whose borders are channels-last. */
 static void call_last(struct graph *graph, int *at, struct op *op)
 {
-    struct op *copy = edit_op(graph, op);
+    struct op *copy = make_like(graph, op);
 
     for (int i = 0; i < op->input_count; i++)
         if (input_is_last(op, i))
@@ -438,7 +441,7 @@ static void call_last(struct graph *graph, int *at, struct op *op)
 
         to_first(own->ndim, perm);
         graph_replace(graph, op->outputs[i],
-                      output_is_last(op, i) ? edit_permute(graph, at, own, perm) : own);
+                      output_is_last(op, i) ? make_permute(site_by(graph, at, own->op), own, perm) : own);
     }
     graph_remove(graph, (*at)--);
 }

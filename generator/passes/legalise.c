@@ -1,5 +1,6 @@
 /* legalise.c - resolves every view to an offset and strides into the buffer it looks at, and puts a copy where a
  * reader cannot take those strides, where a reshape has none, and where a value has to lie in memory of its own. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -66,8 +67,8 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
 
     if (copy)
         return copy;
-    copy = edit_map(graph, at, "copy", dag_identity(&graph->cx->arena, value->dtype), &value, 1, value->ndim,
-                    value->dims);
+    copy = make_map(site_by(graph, at, value->op), "copy", dag_identity(&graph->cx->arena, value->dtype),
+                    &value, 1);
 
     copy->name = value->name;
     copy->op->shared = once;
@@ -82,11 +83,11 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
 static struct value *insert_across(struct graph *graph, int *at, struct value *weight)
 {
     static const int across[] = {1, 2, 3, 0}, back[] = {3, 0, 1, 2};
-    struct value *turned = edit_permute(graph, at, weight, across), *copy;
+    struct value *turned = make_permute(site_by(graph, at, weight->op), weight, across), *copy;
 
     view_resolve(&graph->cx->arena, turned->op, turned->op->inputs[0], turned);
     copy = insert_copy(graph, at, turned, true);
-    turned = edit_permute(graph, at, copy, back);
+    turned = make_permute(site_by(graph, at, copy->op), copy, back);
     view_resolve(&graph->cx->arena, turned->op, copy, turned);
     return turned;
 }
@@ -263,7 +264,7 @@ static void tail_operands(struct graph *graph, struct op *op, int *at)
 
         if (pass_reads(graph, op, j))
             continue;
-        whole = edit_expand(graph, at, op->inputs[j], out->ndim, out->dims);
+        whole = make_expand(site_by(graph, at, op->inputs[j]->op), op->inputs[j], out->ndim, out->dims);
         if (whole != op->inputs[j])
             view_resolve(&graph->cx->arena, whole->op, op->inputs[j], whole);
         graph_input(graph, op, j, insert_copy(graph, at, whole, true));

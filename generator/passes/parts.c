@@ -2,6 +2,7 @@
  * parts: x . cat(a, b) side by side becomes cat(x . a, x . b), one above the other x' . a + x'' . b. The concatenation is
  * never made: of a cache it would be a copy in every call. Where steps make all of its parts they write there at once
  * (note [joins] in plan_join.h), so that nothing is gained. Apart from views.c, since it adds products. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -49,7 +50,8 @@ static struct value *seen_part(struct graph *graph, int *at, struct value *part,
 {
     if (whole->op->code == GRAPH_OP_CONCAT)
         return part;
-    return edit_permute(graph, at, seen_part(graph, at, part, whole->op->inputs[0]), whole->op->view.perm);
+    part = seen_part(graph, at, part, whole->op->inputs[0]);
+    return make_permute(site_by(graph, at, part->op), part, whole->op->view.perm);
 }
 
 static struct dag *sum_of_two(struct arena *arena, enum dtype dtype)
@@ -70,12 +72,13 @@ static void read_parts(struct graph *graph, int *at, struct op *product, const s
     bool beside = axis == whole->ndim - 1;
 
     for (int i = 0; i < concat->input_count; i++) {
-        struct op *copy = edit_op(graph, product);
+        struct op *copy = make_like(graph, product);
         const struct dim *dims[MAX_DIMS], *extent = concat->inputs[i]->dims[concat->concat.axis];
 
         copy->inputs[1] = seen_part(graph, at, concat->inputs[i], whole);
         if (!beside)
-            copy->inputs[0] = edit_slice(graph, at, x, x->ndim - 1, start, extent);
+            copy->inputs[0] = make_slice(site_by(graph, at, x->op), x, x->ndim - 1, start,
+                                         dim_const(arena, 1), extent);
         memcpy(dims, y->dims, sizeof dims);
         if (beside)
             dims[y->ndim - 1] = extent;
@@ -84,7 +87,7 @@ static void read_parts(struct graph *graph, int *at, struct op *product, const s
         start = dim_add(arena, start, extent);
     }
     if (beside) {
-        struct op *joined = edit_op(graph, concat);
+        struct op *joined = make_like(graph, concat);
 
         joined->concat.axis = y->ndim - 1;
         joined->call = product->call;
@@ -98,7 +101,7 @@ static void read_parts(struct graph *graph, int *at, struct op *product, const s
         for (int i = 1; i < concat->input_count; i++) {
             struct value *pair[2] = {made, parts[i]};
 
-            made = edit_map(graph, at, "add", sum_of_two(arena, y->dtype), pair, 2, y->ndim, y->dims);
+            made = make_map(site_by(graph, at, pair[0]->op), "add", sum_of_two(arena, y->dtype), pair, 2);
         }
     }
     graph_replace(graph, y, made);

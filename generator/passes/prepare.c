@@ -1,5 +1,6 @@
 /* prepare.c - marks what depends on parameters and constants alone, and brings it into a form that MODEL_pack computes
  * in one step: views of prepared maps move to the maps' inputs. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -45,14 +46,14 @@ static bool lift_view(struct graph *graph, int at)
     } else if (view->view.kind != VIEW_PERMUTE) {
         return false;
     }
-    copy = edit_op(graph, map);
+    copy = make_like(graph, map);
     for (int i = 0; i < copy->input_count; i++) {
         struct value *input = copy->inputs[i];
         const struct dim *dims[MAX_DIMS];
 
         if (view->view.kind == VIEW_RESHAPE) {
-            input = edit_expand(graph, &at, input, inner->ndim, inner->dims);
-            copy->inputs[i] = edit_reshape(graph, &at, input, out->ndim, out->dims);
+            input = make_expand(site_by(graph, &at, input->op), input, inner->ndim, inner->dims);
+            copy->inputs[i] = make_reshape(site_by(graph, &at, input->op), input, out->ndim, out->dims);
             continue;
         }
         for (int d = 0; d < inner->ndim;
@@ -61,8 +62,8 @@ static bool lift_view(struct graph *graph, int at)
 
             dims[d] = from < 0 ? dim_const(&graph->cx->arena, 1) : input->dims[from];
         }
-        input = edit_reshape(graph, &at, input, inner->ndim, dims);
-        copy->inputs[i] = edit_permute(graph, &at, input, view->view.perm);
+        input = make_reshape(site_by(graph, &at, input->op), input, inner->ndim, dims);
+        copy->inputs[i] = make_permute(site_by(graph, &at, input->op), input, view->view.perm);
     }
     graph_value(graph, copy, out->dtype, out->ndim, out->dims);
     copy->outputs[0]->prepared = true;

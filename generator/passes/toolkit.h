@@ -61,16 +61,4 @@ bool pass_takes_head(const struct graph *graph, const struct op *op);
 bool tail_strides(struct arena *arena, const struct value *operand, const struct op *op,
                   const struct dim **row, const struct dim **column);
 
-/* New ops in front of `position`, which moves behind them. */
-struct value *edit_permute(struct graph *graph, int *position, struct value *value, const int *perm);
-struct value *edit_reshape(struct graph *graph, int *position, struct value *value, int ndim,
-                           const struct dim *const *dims);
-struct value *edit_expand(struct graph *graph, int *position, struct value *value, int ndim,
-                          const struct dim *const *dims);
-struct value *edit_slice(struct graph *graph, int *position, struct value *value, int axis,
-                         const struct dim *start, const struct dim *extent);
-struct value *edit_map(struct graph *graph, int *position, const char *label, struct dag *dag,
-                       struct value *const *inputs, int count, int ndim, const struct dim *const *dims);
-struct op *edit_op(struct graph *graph, const struct op *like); /* a copy without outputs */
-
 #endif

@@ -1,5 +1,6 @@
 /* views.c - shortens chains of views: permutations of permutations, reshapes of reshapes, and views that change
  * nothing; maps move in front of views and joins to what makes their operands. Apart from layout, since user code makes such chains too. */
+#include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
 
@@ -24,9 +25,9 @@ static struct value *shorter(struct graph *graph, int *at, struct op *op)
     if (inner->code != GRAPH_OP_VIEW || inner->view.kind != op->view.kind)
         return NULL;
     if (op->view.kind == VIEW_PERMUTE)
-        return edit_permute(graph, at, input, op->view.perm);
+        return make_permute(site_by(graph, at, input->op), input, op->view.perm);
     if (op->view.kind == VIEW_RESHAPE)
-        return edit_reshape(graph, at, inner->inputs[0], out->ndim, out->dims);
+        return make_reshape(site_by(graph, at, inner->inputs[0]->op), inner->inputs[0], out->ndim, out->dims);
     return NULL;
 }
 
@@ -80,14 +81,15 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
         if (map->inputs[i]->ndim > 0 &&
             !(is_reshape(map->inputs[i]) && dims_equal(map->inputs[i]->op->inputs[0], inner)))
             return false;
-    copy = edit_op(graph, map);
+    copy = make_like(graph, map);
     for (int i = 0; i < copy->input_count; i++)
         if (copy->inputs[i]->ndim > 0)
-            copy->inputs[i] = edit_reshape(graph, at, copy->inputs[i], inner->ndim, inner->dims);
+            copy->inputs[i] = make_reshape(site_by(graph, at, copy->inputs[i]->op), copy->inputs[i],
+                                           inner->ndim, inner->dims);
     made = graph_value(graph, copy, out->dtype, inner->ndim, inner->dims);
     made->name = out->name;
     graph_insert(graph, (*at)++, copy);
-    graph_replace(graph, out, edit_reshape(graph, at, made, out->ndim, out->dims));
+    graph_replace(graph, out, make_reshape(site_by(graph, at, made->op), made, out->ndim, out->dims));
     graph_remove(graph, (*at)--);
     return true;
 }
@@ -126,11 +128,11 @@ static bool split_map(struct graph *graph, int *at, struct op *map)
     }
     if (!joined || graph->fenced || out->prepared || out->dtype != joined->dtype || !makes_tail(joined))
         return false;
-    concat = edit_op(graph, joined->op);
+    concat = make_like(graph, joined->op);
     for (int i = 0; i < concat->input_count; i++) {
         const struct value *part = concat->inputs[i];
 
-        copy = edit_op(graph, map);
+        copy = make_like(graph, map);
         for (int j = 0; j < copy->input_count; j++)
             if (copy->inputs[j] == joined)
                 copy->inputs[j] = concat->inputs[i];

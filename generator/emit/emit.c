@@ -118,8 +118,10 @@ static const char *source_text(struct emit *e)
     struct parts parts = {text_new(arena), text_new(arena), text_new(arena), text_new(arena)};
 
     for (int i = 0; i < e->plan->variant_count; i++) {
-        struct variant *variant = e->plan->variants[i];
+        const struct variant *variant = e->plan->variants[i];
 
+        if (variant->same)
+            continue;
         if (variant->graph->region)
             print_region(e, &parts.functions, variant);
         else

@@ -538,10 +538,10 @@ const char *function_body(struct emit *e, const struct variant *variant, enum pa
 }
 
 /* One function of an entry's variant. */
-static void print_function(struct emit *e, struct text *out, const struct variant *variant, enum part part)
+static void print_function(struct emit *e, struct text *out, const struct variant *variant, enum part part,
+                           const char *body)
 {
     const struct graph *graph = variant->graph;
-    const char *body = variant->bodies[part];
 
     text_printf(out, "static %s %s_%s(struct %s *net", variant->fails[part] ? "enum modc_status" : "void",
                 e->m, part_function(e, variant, part), e->m);
@@ -573,24 +573,24 @@ const char *part_function(struct emit *e, const struct variant *variant, enum pa
     return arena_format(&e->cx->arena, "%.*s%s%s", (int)length, variant->function, parts[part], fenced);
 }
 
-void print_variant(struct emit *e, struct text *out, struct variant *variant)
+const struct printed *printed_of(const struct emit *e, const struct variant *variant)
 {
-    const int parts = variant_parts(variant);
-    bool same;
+    const struct variant *shown = variant->same ? variant->same : variant;
 
-    for (int part = 0; part < parts; part++)
-        variant->bodies[part] = function_body(e, variant, (enum part)part);
-    for (int i = 0; e->plan->variants[i] != variant; i++) {
-        struct variant *other = e->plan->variants[i];
+    for (int i = 0; i < e->printed_count; i++)
+        if (e->printed[i].variant == shown)
+            return &e->printed[i];
+    assert(!"functions are printed before what calls them");
+    return NULL;
+}
 
-        same = other->entry == variant->entry && !other->same && variant_parts(other) == parts;
-        for (int part = 0; same && part < parts; part++)
-            same = strcmp(other->bodies[part], variant->bodies[part]) == 0;
-        if (same) {
-            variant->same = other;
-            return;
-        }
-    }
-    for (int part = 0; part < parts; part++)
-        print_function(e, out, variant, (enum part)part);
+void print_variant(struct emit *e, struct text *out, const struct variant *variant)
+{
+    struct printed printed = {.variant = variant};
+
+    for (int part = 0; part < variant_parts(variant); part++)
+        printed.bodies[part] = function_body(e, variant, (enum part)part);
+    ARENA_PUSH(&e->cx->arena, e->printed, e->printed_count, printed);
+    for (int part = 0; part < variant_parts(variant); part++)
+        print_function(e, out, variant, (enum part)part, printed.bodies[part]);
 }

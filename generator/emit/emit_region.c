@@ -269,26 +269,15 @@ static struct pairs pairs_of(struct emit *e, const struct variant *region, enum 
 
 /* ---- functions ---- */
 
-static bool same_region(const struct variant *a, const struct variant *b)
-{
-    if (!a->graph->region || a->same || a->group != b->group || a->peak != b->peak ||
-        a->kept_bytes != b->kept_bytes || variant_parts(a) != variant_parts(b))
-        return false;
-    for (int part = 0; part < variant_parts(b); part++)
-        if (strcmp(a->bodies[part], b->bodies[part]) != 0)
-            return false;
-    return true;
-}
-
 static void print_part(struct emit *e, struct text *out, const struct variant *variant, enum part part,
-                       struct region_text *text)
+                       struct printed *printed)
 {
-    const char *body = variant->bodies[part];
+    const char *body = printed->bodies[part];
     struct pairs pairs = pairs_of(e, variant, part, NULL);
-    int printed = 0;
+    int count = 0;
 
-    text->parameters[part] = ARENA_ARRAY(&e->cx->arena, pairs.count + 1, struct region_parameter);
-    text->counts[part] = pairs.count;
+    printed->parameters[part] = ARENA_ARRAY(&e->cx->arena, pairs.count + 1, struct region_parameter);
+    printed->counts[part] = pairs.count;
     text_printf(out, "static %s %s(", variant->fails[part] ? "enum modc_status" : "void",
                 part_function(e, variant, part));
     for (int i = 0; i < pairs.count; i++) {
@@ -297,61 +286,46 @@ static void print_part(struct emit *e, struct text *out, const struct variant *v
                           (strcmp(pair->name, "net") == 0 && uses_word(body, "training"));
         const char *gap = pair->type[strlen(pair->type) - 1] == '*' ? "" : " ";
 
-        text->parameters[part][i] = (struct region_parameter){pair->type, pair->name, used};
+        printed->parameters[part][i] = (struct region_parameter){pair->type, pair->name, used};
         if (used)
-            text_printf(out, "%s%s%s%s", printed++ ? ", " : "", pair->type, gap, pair->name);
+            text_printf(out, "%s%s%s%s", count++ ? ", " : "", pair->type, gap, pair->name);
     }
-    text_printf(out, "%s)\n{\n%s%s}\n\n", printed ? "" : "void", body,
+    text_printf(out, "%s)\n{\n%s%s}\n\n", count ? "" : "void", body,
                 variant->fails[part] ? "    return MODC_OK;\n" : "");
 }
 
-void print_region(struct emit *e, struct text *out, struct variant *variant)
+void print_region(struct emit *e, struct text *out, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    struct region_text text = {.variant = variant};
+    struct printed printed = {.variant = variant};
 
-    for (int part = 0; part < variant_parts(variant); part++)
-        variant->bodies[part] = function_body(e, variant, (enum part)part);
-    for (int i = 0; e->plan->variants[i] != variant && !variant->same;
-         i++) /* equal functions are printed once */
-        if (same_region(e->plan->variants[i], variant))
-            variant->same = e->plan->variants[i];
-    if (variant->same)
-        return;
     text_printf(out, "/* %s: %s from %s%s */\n", graph->root->signature,
                 graph->result_count > 0 ? shape_of(e->cx, graph->outputs[0]) : "nothing",
                 graph->input_count > 0 ? shape_of(e->cx, graph->inputs[0]) : "nothing",
                 spec_line(e, graph->root));
-    for (int part = 0; part < variant_parts(variant); part++)
-        print_part(e, out, variant, (enum part)part, &text);
-    ARENA_PUSH(&e->cx->arena, e->regions, e->region_count, text);
+    for (int part = 0; part < variant_parts(variant); part++) {
+        printed.bodies[part] = function_body(e, variant, (enum part)part);
+        print_part(e, out, variant, (enum part)part, &printed);
+    }
+    ARENA_PUSH(&e->cx->arena, e->printed, e->printed_count, printed);
 }
 
 /* ---- calls ---- */
-
-static const struct region_text *text_of(const struct emit *e, const struct variant *variant)
-{
-    for (int i = 0; i < e->region_count; i++)
-        if (e->regions[i].variant == variant)
-            return &e->regions[i];
-    assert(!"a region is printed before what calls it");
-    return NULL;
-}
 
 /* The call, without indentation and semicolon. */
 static const char *call_text(struct emit *e, const struct variant *region, const struct region_call *call)
 {
     const struct variant *shown = region->same ? region->same : region;
     const enum part part = call_part_of(call->op);
-    const struct region_text *text = text_of(e, shown);
+    const struct printed *functions = printed_of(e, region);
     const struct pairs pairs = pairs_of(e, region, part, call);
     struct text out = text_new(&e->cx->arena);
     int printed = 0;
 
-    assert(pairs.count == text->counts[part]);
+    assert(pairs.count == functions->counts[part]);
     text_printf(&out, "%s%s(", region->fails[part] ? "MODC_TRY(" : "", part_function(e, shown, part));
     for (int i = 0; i < pairs.count; i++)
-        if (text->parameters[part][i].used)
+        if (functions->parameters[part][i].used)
             text_printf(&out, "%s%s", printed++ ? ", " : "", pairs.list[i].argument);
     text_printf(&out, ")%s", region->fails[part] ? ")" : "");
     return out.data;

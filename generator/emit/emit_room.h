@@ -11,10 +11,11 @@ struct region_parameter {
     bool used;
 };
 
-/* The functions of a region, by part; which are printed before what calls them. */
-struct region_text {
+/* The functions of a variant, by part; those of regions are printed before what calls them. */
+struct printed {
     const struct variant *variant;
-    struct region_parameter *parameters[PARTS];
+    const char *bodies[PARTS];
+    struct region_parameter *parameters[PARTS]; /* of a region */
     int counts[PARTS];
 };
 
@@ -25,9 +26,9 @@ struct emit {
     const struct target *target;
     const char *m, *M; /* the model's name, and in capitals */
     const struct embedded_weights *weights;
-    bool unpacks; /* some tensors lie only packed */
-    struct region_text *regions;
-    int region_count;
+    bool unpacks;            /* some tensors lie only packed */
+    struct printed *printed; /* those that have functions of their own */
+    int printed_count;
 };
 
 /* ---- emit_params.c ---- */
@@ -89,14 +90,16 @@ const char *weights_assembly(struct emit *e);
 
 /* ---- emit_function.c ---- */
 
-void print_variant(struct emit *e, struct text *out, struct variant *variant);
+/* Those of the variant, or of the one that serves it. */
+const struct printed *printed_of(const struct emit *e, const struct variant *variant);
+void print_variant(struct emit *e, struct text *out, const struct variant *variant);
 const char *function_body(struct emit *e, const struct variant *variant, enum part part);
 const char *part_function(struct emit *e, const struct variant *variant, enum part part);
 void print_guarded(struct text *out, const char *indent, const char *condition, const char *statements);
 
 /* ---- emit_region.c ---- */
 
-void print_region(struct emit *e, struct text *out, struct variant *variant);
+void print_region(struct emit *e, struct text *out, const struct variant *variant);
 void print_region_call(struct emit *e, struct text *out, const struct variant *variant,
                        const struct step *step);
 

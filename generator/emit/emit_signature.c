@@ -84,25 +84,27 @@ static void add_gradients(struct emit *e, struct text *out, const struct graph *
 void pass_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
+    const char *body = printed_of(e, variant)->bodies[PART_BACKWARD];
 
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", %s", e->tree->sizes[i].c_name);
     for (int i = 0; i < graph->input_count; i++)
-        if (uses_word(variant->bodies[PART_BACKWARD], c_argument(e->cx, graph->inputs[i]->name)))
+        if (uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, ", net->saved_inputs[%d]", i);
-    add_gradients(e, out, graph, false, variant->bodies[PART_BACKWARD]);
+    add_gradients(e, out, graph, false, body);
 }
 
 void print_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
+    const char *body = printed_of(e, variant)->bodies[PART_BACKWARD];
 
     print_sizes(e, out);
     for (int i = 0; i < graph->input_count; i++)
-        if (uses_word(variant->bodies[PART_BACKWARD], c_argument(e->cx, graph->inputs[i]->name)))
+        if (uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c,
                         c_argument(e->cx, graph->inputs[i]->name));
-    add_gradients(e, out, graph, true, variant->bodies[PART_BACKWARD]);
+    add_gradients(e, out, graph, true, body);
 }
 
 void print_backward_arguments(struct emit *e, struct text *out, const struct graph *graph)

@@ -305,5 +305,6 @@ struct plan *plan_make(struct cx *cx, struct program *program)
         }
     }
     plan_kernels(cx, plan);
+    planner_find_same(plan);
     return plan;
 }

@@ -161,8 +161,7 @@ struct variant {
     struct graph *graph;
     const struct entry *entry;  /* NULL: a region */
     const char *function;       /* "forward_eval", "block_64_eval" */
-    const struct variant *same; /* emitted text is that of this variant */
-    const char *bodies[PARTS];  /* what emit has printed for them; NULL: there is no such part */
+    const struct variant *same; /* an earlier one whose functions serve this one too; NULL: it has its own */
     struct pack_group *group;
     struct step *steps;
     int step_count;

@@ -99,6 +99,11 @@ bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last
 /* See note [joins]. Steps that are left with nothing to do go. */
 void planner_join_all(struct planner *planner);
 
+/* ---- plan_same.c ---- */
+
+/* Which variants are an earlier one's functions; behind plan_kernels. */
+void planner_find_same(struct plan *plan);
+
 /* ---- plan_variant.c ---- */
 
 bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struct entry *entry,

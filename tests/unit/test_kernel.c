@@ -186,6 +186,48 @@ static void test_equality(void **state)
     forget(m);
 }
 
+/* Of `forward` in evaluation and training: one function serves both where no module asks for the mode. */
+static void test_modes(void **state)
+{
+    struct model *plain = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x))");
+    struct model *drawn = with("  fc: Linear(64, 32)\n  drop: Dropout(p=0.5)\n", "drop(fc(x))");
+    struct model *fixed = with("  fc: Linear(64, 32)\n  drop: Dropout(p=0.0)\n", "drop(fc(x))");
+
+    (void)state;
+    assert_int_equal(plain->plan->variant_count, 2);
+    assert_null(plain->plan->variants[0]->same);
+    assert_ptr_equal(plain->plan->variants[1]->same, plain->plan->variants[0]);
+    assert_null(drawn->plan->variants[1]->same);
+    assert_ptr_equal(fixed->plan->variants[1]->same, fixed->plan->variants[0]);
+    forget(plain);
+    forget(drawn);
+    forget(fixed);
+}
+
+/* ---- text: records in, C out ------------------------------------------------------------------------------------------- */
+
+static void test_text(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x))");
+    const struct variant *variant = m->plan->variants[0];
+    struct kernel nest = {
+        .name = "twice", .comment = "y (3) = x0", .form = KERNEL_NEST, .kind = NEST_SORT, .parameters = NULL};
+    const struct dim *one = dim_const(&m->cx.arena, 1), *steps[2] = {one, one};
+    struct nest_operand operands[2] = {{.dtype = DTYPE_INT64}, {.dtype = DTYPE_FLOAT32}};
+
+    (void)state;
+    assert_string_equal(kernel_step(&m->cx, variant, &variant->steps[variant->step_count - 1]),
+                        "    fc_relu(output, x, k->fc_weight, p->fc.bias, batch);\n");
+    nest.nest = (struct nest){.operands = operands, .operand_count = 2};
+    nest.line = (struct line){dim_const(&m->cx.arena, 3), steps, false};
+    nest.used = ARENA_ARRAY(&m->cx.arena, 2, bool);
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest),
+                           "static MODC_KERNEL void twice(int64_t *y, const float *x0)\n{\n"));
+    nest.descending = true;
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest), "if (u < v)\n        return 1;"));
+    forget(m);
+}
+
 /* ---- operands ----------------------------------------------------------------------------------------------------------- */
 
 static void test_operands(void **state)
@@ -243,9 +285,10 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),    cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_cores),    cmocka_unit_test(test_tails),      cmocka_unit_test(test_equality),
-        cmocka_unit_test(test_operands), cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_cores),   cmocka_unit_test(test_tails),      cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_modes),   cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_packing), cmocka_unit_test(test_parameters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

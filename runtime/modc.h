@@ -154,7 +154,7 @@ struct modc_module {
     bool folds;  /* prints like ModuleList: equal neighbours as one line */
 };
 
-/* An input or output of an entry. A dimension is either constant or found by the entry's `shape`. */
+/* An input or output of an entry; modc_shape finds its dimensions. */
 struct modc_io {
     const char *name; /* an output's: as `modc run` names it */
     enum modc_dtype dtype;
@@ -190,7 +190,7 @@ struct modc_entry {
     size_t workspace[MODC_MODES];        /* bytes, state included; 0: no such variant */
     size_t fenced_workspace[MODC_MODES]; /* 0: hooks: none */
     double macs;                         /* multiply-adds of one call in eval mode at the maxima */
-    /* Dimensions of output `index` (or of input -1 - index) for these sizes. */
+    /* Writes those dimensions of output `index` (or of input -1 - index) that are expressions; NULL: none is. */
     void (*shape)(const int *sizes, int index, int *dims);
     enum modc_status (*call)(struct modc_context *net, const int *sizes, const void *const *inputs,
                              void *const *outputs);
@@ -200,6 +200,17 @@ struct modc_entry {
     enum modc_status (*backward)(struct modc_context *net, const int *sizes,
                                  const void *const *output_gradients, void *const *input_gradients);
 };
+
+/* Dimensions of output `index` of an entry (or of input -1 - index) for these sizes. */
+static inline void modc_shape(const struct modc_entry *entry, const int *sizes, int index, int *dims)
+{
+    const struct modc_io *io = index < 0 ? &entry->inputs[-1 - index] : &entry->outputs[index];
+
+    for (int d = 0; d < io->ndim; d++)
+        dims[d] = io->size_of[d] < 0 ? io->max_dims[d] : sizes[io->size_of[d]];
+    if (entry->shape != NULL)
+        entry->shape(sizes, index, dims);
+}
 
 /* Models of generate --dispatch. MODC_X86_64: the files for further instruction sets have code in them; MODC_ISA: the name of
  * the set that all machines of this kind have. */

@@ -383,7 +383,7 @@ static int check_input(struct run *run, int index, const struct modc_item *item)
     return EXIT_OK;
 }
 
-/* Gives a tensor its shape for the sizes of this run, and memory. index as struct modc_entry's shape takes
+/* Gives a tensor its shape for the sizes of this run, and memory. index as modc_shape takes
  * it. */
 static void make_tensor(struct run *run, const struct modc_io *io, int index, struct modc_named_tensor *named)
 {
@@ -391,7 +391,7 @@ static void make_tensor(struct run *run, const struct modc_io *io, int index, st
     int dims[MODC_MAX_DIMS] = {0}, front = run->options.sequence ? 1 : 0;
     size_t bytes;
 
-    run->entry->shape(run->sizes, index, dims);
+    modc_shape(run->entry, run->sizes, index, dims);
     named->name = io->name;
     tensor->dtype = io->dtype;
     tensor->ndim = io->ndim + front;

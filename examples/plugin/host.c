@@ -89,7 +89,7 @@ static void find_inputs(const struct modc_entry *entry, const struct modc_reader
         int dims[MODC_MAX_DIMS];
         struct modc_item item;
 
-        entry->shape(sizes, -1 - i, dims);
+        modc_shape(entry, sizes, -1 - i, dims);
         modc_reader_find(file, entry->inputs[i].name, &item);
         for (int d = 0; d < item.ndim; d++)
             if (item.dims[d] != (uint64_t)dims[d])
@@ -134,7 +134,7 @@ static void call(const struct modc_model *model, const char *path, const char *n
         const struct modc_io *io = &entry->outputs[i];
         int dims[MODC_MAX_DIMS], count = 1;
 
-        entry->shape(sizes, i, dims);
+        modc_shape(entry, sizes, i, dims);
         printf("%s ", io->name);
         print_dims(io->ndim, dims);
         for (int d = 0; d < io->ndim; d++)

@@ -270,8 +270,8 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
     for (int i = 0; i < e->tree->size_count; i++) {
         const char *size = e->tree->sizes[i].c_name;
 
-        text_printf(out, "    if (%s < 0 || %s > %lld)\n        return MODC_SIZE;\n", size, size,
-                    (long long)entry->sizes[i].max);
+        text_printf(out, "    if (%s < 0 || %s > %s)\n        return MODC_SIZE;\n", size, size,
+                    max_constant(e, entry, i));
     }
     print_needs(e, out, entry);
     if (one) {

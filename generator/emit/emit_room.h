@@ -62,6 +62,7 @@ const struct variant *entry_variant(const struct emit *e, const struct entry *en
                                     enum emitted_variant kind);
 const char *workspace_constant(struct emit *e, const struct entry *entry, int training,
                                enum emitted_variant kind);
+const char *max_constant(struct emit *e, const struct entry *entry, int size);
 int64_t at_least_one(const struct emit *e, int64_t bytes);
 int64_t variant_bytes(const struct emit *e, const struct variant *variant);
 bool has_backward(const struct emit *e);

@@ -17,6 +17,7 @@
 #include "module/training.h"
 #include "passes/toolkit.h"
 #include "plan/weights.h"
+#include "spec/emitted.h"
 
 const struct graph *entry_graph(const struct entry *entry)
 {
@@ -131,6 +132,15 @@ const char *workspace_constant(struct emit *e, const struct entry *entry, int tr
                                enum emitted_variant kind)
 {
     return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_workspace(e->cx, entry->name, training, kind));
+}
+
+/* POLICY_MAX_BATCH, or the constant of an entry with a maximum of its own. */
+const char *max_constant(struct emit *e, const struct entry *entry, int size)
+{
+    const struct size *own = &entry->sizes[size], *all = &e->tree->sizes[size];
+
+    return arena_format(&e->cx->arena, "%s_%s", e->M,
+                        emitted_max(e->cx, own->max != all->max ? entry->name : NULL, all->name));
 }
 
 int64_t at_least_one(const struct emit *e, int64_t bytes)

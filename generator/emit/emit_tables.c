@@ -17,23 +17,28 @@
 #include "module/training.h"
 #include "passes/toolkit.h"
 #include "plan/weights.h"
+#include "spec/emitted.h"
 
-static void print_io(struct text *out, const char *what, const struct entry *entry,
-                     struct value *const *values, int count, bool outputs)
+static void print_io(struct emit *e, struct text *out, const struct entry *entry, struct value *const *values,
+                     int count, bool outputs)
 {
     const struct graph *graph = entry_graph(entry);
 
-    if (count == 0)
-        return;
-    text_printf(out, "static const struct modc_io %s_%s[] = {\n", entry->name, what);
     for (int i = 0; i < count; i++) {
         const struct value *value = values[i];
 
         text_add(out, "    {");
         text_c_string(out, outputs ? graph->output_names[i] : value->name);
         text_printf(out, ", %s, %d, {", dtype_rows[value->dtype].modc, value->ndim);
-        for (int d = 0; d < value->ndim; d++)
-            text_printf(out, "%s%lld", d ? ", " : "", (long long)dim_upper(value->dims[d]));
+        for (int d = 0; d < value->ndim; d++) {
+            const struct size *size;
+
+            text_add(out, d ? ", " : "");
+            if (!dim_is_const(value->dims[d], NULL) && dim_is_size(value->dims[d], &size))
+                text_add(out, max_constant(e, entry, size->index));
+            else
+                text_printf(out, "%lld", (long long)dim_upper(value->dims[d]));
+        }
         text_printf(out, "%s}, {", value->ndim == 0 ? "0" : "");
         for (int d = 0; d < value->ndim; d++) {
             const struct size *size;
@@ -46,15 +51,59 @@ static void print_io(struct text *out, const char *what, const struct entry *ent
         text_printf(out, "%s}%s},\n", value->ndim == 0 ? "0" : "",
                     is_constant_input(value) ? ", true" : ", false");
     }
+}
+
+/* Inputs, then outputs. */
+static void print_inputs_and_outputs(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+
+    if (graph->input_count + graph->result_count == 0)
+        return;
+    text_printf(out, "static const struct modc_io %s_io[] = {\n", entry->name);
+    print_io(e, out, entry, graph->inputs, graph->input_count, false);
+    print_io(e, out, entry, graph->outputs, graph->result_count, true);
     text_add(out, "};\n\n");
 }
 
-/* What is marked: the sizes in its dims. */
+static bool is_expression(const struct dim *dim)
+{
+    const struct size *size;
+
+    return !dim_is_const(dim, NULL) && !dim_is_size(dim, &size);
+}
+
+static bool has_expression(const struct value *value)
+{
+    for (int d = 0; d < value->ndim; d++)
+        if (is_expression(value->dims[d]))
+            return true;
+    return false;
+}
+
+/* Whether modc_shape needs more than the table. */
+static bool needs_shape(const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    bool needed = false;
+
+    for (int i = 0; i < graph->input_count; i++)
+        needed |= has_expression(graph->inputs[i]);
+    for (int i = 0; i < graph->output_count; i++)
+        needed |= has_expression(graph->outputs[i]);
+    return needed;
+}
+
+/* What is marked: the sizes in its expressions. */
 static void print_shape_case(struct emit *e, struct text *out, const struct value *value, int index,
                              bool *used)
 {
+    if (!has_expression(value))
+        return;
     text_printf(out, "    case %d:\n", index);
     for (int d = 0; d < value->ndim; d++) {
+        if (!is_expression(value->dims[d]))
+            continue;
         dim_mark_sizes(value->dims[d], used);
         text_printf(out, "        dims[%d] = %s;\n", d, dim_c_text(e->cx, value->dims[d], false));
     }
@@ -65,24 +114,17 @@ static void print_shape_function(struct emit *e, struct text *out, const struct 
 {
     const struct graph *graph = entry_graph(entry);
     struct text body = text_new(&e->cx->arena);
-    bool *used = ARENA_ARRAY(&e->cx->arena, e->tree->size_count + 1, bool), any = false;
+    bool *used = ARENA_ARRAY(&e->cx->arena, e->tree->size_count + 1, bool);
 
-    for (int i = 0; i < graph->input_count; i++) {
+    for (int i = 0; i < graph->input_count; i++)
         print_shape_case(e, &body, graph->inputs[i], -1 - i, used);
-        any |= graph->inputs[i]->ndim > 0;
-    }
-    for (int i = 0; i < graph->output_count; i++) {
+    for (int i = 0; i < graph->output_count; i++)
         print_shape_case(e, &body, graph->outputs[i], i, used);
-        any |= graph->outputs[i]->ndim > 0;
-    }
     text_printf(out, "static void %s_shape(const int *sizes, int index, int *dims)\n{\n", entry->name);
     for (int i = 0; i < e->tree->size_count; i++)
         if (used[e->tree->sizes[i].index])
             text_printf(out, "    const int %s = sizes[%d];\n", e->tree->sizes[i].c_name, i);
-    if (!any)
-        text_add(out, "    (void)dims;\n");
-    text_printf(out, "    (void)sizes;\n\n    switch (index) {\n%s    default:\n        break;\n    }\n}\n\n",
-                body.data);
+    text_printf(out, "\n    switch (index) {\n%s    default:\n        break;\n    }\n}\n\n", body.data);
 }
 
 static void print_call_function(struct emit *e, struct text *out, const struct entry *entry)
@@ -115,34 +157,28 @@ void print_tables(struct emit *e, struct text *out)
     const int draw_count = count_draws(e);
 
     text_add(out, "/* ---- tables ---- */\n\n");
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct entry *entry = &program->entries[i];
+
+        if (needs_shape(entry))
+            print_shape_function(e, out, entry);
+        print_call_function(e, out, entry);
+        if (has_gradients(e))
+            print_backward_call(e, out, entry);
+    }
     print_values(e, out);
     if (tree->size_count > 0) {
         text_add(out, "static const struct modc_size sizes_table[] = {");
         for (int i = 0; i < tree->size_count; i++) {
             text_add(out, i ? ", {" : "{");
             text_c_string(out, tree->sizes[i].name);
-            text_printf(out, ", %lld}", (long long)tree->sizes[i].max);
+            text_printf(out, ", %s_%s}", e->M, emitted_max(e->cx, NULL, tree->sizes[i].name));
         }
         text_add(out, "};\n\n");
     }
     print_row_tables(e, out);
-    for (int i = 0; i < program->entry_count; i++) {
-        const struct entry *entry = &program->entries[i];
-        const struct graph *graph = entry_graph(entry);
-
-        print_io(out, "inputs", entry, graph->inputs, graph->input_count, false);
-        print_io(out, "outputs", entry, graph->outputs, graph->result_count, true);
-        if (tree->size_count > 0) {
-            text_printf(out, "static const int %s_max_sizes[] = {", entry->name);
-            for (int s = 0; s < tree->size_count; s++)
-                text_printf(out, "%s%lld", s ? ", " : "", (long long)entry->sizes[s].max);
-            text_add(out, "};\n\n");
-        }
-        print_shape_function(e, out, entry);
-        print_call_function(e, out, entry);
-        if (has_gradients(e))
-            print_backward_call(e, out, entry);
-    }
+    for (int i = 0; i < program->entry_count; i++)
+        print_inputs_and_outputs(e, out, &program->entries[i]);
     text_add(out, "static const struct modc_entry entries_table[] = {\n");
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
@@ -153,22 +189,29 @@ void print_tables(struct emit *e, struct text *out)
         text_add(out, "    {");
         text_c_string(out, entry->name);
         text_printf(out, ", %d, %d, ", graph->input_count, graph->output_count);
-        text_printf(out, graph->input_count ? "%s_inputs, " : "NULL, ", entry->name);
-        text_printf(out, graph->output_count ? "%s_outputs, " : "NULL, ", entry->name);
-        text_printf(out, tree->size_count ? "%s_max_sizes,\n" : "NULL,\n", entry->name);
-        text_printf(out, "     {%s, %s}, {", workspace_constant(e, entry, 0, 0),
+        text_printf(out, graph->input_count ? "%s_io, " : "NULL, ", entry->name);
+        if (graph->output_count > 0 && graph->input_count > 0)
+            text_printf(out, "%s_io + %d, ", entry->name, graph->input_count);
+        else
+            text_printf(out, graph->output_count ? "%s_io, " : "NULL, ", entry->name);
+        for (int s = 0; s < tree->size_count; s++)
+            text_printf(out, "%s%s", s ? ", " : "(const int[]){", max_constant(e, entry, s));
+        text_add(out, tree->size_count ? "},\n" : "NULL,\n");
+        text_printf(out, "     {%s, %s},\n     {", workspace_constant(e, entry, 0, 0),
                     workspace_constant(e, entry, 1, 0));
         if (entry->graphs[0][1])
             text_printf(out, "%s, %s}", workspace_constant(e, entry, 0, 1),
                         workspace_constant(e, entry, 1, 1));
         else
             text_add(out, "0, 0}");
-        text_printf(out, ", %s, %s_shape, %s_call,\n     ", macs.data, entry->name, entry->name);
+        text_printf(out, needs_shape(entry) ? ",\n     %s, %s_shape, " : ",\n     %s, NULL, ", macs.data,
+                    entry->name);
+        text_printf(out, entry->saving[0][0] ? "%s_call,\n     " : "%s_call, ", entry->name);
         for (int kind = EMITTED_SAVING; entry->saving[0][0] && kind < EMITTED_VARIANTS; kind++)
             for (int mode = 0; mode < 2 && entry_variant(e, entry, mode, (enum emitted_variant)kind); mode++)
                 text_printf(out, "%s%s", kind > EMITTED_SAVING || mode > 0 ? ", " : "{",
                             workspace_constant(e, entry, mode, (enum emitted_variant)kind));
-        text_add(out, entry->saving[0][0] ? "}, " : "{0, 0}, ");
+        text_add(out, entry->saving[0][0] ? "},\n     " : "{0, 0}, ");
         text_printf(out, has_gradients(e) ? "%s_backward_call},\n" : "NULL},\n", entry->name);
     }
     text_add(out, "};\n\n");

@@ -30,11 +30,11 @@ int main(int argc, char **argv)
     CHECK(entry->input_count == 1 && strcmp(entry->inputs[0].name, "observation") == 0);
     CHECK(entry->output_count == 2 && strcmp(entry->outputs[1].name, "value") == 0);
     CHECK(entry->inputs[0].size_of[0] == 0 && entry->inputs[0].size_of[1] == -1);
-    entry->shape(sizes, 0, dims);
+    modc_shape(entry, sizes, 0, dims);
     CHECK(dims[0] == 3 && dims[1] == 2);
-    entry->shape(sizes, 1, dims);
+    modc_shape(entry, sizes, 1, dims);
     CHECK(dims[0] == 3 && dims[1] == 1);
-    entry->shape(sizes, -1, dims);
+    modc_shape(entry, sizes, -1, dims);
     CHECK(dims[0] == 3 && dims[1] == 4);
     CHECK(entry->max_sizes[0] == 256 && model->entries[act].max_sizes[0] == 1);
 

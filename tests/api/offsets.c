@@ -34,7 +34,7 @@ static size_t bytes_of(const struct modc_entry *entry, int index, const struct m
     int dims[MODC_MAX_DIMS];
     size_t bytes = modc_dtype_bytes(io->dtype);
 
-    entry->shape(entry->max_sizes, index, dims);
+    modc_shape(entry, entry->max_sizes, index, dims);
     for (int d = 0; d < io->ndim; d++)
         bytes *= (size_t)dims[d];
     return bytes;

@@ -594,7 +594,7 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (tokens < 0 || tokens > 200)
+    if (tokens < 0 || tokens > ATTENTION_MAX_TOKENS)
         return MODC_SIZE;
     MODC_TRY(modc_check(&net->base, ATTENTION_WORKSPACE_BYTES, true, false));
     attention_forward_eval(net, tokens, x, output);
@@ -603,7 +603,13 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"tokens", 200}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return attention_forward((struct attention *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_size sizes_table[] = {{"tokens", ATTENTION_MAX_TOKENS}};
 
 static const struct modc_key keys_table[] = {
     {"qkv.weight", MODC_FLOAT32, 2, {72, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_QKV,
@@ -634,46 +640,16 @@ static const struct modc_module modules_table[] = {
     {"out", "out", "Linear", "in_features=24, out_features=24, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {200, 24}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {ATTENTION_MAX_TOKENS, 24}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {ATTENTION_MAX_TOKENS, 24}, {0, -1}, false},
 };
-
-static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {200, 24}, {0, -1}, false},
-};
-
-static const int forward_max_sizes[] = {200};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int tokens = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = tokens;
-        dims[1] = 24;
-        break;
-    case 0:
-        dims[0] = tokens;
-        dims[1] = 24;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return attention_forward((struct attention *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {ATTENTION_WORKSPACE_BYTES, ATTENTION_TRAIN_WORKSPACE_BYTES}, {0, 0}, 2380800.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
+    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){ATTENTION_MAX_TOKENS},
+     {ATTENTION_WORKSPACE_BYTES, ATTENTION_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     2380800.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model attention_model = {

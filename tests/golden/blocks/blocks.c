@@ -1045,7 +1045,7 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (tokens < 0 || tokens > 32)
+    if (tokens < 0 || tokens > BLOCKS_MAX_TOKENS)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, BLOCKS_FENCED_WORKSPACE_BYTES, true, false));
@@ -1059,7 +1059,13 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"tokens", 32}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return blocks_forward((struct blocks *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
 
 #define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
     {at_path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module, \
@@ -1163,47 +1169,16 @@ static const struct modc_module modules_table[] = {
     {"head", "head", "Linear", "in_features=64, out_features=8, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {32, 64}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 64}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 8}, {0, -1}, false},
 };
-
-static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {32, 8}, {0, -1}, false},
-};
-
-static const int forward_max_sizes[] = {32};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int tokens = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = tokens;
-        dims[1] = 64;
-        break;
-    case 0:
-        dims[0] = tokens;
-        dims[1] = 8;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return blocks_forward((struct blocks *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){BLOCKS_MAX_TOKENS},
      {BLOCKS_WORKSPACE_BYTES, BLOCKS_TRAIN_WORKSPACE_BYTES},
-         {BLOCKS_FENCED_WORKSPACE_BYTES, BLOCKS_TRAIN_FENCED_WORKSPACE_BYTES}, 6307840.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
+     {BLOCKS_FENCED_WORKSPACE_BYTES, BLOCKS_TRAIN_FENCED_WORKSPACE_BYTES},
+     6307840.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model blocks_model = {

@@ -2087,7 +2087,7 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
         return MODC_POINTER;
     if (((uintptr_t)image | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 64)
+    if (batch < 0 || batch > CNN_MAX_BATCH)
         return MODC_SIZE;
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
@@ -2117,7 +2117,13 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 64}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return cnn_forward((struct cnn *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_size sizes_table[] = {{"batch", CNN_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
     {"0.weight", MODC_FLOAT32, 4, {16, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_0,
@@ -2187,49 +2193,16 @@ static const struct modc_module modules_table[] = {
     {"10", "10", "Linear", "in_features=128, out_features=10, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"image", MODC_FLOAT32, 4, {64, 1, 8, 8}, {0, -1, -1, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"image", MODC_FLOAT32, 4, {CNN_MAX_BATCH, 1, 8, 8}, {0, -1, -1, -1}, false},
+    {"output", MODC_FLOAT32, 2, {CNN_MAX_BATCH, 10}, {0, -1}, false},
 };
-
-static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {64, 10}, {0, -1}, false},
-};
-
-static const int forward_max_sizes[] = {64};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 1;
-        dims[2] = 8;
-        dims[3] = 8;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 10;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return cnn_forward((struct cnn *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
+    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){CNN_MAX_BATCH},
      {CNN_WORKSPACE_BYTES, CNN_TRAIN_WORKSPACE_BYTES},
-         {CNN_FENCED_WORKSPACE_BYTES, CNN_TRAIN_FENCED_WORKSPACE_BYTES}, 5488640.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
+     {CNN_FENCED_WORKSPACE_BYTES, CNN_TRAIN_FENCED_WORKSPACE_BYTES},
+     5488640.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model cnn_model = {

@@ -1085,7 +1085,7 @@ enum modc_status family_deep_forward(struct family_deep *net, int batch, const f
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 6)
+    if (batch < 0 || batch > FAMILY_DEEP_MAX_BATCH)
         return MODC_SIZE;
     MODC_TRY(modc_check(&net->base, FAMILY_DEEP_WORKSPACE_BYTES, true, false));
     family_deep_forward_eval(net, batch, x, output);
@@ -1101,7 +1101,7 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 6)
+    if (batch < 0 || batch > FAMILY_DEEP_MAX_BATCH)
         return MODC_SIZE;
     MODC_TRY(modc_check(&net->base, FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, true, false));
     family_deep_probabilities_eval(net, batch, x, output);
@@ -1110,7 +1110,19 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 6}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return family_deep_forward((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static enum modc_status probabilities_call(struct modc_context *net, const int *sizes,
+                                           const void *const *inputs, void *const *outputs)
+{
+    return family_deep_probabilities((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_size sizes_table[] = {{"batch", FAMILY_DEEP_MAX_BATCH}};
 
 #define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
     {at_path ".norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
@@ -1219,85 +1231,25 @@ static const struct modc_module modules_table[] = {
     {"head.last", "last", "Linear", "in_features=5, out_features=5, bias=False", 17, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 8}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 5}, {0, -1}, false},
 };
 
-static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}, false},
+static const struct modc_io probabilities_io[] = {
+    {"x", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 8}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 5}, {0, -1}, false},
 };
-
-static const int forward_max_sizes[] = {6};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 8;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 5;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return family_deep_forward((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
-
-static const struct modc_io probabilities_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {6, 8}, {0, -1}, false},
-};
-
-static const struct modc_io probabilities_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {6, 5}, {0, -1}, false},
-};
-
-static const int probabilities_max_sizes[] = {6};
-
-static void probabilities_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 8;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 5;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status probabilities_call(struct modc_context *net, const int *sizes,
-                                           const void *const *inputs, void *const *outputs)
-{
-    return family_deep_probabilities((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {FAMILY_DEEP_WORKSPACE_BYTES, FAMILY_DEEP_TRAIN_WORKSPACE_BYTES}, {0, 0}, 6006.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
-    {"probabilities", 1, 1, probabilities_inputs, probabilities_outputs, probabilities_max_sizes,
-     {FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES}, {0, 0},
-         6006.0, probabilities_shape, probabilities_call,
-     {0, 0}, NULL},
+    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){FAMILY_DEEP_MAX_BATCH},
+     {FAMILY_DEEP_WORKSPACE_BYTES, FAMILY_DEEP_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     6006.0, NULL, forward_call, {0, 0}, NULL},
+    {"probabilities", 1, 1, probabilities_io, probabilities_io + 1, (const int[]){FAMILY_DEEP_MAX_BATCH},
+     {FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     6006.0, NULL, probabilities_call, {0, 0}, NULL},
 };
 
 const struct modc_model family_deep_model = {

@@ -1231,6 +1231,13 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
 
 /* ---- tables ---- */
 
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    (void)sizes;
+    return firmware_forward((struct firmware *)(void *)net, inputs[0], outputs[0]);
+}
+
 static const struct modc_key keys_table[] = {
     {"0.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_0,
      offsetof(struct firmware_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.33333333333333326,
@@ -1301,46 +1308,16 @@ static const struct modc_module modules_table[] = {
     {"12", "12", "Softmax", "dim=-1", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
+static const struct modc_io forward_io[] = {
     {"image", MODC_FLOAT32, 4, {1, 1, 8, 8}, {-1, -1, -1, -1}, false},
-};
-
-static const struct modc_io forward_outputs[] = {
     {"output", MODC_FLOAT32, 2, {1, 3}, {-1, -1}, false},
 };
 
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = 1;
-        dims[1] = 1;
-        dims[2] = 8;
-        dims[3] = 8;
-        break;
-    case 0:
-        dims[0] = 1;
-        dims[1] = 3;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    (void)sizes;
-    return firmware_forward((struct firmware *)(void *)net, inputs[0], outputs[0]);
-}
-
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, NULL,
-     {FIRMWARE_WORKSPACE_BYTES, FIRMWARE_TRAIN_WORKSPACE_BYTES}, {0, 0}, 5232.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
+    {"forward", 1, 1, forward_io, forward_io + 1, NULL,
+     {FIRMWARE_WORKSPACE_BYTES, FIRMWARE_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     5232.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model firmware_model = {

@@ -993,7 +993,7 @@ enum modc_status fused_forward(struct fused *net, int batch, const float *x, flo
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 8)
+    if (batch < 0 || batch > FUSED_MAX_BATCH)
         return MODC_SIZE;
     MODC_TRY(modc_check(&net->base, FUSED_WORKSPACE_BYTES, true, false));
     fused_forward_eval(net, batch, x, output);
@@ -1011,7 +1011,7 @@ enum modc_status fused_loss(struct fused *net, int batch, const float *x, const 
         return MODC_ALIGNMENT;
     if ((uintptr_t)target % MODC_ALIGN_WIDE != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 8)
+    if (batch < 0 || batch > FUSED_MAX_BATCH)
         return MODC_SIZE;
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false));
@@ -1083,7 +1083,19 @@ static enum modc_status fused_train_step_call(struct modc_training *training, co
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 8}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return fused_forward((struct fused *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                  void *const *outputs)
+{
+    return fused_loss((struct fused *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
+}
+
+static const struct modc_size sizes_table[] = {{"batch", FUSED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
     {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FUSED_0,
@@ -1120,85 +1132,28 @@ static const struct modc_gradient gradients_table[] = {
     {3, 0}, /* 2.bias */
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {FUSED_MAX_BATCH, 4}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {FUSED_MAX_BATCH, 3}, {0, -1}, false},
 };
 
-static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {8, 3}, {0, -1}, false},
-};
-
-static const int forward_max_sizes[] = {8};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 4;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 3;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return fused_forward((struct fused *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
-
-static const struct modc_io loss_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
-    {"target", MODC_INT64, 1, {8}, {0}, false},
-};
-
-static const struct modc_io loss_outputs[] = {
+static const struct modc_io loss_io[] = {
+    {"x", MODC_FLOAT32, 2, {FUSED_MAX_BATCH, 4}, {0, -1}, false},
+    {"target", MODC_INT64, 1, {FUSED_MAX_BATCH}, {0}, false},
     {"loss", MODC_FLOAT32, 0, {0}, {0}, false},
 };
 
-static const int loss_max_sizes[] = {8};
-
-static void loss_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 4;
-        break;
-    case -2:
-        dims[0] = batch;
-        break;
-    case 0:
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                  void *const *outputs)
-{
-    return fused_loss((struct fused *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
-}
-
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {FUSED_WORKSPACE_BYTES, FUSED_TRAIN_WORKSPACE_BYTES}, {0, 0}, 896.0, forward_shape, forward_call,
-     {0, 0}, NULL},
-    {"loss", 2, 1, loss_inputs, loss_outputs, loss_max_sizes,
-     {FUSED_LOSS_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_WORKSPACE_BYTES}, {0, 0}, 912.0, loss_shape, loss_call,
-     {FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES}, NULL},
+    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){FUSED_MAX_BATCH},
+     {FUSED_WORKSPACE_BYTES, FUSED_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     896.0, NULL, forward_call, {0, 0}, NULL},
+    {"loss", 2, 1, loss_io, loss_io + 2, (const int[]){FUSED_MAX_BATCH},
+     {FUSED_LOSS_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     912.0, NULL, loss_call,
+     {FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES},
+     NULL},
 };
 
 const struct modc_model fused_model = {

@@ -486,7 +486,7 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output_0 | (uintptr_t)output_1) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 64)
+    if (batch < 0 || batch > PAIR_MAX_BATCH)
         return MODC_SIZE;
     MODC_TRY(modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false));
     pair_code_of(net)->forward_eval(net, batch, x, output_0, output_1);
@@ -495,7 +495,13 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 64}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return pair_forward((struct pair *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
+}
+
+static const struct modc_size sizes_table[] = {{"batch", PAIR_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
     {"wide.weight", MODC_FLOAT32, 2, {512, 256}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_WIDE,
@@ -525,49 +531,17 @@ static const struct modc_module modules_table[] = {
     {"narrow", "narrow", "Linear", "in_features=512, out_features=8, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {64, 256}, {0, -1}, false},
-};
-
-static const struct modc_io forward_outputs[] = {
-    {"output_0", MODC_FLOAT32, 2, {64, 8}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {PAIR_MAX_BATCH, 256}, {0, -1}, false},
+    {"output_0", MODC_FLOAT32, 2, {PAIR_MAX_BATCH, 8}, {0, -1}, false},
     {"output_1", MODC_FLOAT32, 1, {512}, {-1}, false},
 };
 
-static const int forward_max_sizes[] = {64};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 256;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 8;
-        break;
-    case 1:
-        dims[0] = 512;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return pair_forward((struct pair *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
-}
-
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 2, forward_inputs, forward_outputs, forward_max_sizes,
-     {PAIR_WORKSPACE_BYTES, PAIR_TRAIN_WORKSPACE_BYTES}, {0, 0}, 8683520.0, forward_shape, forward_call,
-     {0, 0}, NULL},
+    {"forward", 1, 2, forward_io, forward_io + 1, (const int[]){PAIR_MAX_BATCH},
+     {PAIR_WORKSPACE_BYTES, PAIR_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     8683520.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model pair_model = {

@@ -691,7 +691,7 @@ enum modc_status policy_forward(struct policy *net, int batch, const float *obse
         return MODC_POINTER;
     if (((uintptr_t)observation | (uintptr_t)logits | (uintptr_t)value) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 256)
+    if (batch < 0 || batch > POLICY_MAX_BATCH)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, POLICY_FENCED_WORKSPACE_BYTES, true, false));
@@ -711,7 +711,7 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
         return MODC_POINTER;
     if (((uintptr_t)observation | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 1)
+    if (batch < 0 || batch > POLICY_ACT_MAX_BATCH)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, POLICY_ACT_FENCED_WORKSPACE_BYTES, true, false));
@@ -821,11 +821,23 @@ const struct modc_rollout_table policy_rollout_table = {
 
 /* ---- tables ---- */
 
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return policy_forward((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
+}
+
+static enum modc_status act_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                 void *const *outputs)
+{
+    return policy_act((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
 static const float n_step_gammas_value[4] MODC_ALIGNED = {
     1.0f, 0.99000001f, 0.980099976f, 0.970299006f
 };
 
-static const struct modc_size sizes_table[] = {{"batch", 256}};
+static const struct modc_size sizes_table[] = {{"batch", POLICY_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
     {"trunk.0.weight", MODC_FLOAT32, 2, {64, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_0,
@@ -877,92 +889,26 @@ static const struct modc_module modules_table[] = {
     {"n_step", "n_step", "MultiStep", "", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"observation", MODC_FLOAT32, 2, {256, 4}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"observation", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 4}, {0, -1}, false},
+    {"logits", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 2}, {0, -1}, false},
+    {"value", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 1}, {0, -1}, false},
 };
 
-static const struct modc_io forward_outputs[] = {
-    {"logits", MODC_FLOAT32, 2, {256, 2}, {0, -1}, false},
-    {"value", MODC_FLOAT32, 2, {256, 1}, {0, -1}, false},
+static const struct modc_io act_io[] = {
+    {"observation", MODC_FLOAT32, 2, {POLICY_ACT_MAX_BATCH, 4}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {POLICY_ACT_MAX_BATCH, 2}, {0, -1}, false},
 };
-
-static const int forward_max_sizes[] = {256};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 4;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 2;
-        break;
-    case 1:
-        dims[0] = batch;
-        dims[1] = 1;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return policy_forward((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
-}
-
-static const struct modc_io act_inputs[] = {
-    {"observation", MODC_FLOAT32, 2, {1, 4}, {0, -1}, false},
-};
-
-static const struct modc_io act_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {1, 2}, {0, -1}, false},
-};
-
-static const int act_max_sizes[] = {1};
-
-static void act_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 4;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 2;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status act_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                 void *const *outputs)
-{
-    return policy_act((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 2, forward_inputs, forward_outputs, forward_max_sizes,
+    {"forward", 1, 2, forward_io, forward_io + 1, (const int[]){POLICY_MAX_BATCH},
      {POLICY_WORKSPACE_BYTES, POLICY_TRAIN_WORKSPACE_BYTES},
-         {POLICY_FENCED_WORKSPACE_BYTES, POLICY_TRAIN_FENCED_WORKSPACE_BYTES}, 1163264.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
-    {"act", 1, 1, act_inputs, act_outputs, act_max_sizes,
+     {POLICY_FENCED_WORKSPACE_BYTES, POLICY_TRAIN_FENCED_WORKSPACE_BYTES},
+     1163264.0, NULL, forward_call, {0, 0}, NULL},
+    {"act", 1, 1, act_io, act_io + 1, (const int[]){POLICY_ACT_MAX_BATCH},
      {POLICY_ACT_WORKSPACE_BYTES, POLICY_ACT_TRAIN_WORKSPACE_BYTES},
-         {POLICY_ACT_FENCED_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES}, 4480.0, act_shape,
-         act_call,
-     {0, 0}, NULL},
+     {POLICY_ACT_FENCED_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES},
+     4480.0, NULL, act_call, {0, 0}, NULL},
 };
 
 const struct modc_model policy_model = {

@@ -463,6 +463,13 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
 
 /* ---- tables ---- */
 
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    (void)sizes;
+    return stream_forward((struct stream *)(void *)net, inputs[0], outputs[0], outputs[1]);
+}
+
 static const struct modc_key keys_table[] = {
     {"mix.weight", MODC_FLOAT32, 2, {16, 40}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_MIX,
      offsetof(struct stream_params, mix.weight), 0, 0, MODC_INIT_UNIFORM, -0.15811388300841894,
@@ -499,46 +506,17 @@ static const struct modc_module modules_table[] = {
     {"out", "out", "Linear", "in_features=16, out_features=2, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
+static const struct modc_io forward_io[] = {
     {"sample", MODC_FLOAT32, 1, {8}, {-1}, false},
-};
-
-static const struct modc_io forward_outputs[] = {
     {"output_0", MODC_FLOAT32, 1, {2}, {-1}, false},
     {"steps", MODC_INT64, 0, {0}, {0}, false},
 };
 
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = 8;
-        break;
-    case 0:
-        dims[0] = 2;
-        break;
-    case 1:
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    (void)sizes;
-    return stream_forward((struct stream *)(void *)net, inputs[0], outputs[0], outputs[1]);
-}
-
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 2, forward_inputs, forward_outputs, NULL,
+    {"forward", 1, 2, forward_io, forward_io + 1, NULL,
      {STREAM_WORKSPACE_BYTES, STREAM_TRAIN_WORKSPACE_BYTES},
-         {STREAM_FENCED_WORKSPACE_BYTES, STREAM_TRAIN_FENCED_WORKSPACE_BYTES}, 672.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
+     {STREAM_FENCED_WORKSPACE_BYTES, STREAM_TRAIN_FENCED_WORKSPACE_BYTES},
+     672.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model stream_model = {

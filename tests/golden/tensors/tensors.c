@@ -674,9 +674,9 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
         return MODC_ALIGNMENT;
     if (((uintptr_t)count | (uintptr_t)total | (uintptr_t)parity) % MODC_ALIGN_WIDE != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 6)
+    if (batch < 0 || batch > TENSORS_MAX_BATCH)
         return MODC_SIZE;
-    if (tokens < 0 || tokens > 10)
+    if (tokens < 0 || tokens > TENSORS_MAX_TOKENS)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, TENSORS_FENCED_WORKSPACE_BYTES, false, false));
@@ -692,89 +692,13 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 6}, {"tokens", 10}};
-
-static const struct modc_module modules_table[] = {
-    {"", "", "tensors", "", -1, 0, false},
-};
-
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}, false},
-    {"y", MODC_FLOAT32, 3, {6, 1, 8}, {0, -1, -1}, false},
-    {"count", MODC_INT64, 2, {6, 10}, {0, 1}, false},
-    {"mask", MODC_BOOL, 2, {6, 10}, {0, 1}, false},
-};
-
-static const struct modc_io forward_outputs[] = {
-    {"gram", MODC_FLOAT32, 2, {8, 8}, {-1, -1}, false},
-    {"merged", MODC_FLOAT32, 3, {6, 10, 8}, {0, 1, -1}, false},
-    {"even", MODC_FLOAT32, 3, {6, 5, 3}, {0, -2, -1}, false},
-    {"total", MODC_INT64, 1, {6}, {0}, false},
-    {"many", MODC_BOOL, 2, {6, 10}, {0, 1}, false},
-    {"peak", MODC_FLOAT32, 1, {8}, {-1}, false},
-    {"spread", MODC_FLOAT32, 3, {6, 10, 1}, {0, 1, -1}, false},
-    {"parity", MODC_INT64, 2, {6, 10}, {0, 1}, false},
-};
-
-static const int forward_max_sizes[] = {6, 10};
-
 static void forward_shape(const int *sizes, int index, int *dims)
 {
-    const int batch = sizes[0];
     const int tokens = sizes[1];
-    (void)sizes;
 
     switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = tokens;
-        dims[2] = 8;
-        break;
-    case -2:
-        dims[0] = batch;
-        dims[1] = 1;
-        dims[2] = 8;
-        break;
-    case -3:
-        dims[0] = batch;
-        dims[1] = tokens;
-        break;
-    case -4:
-        dims[0] = batch;
-        dims[1] = tokens;
-        break;
-    case 0:
-        dims[0] = 8;
-        dims[1] = 8;
-        break;
-    case 1:
-        dims[0] = batch;
-        dims[1] = tokens;
-        dims[2] = 8;
-        break;
     case 2:
-        dims[0] = batch;
         dims[1] = (tokens + 1) / 2;
-        dims[2] = 3;
-        break;
-    case 3:
-        dims[0] = batch;
-        break;
-    case 4:
-        dims[0] = batch;
-        dims[1] = tokens;
-        break;
-    case 5:
-        dims[0] = 8;
-        break;
-    case 6:
-        dims[0] = batch;
-        dims[1] = tokens;
-        dims[2] = 1;
-        break;
-    case 7:
-        dims[0] = batch;
-        dims[1] = tokens;
         break;
     default:
         break;
@@ -789,12 +713,33 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
                            outputs[5], outputs[6], outputs[7]);
 }
 
+static const struct modc_size sizes_table[] = {{"batch", TENSORS_MAX_BATCH},
+                                               {"tokens", TENSORS_MAX_TOKENS}};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "tensors", "", -1, 0, false},
+};
+
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 3, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS, 8}, {0, 1, -1}, false},
+    {"y", MODC_FLOAT32, 3, {TENSORS_MAX_BATCH, 1, 8}, {0, -1, -1}, false},
+    {"count", MODC_INT64, 2, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS}, {0, 1}, false},
+    {"mask", MODC_BOOL, 2, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS}, {0, 1}, false},
+    {"gram", MODC_FLOAT32, 2, {8, 8}, {-1, -1}, false},
+    {"merged", MODC_FLOAT32, 3, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS, 8}, {0, 1, -1}, false},
+    {"even", MODC_FLOAT32, 3, {TENSORS_MAX_BATCH, 5, 3}, {0, -2, -1}, false},
+    {"total", MODC_INT64, 1, {TENSORS_MAX_BATCH}, {0}, false},
+    {"many", MODC_BOOL, 2, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS}, {0, 1}, false},
+    {"peak", MODC_FLOAT32, 1, {8}, {-1}, false},
+    {"spread", MODC_FLOAT32, 3, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS, 1}, {0, 1, -1}, false},
+    {"parity", MODC_INT64, 2, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS}, {0, 1}, false},
+};
+
 static const struct modc_entry entries_table[] = {
-    {"forward", 4, 8, forward_inputs, forward_outputs, forward_max_sizes,
+    {"forward", 4, 8, forward_io, forward_io + 4, (const int[]){TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS},
      {TENSORS_WORKSPACE_BYTES, TENSORS_TRAIN_WORKSPACE_BYTES},
-         {TENSORS_FENCED_WORKSPACE_BYTES, TENSORS_TRAIN_FENCED_WORKSPACE_BYTES}, 14940.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
+     {TENSORS_FENCED_WORKSPACE_BYTES, TENSORS_TRAIN_FENCED_WORKSPACE_BYTES},
+     14940.0, forward_shape, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model tensors_model = {

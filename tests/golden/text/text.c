@@ -818,9 +818,9 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
         return MODC_ALIGNMENT;
     if ((uintptr_t)tokens % MODC_ALIGN_WIDE != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 8)
+    if (batch < 0 || batch > TEXT_MAX_BATCH)
         return MODC_SIZE;
-    if (length < 0 || length > 16)
+    if (length < 0 || length > TEXT_MAX_LENGTH)
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, TEXT_FENCED_WORKSPACE_BYTES, true, false));
@@ -834,7 +834,14 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 8}, {"length", 16}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return text_forward((struct text *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1], outputs[0],
+                        outputs[1]);
+}
+
+static const struct modc_size sizes_table[] = {{"batch", TEXT_MAX_BATCH}, {"length", TEXT_MAX_LENGTH}};
 
 static const struct modc_key keys_table[] = {
     {"embed.weight", MODC_FLOAT32, 2, {100, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_EMBED,
@@ -878,59 +885,18 @@ static const struct modc_module modules_table[] = {
     {"head", "head", "Linear", "in_features=64, out_features=4, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"tokens", MODC_INT64, 2, {8, 16}, {0, 1}, false},
-    {"mask", MODC_BOOL, 2, {8, 16}, {0, 1}, false},
+static const struct modc_io forward_io[] = {
+    {"tokens", MODC_INT64, 2, {TEXT_MAX_BATCH, TEXT_MAX_LENGTH}, {0, 1}, false},
+    {"mask", MODC_BOOL, 2, {TEXT_MAX_BATCH, TEXT_MAX_LENGTH}, {0, 1}, false},
+    {"logits", MODC_FLOAT32, 2, {TEXT_MAX_BATCH, 4}, {0, -1}, false},
+    {"best", MODC_FLOAT32, 2, {TEXT_MAX_BATCH, 1}, {0, -1}, false},
 };
-
-static const struct modc_io forward_outputs[] = {
-    {"logits", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
-    {"best", MODC_FLOAT32, 2, {8, 1}, {0, -1}, false},
-};
-
-static const int forward_max_sizes[] = {8, 16};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    const int length = sizes[1];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = length;
-        break;
-    case -2:
-        dims[0] = batch;
-        dims[1] = length;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 4;
-        break;
-    case 1:
-        dims[0] = batch;
-        dims[1] = 1;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return text_forward((struct text *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1], outputs[0],
-                        outputs[1]);
-}
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 2, 2, forward_inputs, forward_outputs, forward_max_sizes,
+    {"forward", 2, 2, forward_io, forward_io + 2, (const int[]){TEXT_MAX_BATCH, TEXT_MAX_LENGTH},
      {TEXT_WORKSPACE_BYTES, TEXT_TRAIN_WORKSPACE_BYTES},
-         {TEXT_FENCED_WORKSPACE_BYTES, TEXT_TRAIN_FENCED_WORKSPACE_BYTES}, 22688.0, forward_shape,
-         forward_call,
-     {0, 0}, NULL},
+     {TEXT_FENCED_WORKSPACE_BYTES, TEXT_TRAIN_FENCED_WORKSPACE_BYTES},
+     22688.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model text_model = {

@@ -391,7 +391,7 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 16)
+    if (batch < 0 || batch > TIED_MAX_BATCH)
         return MODC_SIZE;
     MODC_TRY(modc_check(&net->base, TIED_WORKSPACE_BYTES, true, false));
     tied_forward_eval(net, batch, x, output);
@@ -400,7 +400,13 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 16}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return tied_forward((struct tied *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static const struct modc_size sizes_table[] = {{"batch", TIED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
     {"embed.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN,
@@ -430,45 +436,16 @@ static const struct modc_module modules_table[] = {
     {"head", "head", "Linear", "in_features=6, out_features=6, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {16, 6}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {TIED_MAX_BATCH, 6}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {TIED_MAX_BATCH, 6}, {0, -1}, false},
 };
-
-static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {16, 6}, {0, -1}, false},
-};
-
-static const int forward_max_sizes[] = {16};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 6;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 6;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return tied_forward((struct tied *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {TIED_WORKSPACE_BYTES, TIED_TRAIN_WORKSPACE_BYTES}, {0, 0}, 1152.0, forward_shape, forward_call,
-     {0, 0}, NULL},
+    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){TIED_MAX_BATCH},
+     {TIED_WORKSPACE_BYTES, TIED_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     1152.0, NULL, forward_call, {0, 0}, NULL},
 };
 
 const struct modc_model tied_model = {

@@ -1210,7 +1210,7 @@ enum modc_status trained_forward(struct trained *net, int batch, const float *x,
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 8)
+    if (batch < 0 || batch > TRAINED_MAX_BATCH)
         return MODC_SIZE;
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, TRAINED_BACKWARD_WORKSPACE_BYTES, true, false));
@@ -1254,7 +1254,7 @@ enum modc_status trained_loss(struct trained *net, int batch, const float *x, co
         return MODC_ALIGNMENT;
     if ((uintptr_t)target % MODC_ALIGN_WIDE != 0)
         return MODC_ALIGNMENT;
-    if (batch < 0 || batch > 8)
+    if (batch < 0 || batch > TRAINED_MAX_BATCH)
         return MODC_SIZE;
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false));
@@ -1321,7 +1321,36 @@ static enum modc_status trained_train_step_call(struct modc_training *training, 
 
 /* ---- tables ---- */
 
-static const struct modc_size sizes_table[] = {{"batch", 8}};
+static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                     void *const *outputs)
+{
+    return trained_forward((struct trained *)(void *)net, sizes[0], inputs[0], outputs[0]);
+}
+
+static enum modc_status forward_backward_call(struct modc_context *net, const int *sizes,
+                                              const void *const *output_gradients,
+                                              void *const *input_gradients)
+{
+    return trained_backward((struct trained *)(void *)net, sizes[0], output_gradients[0],
+                            input_gradients[0]);
+}
+
+static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
+                                  void *const *outputs)
+{
+    return trained_loss((struct trained *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
+}
+
+static enum modc_status loss_backward_call(struct modc_context *net, const int *sizes,
+                                           const void *const *output_gradients,
+                                           void *const *input_gradients)
+{
+    (void)output_gradients;
+    (void)input_gradients;
+    return trained_loss_backward((struct trained *)(void *)net, sizes[0]);
+}
+
+static const struct modc_size sizes_table[] = {{"batch", TRAINED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
     {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_0,
@@ -1357,104 +1386,30 @@ static const struct modc_gradient gradients_table[] = {
     {3, 448}, /* 2.bias */
 };
 
-static const struct modc_io forward_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {TRAINED_MAX_BATCH, 4}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {TRAINED_MAX_BATCH, 3}, {0, -1}, false},
 };
 
-static const struct modc_io forward_outputs[] = {
-    {"output", MODC_FLOAT32, 2, {8, 3}, {0, -1}, false},
-};
-
-static const int forward_max_sizes[] = {8};
-
-static void forward_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 4;
-        break;
-    case 0:
-        dims[0] = batch;
-        dims[1] = 3;
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
-{
-    return trained_forward((struct trained *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
-
-static enum modc_status forward_backward_call(struct modc_context *net, const int *sizes,
-                                              const void *const *output_gradients,
-                                              void *const *input_gradients)
-{
-    return trained_backward((struct trained *)(void *)net, sizes[0], output_gradients[0],
-                            input_gradients[0]);
-}
-
-static const struct modc_io loss_inputs[] = {
-    {"x", MODC_FLOAT32, 2, {8, 4}, {0, -1}, false},
-    {"target", MODC_INT64, 1, {8}, {0}, false},
-};
-
-static const struct modc_io loss_outputs[] = {
+static const struct modc_io loss_io[] = {
+    {"x", MODC_FLOAT32, 2, {TRAINED_MAX_BATCH, 4}, {0, -1}, false},
+    {"target", MODC_INT64, 1, {TRAINED_MAX_BATCH}, {0}, false},
     {"loss", MODC_FLOAT32, 0, {0}, {0}, false},
 };
 
-static const int loss_max_sizes[] = {8};
-
-static void loss_shape(const int *sizes, int index, int *dims)
-{
-    const int batch = sizes[0];
-    (void)sizes;
-
-    switch (index) {
-    case -1:
-        dims[0] = batch;
-        dims[1] = 4;
-        break;
-    case -2:
-        dims[0] = batch;
-        break;
-    case 0:
-        break;
-    default:
-        break;
-    }
-}
-
-static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                  void *const *outputs)
-{
-    return trained_loss((struct trained *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
-}
-
-static enum modc_status loss_backward_call(struct modc_context *net, const int *sizes,
-                                           const void *const *output_gradients,
-                                           void *const *input_gradients)
-{
-    (void)output_gradients;
-    (void)input_gradients;
-    return trained_loss_backward((struct trained *)(void *)net, sizes[0]);
-}
-
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_inputs, forward_outputs, forward_max_sizes,
-     {TRAINED_WORKSPACE_BYTES, TRAINED_TRAIN_WORKSPACE_BYTES}, {0, 0}, 896.0, forward_shape, forward_call,
-     {TRAINED_BACKWARD_WORKSPACE_BYTES, TRAINED_TRAIN_BACKWARD_WORKSPACE_BYTES}, forward_backward_call},
-    {"loss", 2, 1, loss_inputs, loss_outputs, loss_max_sizes,
-     {TRAINED_LOSS_WORKSPACE_BYTES, TRAINED_LOSS_TRAIN_WORKSPACE_BYTES}, {0, 0}, 912.0, loss_shape,
-         loss_call,
+    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){TRAINED_MAX_BATCH},
+     {TRAINED_WORKSPACE_BYTES, TRAINED_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     896.0, NULL, forward_call,
+     {TRAINED_BACKWARD_WORKSPACE_BYTES, TRAINED_TRAIN_BACKWARD_WORKSPACE_BYTES},
+     forward_backward_call},
+    {"loss", 2, 1, loss_io, loss_io + 2, (const int[]){TRAINED_MAX_BATCH},
+     {TRAINED_LOSS_WORKSPACE_BYTES, TRAINED_LOSS_TRAIN_WORKSPACE_BYTES},
+     {0, 0},
+     912.0, NULL, loss_call,
      {TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, TRAINED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES},
-         loss_backward_call},
+     loss_backward_call},
 };
 
 const struct modc_model trained_model = {

@@ -1,0 +1,118 @@
+/* modc_simd_half.h - weights of 16 bits: as many as a vector of floats has. Part of modc_simd.h. */
+#ifndef MODC_SIMD_PASS
+#include "modc_simd.h"
+#else
+
+/* ---- weights of 16 bits: as many as a vector of floats has -------------------------------------------- */
+
+#if MODC_SIMD_PASS != 1
+#if MODC_LANES == 1
+MODC_INLINE MODC_T modc_bfloat16_load(const modc_bfloat16 *p)
+{
+    return modc_bfloat16_to_f32(*p);
+}
+
+MODC_INLINE MODC_T modc_half_load(const modc_half *p)
+{
+    return modc_half_to_f32(*p);
+}
+#else
+typedef uint16_t modc_u16 __attribute__((vector_size(MODC_LANES * 2)));
+typedef int16_t modc_i16 __attribute__((vector_size(MODC_LANES * 2)));
+
+MODC_INLINE modc_u16 modc_u16_load(const uint16_t *p)
+{
+    modc_u16 v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* gcc takes the vector apart where it is not told the instruction. */
+MODC_INLINE MODC_U modc_u16_widen(modc_u16 v)
+{
+#if MODC_LANES == 16 && !defined __clang__
+    const MODC_I zero = {0};
+
+    return (MODC_U)__builtin_ia32_pmovzxwd512_mask((modc_i16)v, zero, 0xffff);
+#elif MODC_LANES == 8 && defined __AVX2__ && !defined __clang__
+    return (MODC_U)__builtin_ia32_pmovzxwd256((modc_i16)v);
+#else
+    return __builtin_convertvector(v, MODC_U);
+#endif
+}
+
+/* Each word becomes the upper half of a lane, by one shuffle with zeros where gcc has it. */
+MODC_INLINE MODC_T modc_bfloat16_load(const modc_bfloat16 *p)
+{
+    const modc_u16 v = modc_u16_load(p);
+#if MODC_LANES == 16 && defined __AVX512BW__ && !defined __clang__
+    typedef int16_t words __attribute__((vector_size(64)));
+    typedef int32_t half __attribute__((vector_size(32)));
+    const words upper = {0, 0, 0, 1, 0, 2,  0, 3,  0, 4,  0, 5,  0, 6,  0, 7,
+                         0, 8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15};
+    const words zero = {0}, w = (words)__builtin_ia32_si512_256si((half)v);
+
+    return (MODC_T)__builtin_ia32_permvarhi512_mask(w, upper, zero, 0xaaaaaaaau);
+#elif MODC_LANES == 4 && defined __SSE2__ && !defined __clang__
+    typedef int16_t words __attribute__((vector_size(16)));
+    typedef int64_t pair __attribute__((vector_size(16)));
+    const words zero = {0};
+    const pair w = {(int64_t)v, 0};
+
+    return (MODC_T)__builtin_ia32_punpcklwd128(zero, (words)w);
+#elif MODC_LANES == 4 && defined __aarch64__
+    MODC_T result;
+
+    __asm__("shll %0.4s, %1.4h, #16" : "=w"(result) : "w"(v));
+    return result;
+#else
+    return MODC_F(of_bits)(modc_u16_widen(v) << 16);
+#endif
+}
+
+MODC_INLINE MODC_T modc_half_load(const modc_half *p)
+{
+#if MODC_LANES == 16 && defined __AVX512F__
+    const MODC_T zero = {0};
+
+    return __builtin_ia32_vcvtph2ps512_mask((modc_i16)modc_u16_load(p), zero, MODC_ALL_LANES, 4);
+#elif MODC_LANES == 8 && defined __F16C__
+    return __builtin_ia32_vcvtph2ps256((modc_i16)modc_u16_load(p));
+#elif MODC_LANES == 4 && defined __aarch64__
+    const modc_u16 v = modc_u16_load(p);
+    MODC_T result;
+
+    __asm__("fcvtl %0.4s, %1.4h" : "=w"(result) : "w"(v));
+    return result;
+#else /* as modc_half_to_f32 */
+    const MODC_U a = modc_u16_widen(modc_u16_load(p));
+    const MODC_I size = (MODC_I)(a &
+                                 0x7fffu); /* compared as it is signed, for which there are instructions */
+    const MODC_U infinite = (MODC_U)(size > 0x7bff) & 0x38000000u;
+    const MODC_T normal = MODC_F(of_bits)(((MODC_U)size << 13) + 0x38000000u + infinite);
+    const MODC_T denormal = MODC_F(of_int)(size) * 5.96046448e-8f;
+
+    return MODC_F(of_bits)(MODC_F(bits)(MODC_F(select)((MODC_M)(size < 0x400), denormal, normal)) |
+                           ((a & 0x8000u) << 16));
+#endif
+}
+#endif
+
+/* n of them, 0 <= n < MODC_LANES; the other lanes read as 0. */
+#define MODC_LOAD_PART(type)                                                                                 \
+    MODC_INLINE MODC_T type##_load_part(const type *p, int n)                                                \
+    {                                                                                                        \
+        type part[MODC_LANES] = {0};                                                                         \
+                                                                                                             \
+        for (int i = 0; i < n; i++)                                                                          \
+            part[i] = p[i];                                                                                  \
+        return type##_load(part);                                                                            \
+    }
+
+MODC_LOAD_PART(modc_bfloat16)
+MODC_LOAD_PART(modc_half)
+#undef MODC_LOAD_PART
+#endif
+
+#endif

@@ -1,0 +1,286 @@
+/* modc_simd_math.h - polynomials and what else is the same for scalars and vectors. Part of modc_simd.h. */
+#ifndef MODC_SIMD_PASS
+#include "modc_simd.h"
+#else
+
+/* ---- mathematics -------------------------------------------------------------------------------------- */
+
+#define MODC_ROUND 12582912.0f /* 1.5 * 2^23: a float of at most 2^22 plus this is rounded to an integer */
+
+MODC_INLINE MODC_T MODC_F(abs)(MODC_T a)
+{
+    return MODC_F(of_bits)(MODC_F(bits)(a) & 0x7fffffffu);
+}
+
+/* `a` with the sign bit of `sign` set where that has it; a is not negative, or is wherever sign is. */
+MODC_INLINE MODC_T MODC_F(with_sign)(MODC_T a, MODC_T sign)
+{
+    return MODC_F(of_bits)(MODC_F(bits)(a) | (MODC_F(bits)(sign) & 0x80000000u));
+}
+
+MODC_INLINE MODC_T MODC_F(rsqrt)(MODC_T a)
+{
+    return 1.0f / MODC_F(sqrt)(a);
+}
+
+MODC_INLINE MODC_T MODC_F(floor)(MODC_T a)
+{
+    const MODC_T size = MODC_F(abs)(a);
+    const MODC_T near = MODC_F(with_sign)((size + 8388608.0f) - 8388608.0f, a);
+    const MODC_T down = MODC_F(select)(MODC_F(gt)(near, a), near - 1.0f, near);
+
+    return MODC_F(select)(MODC_F(lt)(size, MODC_F(set)(8388608.0f)), down, a);
+}
+
+/* e^r - 1 - r over r^2 for |r| <= ln 2 / 2 */
+MODC_INLINE MODC_T MODC_F(exp_rest)(MODC_T r)
+{
+    MODC_T p = MODC_F(set)(0.0013814517f);
+
+    p = p * r + 0.008368756f;
+    p = p * r + 0.041668393f;
+    p = p * r + 0.1666652f;
+    return p * r + 0.49999994f;
+}
+
+/* a = n ln 2 + r: returns r; *t is n + MODC_ROUND, whose low bits are n. */
+MODC_INLINE MODC_T MODC_F(exp_reduce)(MODC_T a, MODC_T *t)
+{
+    MODC_T n, r;
+
+    *t = a * 1.44269504f + MODC_ROUND;
+    n = *t - MODC_ROUND;
+    r = a - n * 0.693359375f;
+    return r + n * 2.12194440e-4f;
+}
+
+/* 2^n e^r; where 2^n is no normal float only AVX-512 has it. */
+MODC_INLINE MODC_T MODC_F(exp_within)(MODC_T a)
+{
+    MODC_T t, r, p;
+
+    r = MODC_F(exp_reduce)(a, &t);
+    p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
+#if MODC_SIMD_PASS == 17 && defined __AVX512F__
+    return __builtin_ia32_scalefps512_mask(p, t - MODC_ROUND, p, MODC_ALL_LANES, 4);
+#else
+    return MODC_F(of_bits)(MODC_F(bits)(p) + (MODC_F(bits)(t) << 23));
+#endif
+}
+
+MODC_INLINE MODC_T MODC_F(exp)(MODC_T a)
+{
+#if MODC_SIMD_PASS == 17 && defined __AVX512F__
+    return MODC_F(exp_within)(MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)), MODC_F(set)(89.0f)));
+#else
+    const MODC_T p = MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(-87.33654f)), MODC_F(set)(0.0f),
+                                    MODC_F(exp_within)(a));
+
+    return MODC_F(select)(MODC_F(le)(a, MODC_F(set)(88.7228317f)), p, a + modc_f32_inf()); /* NaN too */
+#endif
+}
+
+/* For a <= 0, or NaN. */
+MODC_INLINE MODC_T MODC_F(exp_negative)(MODC_T a)
+{
+#if MODC_SIMD_PASS == 17 && defined __AVX512F__
+    return MODC_F(exp_within)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)));
+#else
+    return MODC_F(select)(MODC_F(ge)(a, MODC_F(set)(-87.33654f)), MODC_F(exp_within)(a),
+                          MODC_F(atleast)(a, MODC_F(set)(0.0f))); /* 0, NaN */
+#endif
+}
+
+/* 2^n (e^r - 1) + (2^n - 1), halved until the end, since 2^128 is no float */
+MODC_INLINE MODC_T MODC_F(expm1)(MODC_T a)
+{
+    const MODC_T x = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-30.0f)), MODC_F(set)(89.0f));
+    MODC_T t, r, p, s;
+
+    r = MODC_F(exp_reduce)(x, &t);
+    p = MODC_F(exp_rest)(r) * (r * r) + r;
+    s = MODC_F(of_bits)((MODC_F(bits)(t) << 23) + 0x3f000000u);
+    return MODC_F(with_sign)(2.0f * (s * p + (s - 0.5f)), a);
+}
+
+MODC_INLINE MODC_T MODC_F(log)(MODC_T a)
+{
+    const MODC_M denormal = MODC_F(lt)(a, MODC_F(set)(1.17549435e-38f));
+    const MODC_T x = MODC_F(select)(denormal, a * 8388608.0f, a);
+    const MODC_U bits = MODC_F(bits)(x);
+    const MODC_I e = (MODC_I)(bits - 0x3f3504f3u) >> 23; /* x = 2^e (1 + f), 1 + f in [0.707, 1.414) */
+    const MODC_T f = MODC_F(of_bits)(bits - ((MODC_U)e << 23)) - 1.0f, s = f * f;
+    const MODC_T k = MODC_F(of_int)(e) - MODC_F(select)(denormal, MODC_F(set)(23.0f), MODC_F(set)(0.0f));
+    MODC_T p = MODC_F(set)(0.087004356f);
+
+    p = p * f - 0.14267486f;
+    p = p * f + 0.14914767f;
+    p = p * f - 0.16577585f;
+    p = p * f + 0.19963063f;
+    p = p * f - 0.25001338f;
+    p = p * f + 0.3333391f;
+    p = f * s * p;
+    p = p - k * 2.12194440e-4f;
+    p = p - 0.5f * s;
+    p = f + p;
+    p = p + k * 0.693359375f;
+    p = MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(modc_f32_inf())), p, a);
+    return MODC_F(select)(MODC_F(gt)(a, MODC_F(set)(0.0f)), p,
+                          MODC_F(select)(MODC_F(eq)(a, MODC_F(set)(0.0f)), MODC_F(set)(-modc_f32_inf()),
+                                         MODC_F(set)(modc_f32_nan())));
+}
+
+/* log(u) + (a - (u - 1)) / u with u = 1 + a rounded */
+MODC_INLINE MODC_T MODC_F(log1p)(MODC_T a)
+{
+    const MODC_T u = a + 1.0f;
+    const MODC_M inside = MODC_F(gt)(u, MODC_F(set)(0.0f)) & MODC_F(lt)(u, MODC_F(set)(modc_f32_inf()));
+    const MODC_T rest = MODC_F(select)(inside, (a - (u - 1.0f)) / u, MODC_F(set)(0.0f));
+
+    return MODC_F(with_sign)(MODC_F(log)(u) + rest, a);
+}
+
+/* The quotients pass 1 before the bound of c, so that infinity gives 1 exactly. */
+MODC_INLINE MODC_T MODC_F(tanh)(MODC_T a)
+{
+    const MODC_T c = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-9.7f)), MODC_F(set)(9.7f)), t = c * c;
+    MODC_T p = MODC_F(set)(1.3319315e-08f), q = MODC_F(set)(7.762125e-07f);
+
+    p = p * t + 2.0583677e-05f;
+    p = p * t + 0.0034940473f;
+    p = p * t + 0.13379729f;
+    p = p * t + 1.0f;
+    q = q * t + 0.00032831132f;
+    q = q * t + 0.025871122f;
+    q = q * t + 0.46713045f;
+    q = q * t + 1.0f;
+    p = MODC_F(atmost)(MODC_F(atleast)(c * p / q, MODC_F(set)(-1.0f)), MODC_F(set)(1.0f));
+    return p;
+}
+
+MODC_INLINE MODC_T MODC_F(erf)(MODC_T a)
+{
+    const MODC_T c = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-4.15f)), MODC_F(set)(4.15f)), t = c * c;
+    MODC_T p = MODC_F(set)(2.0259256e-06f), q = MODC_F(set)(3.783187e-05f);
+
+    p = p * t + 0.0002846856f;
+    p = p * t + 0.003808067f;
+    p = p * t + 0.052875157f;
+    p = p * t + 0.19154811f;
+    p = p * t + 1.1283791f;
+    q = q * t + 0.0011707027f;
+    q = q * t + 0.015054901f;
+    q = q * t + 0.11455871f;
+    q = q * t + 0.50308776f;
+    q = q * t + 1.0f;
+    p = MODC_F(atmost)(MODC_F(atleast)(c * p / q, MODC_F(set)(-1.0f)), MODC_F(set)(1.0f));
+    return p;
+}
+
+/* a = n pi / 2 + r with |r| <= pi / 4: returns r and the low bits of n. */
+MODC_INLINE MODC_T MODC_F(turn)(MODC_T a, MODC_U *quadrant)
+{
+    const MODC_T t = a * 0.636619772f + MODC_ROUND, n = t - MODC_ROUND, size = MODC_F(abs)(a);
+    const MODC_M large = MODC_F(ge)(size, MODC_F(set)(8192.0f)) &
+                         MODC_F(lt)(size, MODC_F(set)(modc_f32_inf()));
+    MODC_T r = a - n * 1.5703125f;
+
+    r = r - n * 0.000483751297f;
+    r = r - n * 7.54953362e-08f;
+    r = r - n * 2.56334407e-12f;
+    *quadrant = MODC_F(bits)(t);
+    if (MODC_F(any)(large)) {
+        float lane[sizeof a / 4], rest[sizeof a / 4];
+        int32_t quarters[sizeof a / 4];
+
+        memcpy(lane, &a, sizeof a);
+        memcpy(rest, &r, sizeof a);
+        memcpy(quarters, quadrant, sizeof a);
+        for (unsigned i = 0; i < sizeof a / 4; i++) {
+            if (modc_f32s_abs(lane[i]) >= 8192.0f && modc_f32s_abs(lane[i]) < modc_f32_inf())
+                rest[i] = modc_f32s_reduce(lane[i], &quarters[i]);
+        }
+        memcpy(&r, rest, sizeof a);
+        memcpy(quadrant, quarters, sizeof a);
+    }
+    return r;
+}
+
+/* sine of r plus `quadrant` quarter turns */
+MODC_INLINE MODC_T MODC_F(wave)(MODC_T r, MODC_U quadrant)
+{
+    const MODC_T t = r * r;
+    const MODC_M odd = -(MODC_M)(quadrant & 1u);
+    MODC_T s = MODC_F(set)(-1.9515295891e-4f), c = MODC_F(set)(2.443315711809948e-5f);
+
+    s = s * t + 8.3321608736e-3f;
+    s = s * t - 1.6666654611e-1f;
+    s = MODC_F(with_sign)(s * (t * r) + r, r);
+    c = c * t - 1.388731625493765e-3f;
+    c = c * t + 4.166664568298827e-2f;
+    c = c * (t * t) + (1.0f - 0.5f * t);
+    s = MODC_F(select)(odd, c, s);
+    return MODC_F(of_bits)(MODC_F(bits)(s) ^ ((quadrant & 2u) << 30));
+}
+
+MODC_INLINE MODC_T MODC_F(sin)(MODC_T a)
+{
+    MODC_U quadrant;
+    const MODC_T r = MODC_F(turn)(a, &quadrant);
+
+    return MODC_F(wave)(r, quadrant);
+}
+
+MODC_INLINE MODC_T MODC_F(cos)(MODC_T a)
+{
+    MODC_U quadrant;
+    const MODC_T r = MODC_F(turn)(a, &quadrant);
+
+    return MODC_F(wave)(r, quadrant + 1u);
+}
+
+/* The `side` values of d, `step` apart, times B^T; and times A^T, of which the first side - 2 are left: Winograd's F(4, 3) with
+ * the points 0, 1, -1, 2, -2 and infinity, where side is 6, and F(2, 3) with 0, 1, -1 and infinity, where it is 4. */
+MODC_INLINE void MODC_F(winograd_input)(MODC_T *d, const int step, const int side)
+{
+    if (side == 4) {
+        const MODC_T first = d[0] - d[2 * step], sum = d[step] + d[2 * step],
+                     difference = d[2 * step] - d[step];
+
+        d[3 * step] = d[step] - d[3 * step];
+        d[0] = first;
+        d[step] = sum;
+        d[2 * step] = difference;
+    } else {
+        const MODC_T a = d[4 * step] - 4.0f * d[2 * step], b = d[3 * step] - 4.0f * d[step];
+        const MODC_T c = d[4 * step] - d[2 * step], e = 2.0f * (d[3 * step] - d[step]);
+        const MODC_T first = 4.0f * d[0] - 5.0f * d[2 * step] + d[4 * step];
+        const MODC_T last = 4.0f * d[step] - 5.0f * d[3 * step] + d[5 * step];
+
+        d[0] = first;
+        d[step] = a + b;
+        d[2 * step] = a - b;
+        d[3 * step] = c + e;
+        d[4 * step] = c - e;
+        d[5 * step] = last;
+    }
+}
+
+MODC_INLINE void MODC_F(winograd_output)(MODC_T *m, const int step, const int side)
+{
+    const MODC_T a = m[step] + m[2 * step], b = m[step] - m[2 * step];
+
+    if (side == 4) {
+        m[0] = m[0] + a;
+        m[step] = b - m[3 * step];
+    } else {
+        const MODC_T c = m[3 * step] + m[4 * step], e = m[3 * step] - m[4 * step];
+
+        m[0] = m[0] + a + c;
+        m[step] = b + 2.0f * e;
+        m[2 * step] = a + 4.0f * c;
+        m[3 * step] = b + 8.0f * e + m[5 * step];
+    }
+}
+
+#endif

@@ -1,0 +1,559 @@
+/* modc_simd_scalar.h - integers, casts, 16-bit floats, random words, and what of float and double is no vector's. Part of modc_simd.h. */
+#ifndef MODC_SIMD_H
+#include "modc_simd.h"
+#else
+
+/* ---- integers: Python's // and %, division by zero gives 0 ------------------------------------------- */
+
+MODC_INLINE int64_t modc_floordiv_i64(int64_t a, int64_t b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (int64_t)(0 - (uint64_t)a); /* wraps at the least integer */
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+MODC_INLINE int64_t modc_mod_i64(int64_t a, int64_t b)
+{
+    if (b == 0 || b == -1)
+        return 0;
+    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+}
+
+MODC_INLINE int32_t modc_floordiv_i32(int32_t a, int32_t b)
+{
+    if (b == 0)
+        return 0;
+    if (b == -1)
+        return (int32_t)(0 - (uint32_t)a);
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+MODC_INLINE int32_t modc_mod_i32(int32_t a, int32_t b)
+{
+    if (b == 0 || b == -1)
+        return 0;
+    return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+}
+
+/* torch.pow: wraps; a negative exponent gives 0 but for bases 1 and -1. */
+MODC_INLINE int64_t modc_pow_i64(int64_t base, int64_t exponent)
+{
+    uint64_t result = 1, square = (uint64_t)base;
+
+    if (exponent < 0)
+        return base == 1 || (base == -1 && exponent % 2 == 0) ? 1 : base == -1 ? -1 : 0;
+    for (; exponent > 0; exponent /= 2) {
+        if (exponent % 2 == 1)
+            result *= square;
+        square *= square;
+    }
+    return (int64_t)result;
+}
+
+MODC_INLINE int modc_floordiv(int a, int b)
+{
+    return (int)modc_floordiv_i32(a, b);
+}
+
+MODC_INLINE int modc_mod(int a, int b)
+{
+    return (int)modc_mod_i32(a, b);
+}
+
+MODC_INLINE int modc_min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+MODC_INLINE int modc_max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Where slice number `slice` begins, of units that are dealt out to so many slices; the next one begins where it ends. */
+MODC_INLINE int modc_share(int units, int slice, int slices)
+{
+    return (int)((int64_t)units * slice / slices);
+}
+
+/* ---- casts that are defined everywhere: NaN and what does not fit become the least integer, as x86 does - */
+
+MODC_INLINE int64_t modc_f32_to_i64(float a)
+{
+    return a >= -9223372036854775808.0f && a < 9223372036854775808.0f ? (int64_t)a : INT64_MIN;
+}
+
+MODC_INLINE int64_t modc_f64_to_i64(double a)
+{
+    return a >= -9223372036854775808.0 && a < 9223372036854775808.0 ? (int64_t)a : INT64_MIN;
+}
+
+MODC_INLINE int32_t modc_f32_to_i32(float a)
+{
+    return a >= -2147483648.0f && a < 2147483648.0f ? (int32_t)a : INT32_MIN;
+}
+
+MODC_INLINE int32_t modc_f64_to_i32(double a)
+{
+    return a > -2147483649.0 && a < 2147483648.0 ? (int32_t)a : INT32_MIN;
+}
+
+/* ---- numbers without a literal ----------------------------------------------------------------------- */
+
+MODC_INLINE float modc_f32_from_bits(uint32_t bits)
+{
+    float a;
+
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+MODC_INLINE uint32_t modc_f32_to_bits(float a)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+MODC_INLINE float modc_f32_inf(void)
+{
+    return modc_f32_from_bits(0x7f800000u);
+}
+
+MODC_INLINE float modc_f32_nan(void)
+{
+    return modc_f32_from_bits(0x7fc00000u);
+}
+
+MODC_INLINE double modc_f64_inf(void)
+{
+    return (double)modc_f32_inf();
+}
+
+MODC_INLINE double modc_f64_nan(void)
+{
+    return (double)modc_f32_nan();
+}
+
+/* ---- 16-bit floats, in which weights are packed: rounded to nearest, ties to even -------------------- */
+
+typedef uint16_t modc_bfloat16;
+typedef uint16_t modc_half;
+
+MODC_INLINE modc_bfloat16 modc_f32_to_bfloat16(float a)
+{
+    const uint32_t bits = modc_f32_to_bits(a);
+
+    if (a != a)
+        return 0x7fc0u;
+    return (modc_bfloat16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16); /* may carry up to infinity */
+}
+
+MODC_INLINE float modc_bfloat16_to_f32(modc_bfloat16 a)
+{
+    return modc_f32_from_bits((uint32_t)a << 16);
+}
+
+MODC_INLINE modc_half modc_f32_to_half(float a)
+{
+    const uint32_t bits = modc_f32_to_bits(a), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;
+    uint32_t low = size - 0x38000000u, dropped = 13; /* the exponent's bias is 112 less */
+
+    if (size >= 0x47800000u) /* 65536, infinity, NaN */
+        return (modc_half)(sign | (size > 0x7f800000u ? 0x7e00u : 0x7c00u));
+    if (size < 0x38800000u) { /* a denormal of the half; the bits that 2^-24 has below are dropped */
+        dropped = 126 - (size >> 23);
+        if (dropped > 25)
+            return (modc_half)sign;
+        low = (size & 0x7fffffu) | 0x800000u;
+    }
+    low += (1u << (dropped - 1)) - 1 + (low >> dropped & 1u);
+    return (modc_half)(sign | low >> dropped);
+}
+
+/* Without arithmetic on denormals, so that flushing them does no harm. */
+MODC_INLINE float modc_half_to_f32(modc_half a)
+{
+    const uint32_t sign = (a & 0x8000u) << 16, size = a & 0x7fffu;
+
+    if (size < 0x400u)
+        return modc_f32_from_bits(sign | modc_f32_to_bits((float)(int32_t)size * 5.96046448e-8f));
+    return modc_f32_from_bits(sign | ((size << 13) + (size < 0x7c00u ? 0x38000000u : 0x70000000u)));
+}
+
+/* ---- random words: Philox 4x32-10 (Salmon et al., 2011) ---------------------------------------------- */
+
+MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4])
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32);
+    uint32_t c2 = (uint32_t)stream, c3 = (uint32_t)(stream >> 32);
+
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p0 = (uint64_t)0xd2511f53u * c0, p1 = (uint64_t)0xcd9e8d57u * c2;
+
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* ---- square roots: one instruction, or the digits by hand -------------------------------------------- */
+
+#if defined __GNUC__ && defined __x86_64__ && defined __AVX__
+#define MODC_SQRT_ASM(type, suffix, result, a)                                                               \
+    __asm__("vsqrt" type " {%1, %0|%0, %1}" : "=v"(result) : "v"(a))
+#elif defined __GNUC__ && defined __SSE2__
+#define MODC_SQRT_ASM(type, suffix, result, a) __asm__("sqrt" type " {%1, %0|%0, %1}" : "=x"(result) : "x"(a))
+#elif defined __GNUC__ && defined __aarch64__ && defined __ARM_NEON
+#define MODC_SQRT_ASM(type, suffix, result, a)                                                               \
+    __asm__("fsqrt %0." suffix ", %1." suffix : "=w"(result) : "w"(a))
+#endif
+
+MODC_INLINE float modc_f32s_sqrt(float a)
+{
+    float result;
+#if defined __GNUC__ && defined __x86_64__ && defined __AVX__
+    __asm__("vsqrtss {%1, %1, %0|%0, %1, %1}" : "=v"(result) : "v"(a));
+#elif defined __GNUC__ && defined __SSE2__
+    __asm__("sqrtss {%1, %0|%0, %1}" : "=x"(result) : "x"(a));
+#elif defined __GNUC__ && defined __aarch64__
+    __asm__("fsqrt %s0, %s1" : "=w"(result) : "w"(a));
+#elif defined __GNUC__ && defined __arm__ && defined __ARM_FP && (__ARM_FP & 4)
+    __asm__("vsqrt.f32 %0, %1" : "=t"(result) : "t"(a));
+#else
+    /* One bit of the root at a time: q is the root so far, rest what is left of the number, scaled alike. */
+    uint32_t bits = modc_f32_to_bits(a), q = 0, sum = 0, rest;
+    int exponent = (int)(bits >> 23) - 127;
+
+    if (a == 0.0f || a != a || bits == 0x7f800000u)
+        return a;
+    if (a < 0.0f)
+        return modc_f32_nan();
+    rest = bits & 0x7fffffu;
+    if (exponent == -127) { /* denormal */
+        exponent++;
+        while (!(rest & 0x800000u)) {
+            rest <<= 1;
+            exponent--;
+        }
+    }
+    rest |= 0x800000u;
+    if (exponent & 1)
+        rest <<= 1;
+    rest <<= 1;
+    for (uint32_t bit = 0x1000000u; bit != 0; bit >>= 1) {
+        if (sum + bit <= rest) {
+            sum += 2 * bit;
+            rest -= sum - bit;
+            q += bit;
+        }
+        rest <<= 1;
+    }
+    q += q & 1 & (uint32_t)(rest != 0); /* a tie cannot happen */
+    exponent = (exponent - (exponent & 1)) / 2;
+    result = modc_f32_from_bits((q >> 1) + 0x3f000000u + ((uint32_t)exponent << 23));
+#endif
+    return result;
+}
+
+/* ---- parts of float functions that are not worth a vector -------------------------------------------- */
+
+/* C's fmod: exact. */
+MODC_OUTLINE float modc_f32s_fmod(float a, float b)
+{
+    const uint32_t sign = modc_f32_to_bits(a) & 0x80000000u;
+    uint32_t x = modc_f32_to_bits(a) & 0x7fffffffu, y = modc_f32_to_bits(b) & 0x7fffffffu;
+    int ex, ey;
+
+    if (y == 0 || y > 0x7f800000u || x >= 0x7f800000u)
+        return modc_f32_nan();
+    if (x < y)
+        return a;
+    ex = (int)(x >> 23);
+    ey = (int)(y >> 23);
+    x = ex ? (x & 0x7fffffu) | 0x800000u : x << 1;
+    y = ey ? (y & 0x7fffffu) | 0x800000u : y << 1;
+    for (; !(x & 0x800000u); ex--)
+        x <<= 1;
+    for (; !(y & 0x800000u); ey--)
+        y <<= 1;
+    for (; ex > ey; ex--) {
+        x = x >= y ? x - y : x;
+        x <<= 1;
+    }
+    x = x >= y ? x - y : x;
+    if (x == 0)
+        return modc_f32_from_bits(sign);
+    for (; !(x & 0x800000u); ex--)
+        x <<= 1;
+    x = ex > 0 ? (x & 0x7fffffu) | ((uint32_t)ex << 23) : x >> (1 - ex);
+    return modc_f32_from_bits(sign | x);
+}
+
+/* x to the power y; C99's special cases. In double, since the logarithm needs seven more bits than a float has. */
+MODC_OUTLINE float modc_f32s_pow(float x, float y)
+{
+    const uint32_t ax = modc_f32_to_bits(x) & 0x7fffffffu, ay = modc_f32_to_bits(y) & 0x7fffffffu;
+    uint32_t sign = 0; /* of the result, for a negative base */
+    double m, f, s, log2x, e, r, p;
+    uint64_t bits;
+
+    if (ay == 0 || x == 1.0f)
+        return 1.0f;
+    if (x != x || y != y)
+        return x + y;
+    if (modc_f32_to_bits(x) >> 31) {
+        bool integer = ay >= 0x4b800000u; /* 2^24 and above: even */
+
+        if (!integer && ay >= 0x3f800000u) {
+            const uint32_t fraction = 150 - (ay >> 23); /* bits below the point, 0 .. 23 */
+            const uint32_t mantissa = (ay & 0x7fffffu) | 0x800000u;
+
+            integer = (mantissa & ((1u << fraction) - 1)) == 0;
+            if (integer && ((mantissa >> fraction) & 1))
+                sign = 0x80000000u;
+        }
+        if (!integer && ax != 0 && ax < 0x7f800000u && ay != 0x7f800000u)
+            return modc_f32_nan();
+    }
+    if (ax == 0x3f800000u) /* -1 */
+        return modc_f32_from_bits(0x3f800000u | sign);
+    if (ay == 0x7f800000u)
+        return (ax > 0x3f800000u) == (y > 0.0f) ? modc_f32_inf() : 0.0f;
+    if (ax == 0 || ax == 0x7f800000u)
+        return modc_f32_from_bits(sign | ((ax == 0) == (y > 0.0f) ? 0 : 0x7f800000u));
+
+    /* log2: |x| = 2^e m with m in [0.707, 1.414); the series of 2 atanh((m - 1) / (m + 1)) / ln 2 */
+    m = (double)modc_f32_from_bits(ax);
+    memcpy(&bits, &m, sizeof bits);
+    e = (double)((int)((bits - 0x3fe6a09e667f3bcdu) >> 52) - (bits < 0x3fe6a09e667f3bcdu ? 4096 : 0));
+    bits -= (uint64_t)(int64_t)e << 52;
+    memcpy(&m, &bits, sizeof m);
+    f = (m - 1.0) / (m + 1.0);
+    s = f * f;
+    log2x = 1.0 / 15.0;
+    log2x = log2x * s + 1.0 / 13.0;
+    log2x = log2x * s + 1.0 / 11.0;
+    log2x = log2x * s + 1.0 / 9.0;
+    log2x = log2x * s + 1.0 / 7.0;
+    log2x = log2x * s + 1.0 / 5.0;
+    log2x = log2x * s + 1.0 / 3.0;
+    log2x = (log2x * s + 1.0) * f * 2.8853900817779268 + e;
+
+    r = (double)y * log2x;
+    if (r >= 128.0)
+        return modc_f32_from_bits(sign | 0x7f800000u);
+    if (r < -150.0)
+        return modc_f32_from_bits(sign);
+    e = (double)(int)(r + (r < 0 ? -0.5 : 0.5));
+    r = (r - e) * 0.69314718055994531;
+    p = 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = (p * r + 1.0) * r + 1.0;
+    memcpy(&bits, &p, sizeof bits);
+    bits += (uint64_t)(int64_t)e << 52;
+    memcpy(&p, &bits, sizeof p);
+    return modc_f32_from_bits(modc_f32_to_bits((float)p) | sign);
+}
+
+/* Quadrant and rest of x / (pi / 2) for |x| >= 2^12, finite: 2 / pi to 224 bits, of which the product keeps the 96
+ * that matter. The rest is in [-pi / 4, pi / 4]. */
+MODC_OUTLINE float modc_f32s_reduce(float x, int32_t *quadrant)
+{
+    static const uint32_t two_over_pi[] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
+                                           0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu};
+    const uint32_t bits = modc_f32_to_bits(x) & 0x7fffffffu;
+    const int shift = (int)(bits >> 23) - 150 +
+                      32; /* x = mantissa 2^(shift - 32); two_over_pi has 32 zero bits ahead */
+    const uint64_t mantissa = (bits & 0x7fffffu) | 0x800000u;
+    uint32_t word[4];
+    uint64_t high, low;
+    int64_t rest;
+    float r;
+
+    for (int i = 0; i < 4;
+         i++) { /* the bits of 2 / pi from `shift` on; what is above them gives multiples of 4 */
+        const int at = (shift >> 5) + i - 1, by = shift & 31;
+        const uint64_t pair = ((uint64_t)(at >= 0 && at < 8 ? two_over_pi[at] : 0) << 32) |
+                              (at >= -1 && at < 7 ? two_over_pi[at + 1] : 0);
+
+        word[i] = (uint32_t)((pair << by) >> 32);
+    }
+    /* product = mantissa * 0.word0 word1 word2 word3 at a scale where bit 2^32 of `high` is one quarter turn */
+    low = mantissa * word[2] + ((mantissa * word[3]) >> 32);
+    high = ((mantissa * word[0]) << 32) + mantissa * word[1] + (low >> 32);
+    /* high: quarter turns in its upper 32 bits, their fraction in the lower 32; low: 32 more bits of it */
+    {
+        uint64_t fraction = (high << 32) | (low & 0xffffffffu);
+        uint32_t quarters = (uint32_t)(high >> 32);
+
+        rest = (int64_t)fraction;
+        if (rest < 0) /* more than half a quarter: the next one */
+            quarters++;
+        *quadrant = (int32_t)(quarters & 3);
+    }
+    r = (float)rest * 8.5153040e-20f; /* pi / 2 / 2^64 */
+    if (modc_f32_to_bits(x) >> 31) {
+        *quadrant = -*quadrant & 3;
+        r = -r;
+    }
+    return r;
+}
+
+/* ---- double: scalars are libm's ---------------------------------------------------------------------- */
+
+MODC_INLINE double modc_f64s_min(double a, double b)
+{
+    return a < b || a != a ? a : b;
+}
+
+MODC_INLINE double modc_f64s_max(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
+MODC_INLINE double modc_f64s_abs(double a)
+{
+    return fabs(a);
+}
+
+MODC_INLINE double modc_f64s_floor(double a)
+{
+    return floor(a);
+}
+
+MODC_INLINE double modc_f64s_sqrt(double a)
+{
+    return sqrt(a);
+}
+
+MODC_INLINE double modc_f64s_rsqrt(double a)
+{
+    return 1.0 / sqrt(a);
+}
+
+MODC_INLINE double modc_f64s_exp(double a)
+{
+    return exp(a);
+}
+
+MODC_INLINE double modc_f64s_expm1(double a)
+{
+    return expm1(a);
+}
+
+MODC_INLINE double modc_f64s_log(double a)
+{
+    return log(a);
+}
+
+MODC_INLINE double modc_f64s_log1p(double a)
+{
+    return log1p(a);
+}
+
+MODC_INLINE double modc_f64s_tanh(double a)
+{
+    return tanh(a);
+}
+
+MODC_INLINE double modc_f64s_erf(double a)
+{
+    return erf(a);
+}
+
+MODC_INLINE double modc_f64s_sin(double a)
+{
+    return sin(a);
+}
+
+MODC_INLINE double modc_f64s_cos(double a)
+{
+    return cos(a);
+}
+
+MODC_INLINE double modc_f64s_pow(double a, double b)
+{
+    return pow(a, b);
+}
+
+/* torch.remainder: the sign of the divisor; NaN for a divisor of 0. */
+MODC_INLINE double modc_f64s_mod(double a, double b)
+{
+    const double r = fmod(a, b);
+
+    return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+}
+
+/* torch.floor_divide: a / b for a divisor of 0, otherwise consistent with modc_f64s_mod. */
+MODC_INLINE double modc_f64s_floordiv(double a, double b)
+{
+    const double r = fmod(a, b), quotient = (a - r) / b - (r != 0.0 && (r < 0.0) != (b < 0.0) ? 1.0 : 0.0);
+    const double down = floor(quotient);
+
+    if (b == 0.0)
+        return a / b;
+    if (quotient == 0.0)
+        return copysign(0.0, a / b);
+    return quotient - down > 0.5 ? down + 1.0 : down;
+}
+
+/* The weights of conv_winograd.c in place: `w` is side * side planes of `plane` floats, the last 9 of which hold the taps g
+ * of 3 x 3 kernels; all become U = G g G^T. side is 6, of F(4 x 4, 3 x 3), or 4, of F(2 x 2, 3 x 3). */
+MODC_OUTLINE void modc_winograd_weights(float *w, const int side, size_t plane)
+{
+    static const double four[6][3] = {{1.0 / 4, 0, 0},
+                                      {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+                                      {-1.0 / 6, 1.0 / 6, -1.0 / 6},
+                                      {1.0 / 24, 1.0 / 12, 1.0 / 6},
+                                      {1.0 / 24, -1.0 / 12, 1.0 / 6},
+                                      {0, 0, 1}};
+    static const double two[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+    const double(*const G)[3] = side == 6 ? four : two;
+    const float *const taps = w + (size_t)(side * side - 9) * plane;
+
+    enum { most = 16 }; /* kernels at a time, so that their planes are written in lines */
+
+    for (size_t i = 0; i < plane; i += most) {
+        const int count = plane - i < most ? (int)(plane - i) : most;
+        double half[6][3][most];
+
+        for (int r = 0; r < side; r++) {
+            for (int c = 0; c < 3; c++) {
+                const float *top = taps + (size_t)c * plane + i, *middle = top + 3 * plane,
+                            *bottom = top + 6 * plane;
+
+                for (int j = 0; j < count; j++)
+                    half[r][c][j] = G[r][0] * top[j] + G[r][1] * middle[j] + G[r][2] * bottom[j];
+            }
+        }
+        for (int r = 0; r < side; r++) {
+            for (int c = 0; c < side; c++) {
+                float *out = w + (size_t)(side * r + c) * plane + i;
+
+                for (int j = 0; j < count; j++)
+                    out[j] = (float)(half[r][0][j] * G[c][0] + half[r][1][j] * G[c][1] +
+                                     half[r][2][j] * G[c][2]);
+            }
+        }
+    }
+}
+
+#endif

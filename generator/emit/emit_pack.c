@@ -161,7 +161,7 @@ void print_pack_functions(struct emit *e, struct text *out)
         if (group->bytes == 0)
             continue;
         for (int i = 0; i < group->entry_count; i++)
-            text_add(&body, kernel_pack(e->cx, group->entries[i]));
+            text_add(&body, kernel_pack(e->cx, e->plan, group->entries[i]));
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];
 

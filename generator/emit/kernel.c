@@ -6,6 +6,7 @@
 
 #include "emit/emit_kernel.h"
 #include "emit/emit_names.h"
+#include "emit/printer.h"
 #include "emit/template.h"
 #include "plan/algorithm.h"
 
@@ -113,6 +114,7 @@ static const char *add_elements(struct cx *cx, const char *pointer, int64_t offs
 
 /* Where operands are: a variant, or packing, where tensors are those of a module; an entry to unpack is in `inside`. */
 struct scene {
+    const struct backend *backend;
     const struct variant *variant;
     const struct module *root;
     const char *inside;
@@ -167,13 +169,11 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
 static void print_call(struct cx *cx, struct text *out, const char *indent, const struct scene *scene,
                        const struct kernel_call *call)
 {
-    bool split = call->kernel->split.slices > 1;
+    struct text arguments = text_new(&cx->arena);
 
-    text_printf(out, "%s%s%s(%s", indent, call->kernel->name, split ? "_split" : "",
-                split ? "&net->threading, " : "");
     for (int i = 0; i < call->operand_count; i++)
-        text_printf(out, "%s%s", i ? ", " : "", operand_text(cx, scene, &call->operands[i]));
-    text_add(out, ");\n");
+        text_printf(&arguments, "%s%s", i ? ", " : "", operand_text(cx, scene, &call->operands[i]));
+    printer_of(scene->backend)->call(out, indent, call->kernel, arguments.data);
 }
 
 static void print_calls(struct cx *cx, struct text *out, const char *indent, const struct scene *scene,
@@ -187,18 +187,21 @@ const char *kernel_step(struct cx *cx, const struct variant *variant, const stru
 {
     struct text out = text_new(&cx->arena);
 
-    print_calls(cx, &out, "    ", &(struct scene){.variant = variant}, &step->calls);
+    print_calls(cx, &out, "    ",
+                &(struct scene){.backend = variant->graph->program->settings.backend, .variant = variant},
+                &step->calls);
     return out.data;
 }
 
-const char *kernel_pack(struct cx *cx, const struct packed *entry)
+const char *kernel_pack(struct cx *cx, const struct plan *plan, const struct packed *entry)
 {
     struct text out = text_new(&cx->arena);
     int side = winograd_side(entry->format);
 
     if (entry->zero)
         text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
-    print_calls(cx, &out, "    ", &(struct scene){.root = entry->root, .inside = ""}, &entry->calls);
+    print_calls(cx, &out, "    ",
+                &(struct scene){.backend = plan->backend, .root = entry->root, .inside = ""}, &entry->calls);
     if (side > 0)
         text_printf(&out, "    modc_winograd_weights(k->%s, %d, %lld);\n", entry->name, side,
                     (long long)entry->count / (side * side));
@@ -210,7 +213,7 @@ const char *kernel_unpack(struct cx *cx, const struct plan *plan, const struct p
 {
     struct text out = text_new(&cx->arena);
 
-    print_calls(cx, &out, "        ", &(struct scene){.inside = inside},
+    print_calls(cx, &out, "        ", &(struct scene){.backend = plan->backend, .inside = inside},
                 &plan_find_unpacking(plan, entry)->calls);
     return out.data;
 }
@@ -353,58 +356,6 @@ static void print_nest_split(const struct rendering *r, struct text *out)
     print_split(r, out, kernel->name, &call, own->slices, enough_text(cx, kernel), body.data);
 }
 
-/* The sizes that a nest may name: the spec's, and the one of a slice. */
-struct nest_sizes {
-    const struct size **list;
-    int count;
-};
-
-typedef void nest_printer(struct cx *cx, struct text *out, const struct kernel *kernel,
-                          struct nest_sizes sizes);
-
-static void print_map(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
-{
-    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->dag, sizes.list, sizes.count);
-}
-
-static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
-{
-    emit_reduce_kernel(cx, out, k->name, k->comment, k->nest, k->reduce, k->dag, k->tail, sizes.list,
-                       sizes.count);
-}
-
-static void print_gather(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
-{
-    emit_gather_kernel(cx, out, k->name, k->comment, k->nest, k->step, sizes.list, sizes.count);
-}
-
-static void print_scatter(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
-{
-    emit_scatter_kernel(cx, out, k->name, k->comment, k->nest, k->dag, k->step, sizes.list, sizes.count);
-}
-
-static void print_scan(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
-{
-    emit_scan_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->dag, k->start, k->given, sizes.list,
-                     sizes.count);
-}
-
-static void print_sort(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
-{
-    emit_sort_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->descending, sizes.list, sizes.count);
-}
-
-static void print_random(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
-{
-    emit_random_kernel(cx, out, k->name, k->comment, k->nest, k->tail, sizes.list, sizes.count);
-}
-
-static nest_printer *const nest_printers[] = {
-    [NEST_MAP] = print_map,         [NEST_REDUCE] = print_reduce, [NEST_GATHER] = print_gather,
-    [NEST_SCATTER] = print_scatter, [NEST_SCAN] = print_scan,     [NEST_SORT] = print_sort,
-    [NEST_RANDOM] = print_random,
-};
-
 static void print_nest(const struct rendering *r, struct text *out)
 {
     const struct kernel *kernel = r->kernel;
@@ -415,7 +366,7 @@ static void print_nest(const struct rendering *r, struct text *out)
         sizes.list[i] = &r->tree->sizes[i];
     if (kernel->slicing)
         sizes.list[sizes.count++] = &kernel->slicing->count;
-    nest_printers[kernel->kind](r->cx, out, kernel, sizes);
+    printer_of(r->backend)->nests[kernel->kind](r->cx, out, kernel, sizes);
     if (kernel->slicing)
         print_nest_split(r, out);
 }
@@ -694,8 +645,8 @@ static void print_wrapper(const struct rendering *r, struct text *out)
         text_printf(&call, ", %s", dim_c_text(cx, kernel->shapes[i].dim, false));
     text_printf(&call, "%s%s", tail.pass.data, *slice ? ", slice" : "");
     text_printf(out, "/* %s */\n", kernel->comment);
-    text_printf(out, "static MODC_KERNEL void %s(%s%s%s)\n{\n    %s(%s);\n}\n", kernel->name, parameters + 2,
-                sizes.args.data, slice, core->name, call.data);
+    text_printf(out, "%s %s(%s%s%s)\n{\n    %s(%s);\n}\n", printer_of(r->backend)->function, kernel->name,
+                parameters + 2, sizes.args.data, slice, core->name, call.data);
     if (kernel->split.slices > 1)
         print_template_split(r, out);
 }

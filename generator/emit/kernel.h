@@ -17,7 +17,7 @@ const char *tensor_member(struct cx *cx, const struct module *root, const struct
 const char *kernel_step(struct cx *cx, const struct variant *variant, const struct step *step);
 
 /* The statements that fill a packed entry; `k` is the packed struct, `p` the parameters of the group's root. */
-const char *kernel_pack(struct cx *cx, const struct packed *entry);
+const char *kernel_pack(struct cx *cx, const struct plan *plan, const struct packed *entry);
 
 /* The statements that copy a permuted entry back into PyTorch's layout: out[] from the packed struct `k`; `inside` is "" or
  * the instance that holds the entry. */

@@ -69,7 +69,16 @@ struct kernel_shape {
 };
 
 /* Of loop nests: what they do with their operands. */
-enum nest_kind { NEST_MAP, NEST_REDUCE, NEST_GATHER, NEST_SCATTER, NEST_SCAN, NEST_SORT, NEST_RANDOM };
+enum nest_kind {
+    NEST_MAP,
+    NEST_REDUCE,
+    NEST_GATHER,
+    NEST_SCATTER,
+    NEST_SCAN,
+    NEST_SORT,
+    NEST_RANDOM,
+    NEST_KINDS
+};
 
 /* An axis that runs by itself inside the nest over the others: its length, and each operand's step along it. */
 struct line {

@@ -1,0 +1,72 @@
+/* printer.c - see printer.h. C is written by emit_loops.c and the files beside it. */
+#include "emit/printer.h"
+
+#include "emit/emit_kernel.h"
+
+/* ---- C ------------------------------------------------------------------------------------------------------ */
+
+static void print_map(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+{
+    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->dag, sizes.list, sizes.count);
+}
+
+static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+{
+    emit_reduce_kernel(cx, out, k->name, k->comment, k->nest, k->reduce, k->dag, k->tail, sizes.list,
+                       sizes.count);
+}
+
+static void print_gather(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+{
+    emit_gather_kernel(cx, out, k->name, k->comment, k->nest, k->step, sizes.list, sizes.count);
+}
+
+static void print_scatter(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+{
+    emit_scatter_kernel(cx, out, k->name, k->comment, k->nest, k->dag, k->step, sizes.list, sizes.count);
+}
+
+static void print_scan(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+{
+    emit_scan_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->dag, k->start, k->given, sizes.list,
+                     sizes.count);
+}
+
+static void print_sort(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+{
+    emit_sort_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->descending, sizes.list, sizes.count);
+}
+
+static void print_random(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+{
+    emit_random_kernel(cx, out, k->name, k->comment, k->nest, k->tail, sizes.list, sizes.count);
+}
+
+static void print_c_call(struct text *out, const char *indent, const struct kernel *kernel,
+                         const char *arguments)
+{
+    bool split = kernel->split.slices > 1;
+
+    text_printf(out, "%s%s%s(%s%s);\n", indent, kernel->name, split ? "_split" : "",
+                split ? "&net->threading, " : "", arguments);
+}
+
+/* ---- the machines ------------------------------------------------------------------------------------------- */
+
+static const struct printer printers[DEVICE_COUNT] = {
+    [DEVICE_CPU] = {.function = "static MODC_KERNEL void",
+                    .nests = {[NEST_MAP] = print_map,
+                              [NEST_REDUCE] = print_reduce,
+                              [NEST_GATHER] = print_gather,
+                              [NEST_SCATTER] = print_scatter,
+                              [NEST_SCAN] = print_scan,
+                              [NEST_SORT] = print_sort,
+
+                              [NEST_RANDOM] = print_random},
+                    .call = print_c_call},
+};
+
+const struct printer *printer_of(const struct backend *backend)
+{
+    return &printers[backend_device(backend)];
+}

@@ -1,0 +1,24 @@
+/* printer.h - how kernels and calls of them are written for a machine: a row a device. What is written, the records say. */
+#ifndef MODC_PRINTER_H
+#define MODC_PRINTER_H
+
+#include "plan/kernel.h"
+
+/* The sizes that a nest may name: the spec's, and the one of a slice. */
+struct nest_sizes {
+    const struct size **list;
+    int count;
+};
+
+typedef void nest_printer(struct cx *cx, struct text *out, const struct kernel *kernel,
+                          struct nest_sizes sizes);
+
+struct printer {
+    const char *function; /* what the definition of a kernel begins with, up to its name */
+    nest_printer *nests[NEST_KINDS];
+    void (*call)(struct text *out, const char *indent, const struct kernel *kernel, const char *arguments);
+};
+
+const struct printer *printer_of(const struct backend *backend);
+
+#endif

@@ -267,7 +267,9 @@ static struct expr *parse_atom(struct parser *p)
             return node(p, EXPR_ELLIPSIS, token.loc);
         if (parser_is_symbol(p, "*") || parser_is_symbol(p, "**"))
             if (parser_fail(p, token.loc, "there is no unpacking with '%s'", token.text))
-                diag_hint(p->cx, "a list of modules is written N x A(...), or [A(i) for i in range(N)]");
+                diag_hint(
+                    p->cx,
+                    "write each of them; a list of modules is written N x A(...), or [A(i) for i in range(N)]");
         break;
     case TOKEN_END:
         break;

@@ -3,6 +3,15 @@
 
 extern const struct layer_row sparse_rows[];
 
+/* The table that both look rows up in. */
+#define TABLE                                                                                                \
+    .params = {{"weight", "num_embeddings, embedding_dim", "normal_()", .zero_row = "padding_idx"}},         \
+    .checks = {                                                                                              \
+        {"num_embeddings >= 0", "num_embeddings must not be negative, found {num_embeddings}"},              \
+        {"embedding_dim >= 0", "embedding_dim must not be negative, found {embedding_dim}"},                 \
+        {"True if padding_idx == None else padding_idx >= -num_embeddings and padding_idx < num_embeddings", \
+         "padding_idx must be within num_embeddings, found {padding_idx}"}}
+
 const struct layer_row sparse_rows[] = {
     {
         .name = "Embedding",
@@ -13,12 +22,7 @@ const struct layer_row sparse_rows[] = {
                  {"norm_type", ARG_FLOAT, "2.0"},
                  {"scale_grad_by_freq", ARG_BOOL, "False"},
                  {"sparse", ARG_BOOL, "False"}},
-        .params = {{"weight", "num_embeddings, embedding_dim", "normal_()", .zero_row = "padding_idx"}},
-        .checks =
-            {{"num_embeddings >= 0", "num_embeddings must not be negative, found {num_embeddings}"},
-             {"embedding_dim >= 0", "embedding_dim must not be negative, found {embedding_dim}"},
-             {"True if padding_idx == None else padding_idx >= -num_embeddings and padding_idx < num_embeddings",
-              "padding_idx must be within num_embeddings, found {padding_idx}"}},
+        TABLE,
         .forward =
             "forward(input): return embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)",
         .extra_repr =
@@ -39,12 +43,7 @@ const struct layer_row sparse_rows[] = {
                  {"sparse", ARG_BOOL, "False"},
                  {"include_last_offset", ARG_BOOL, "False", .keyword = true},
                  {"padding_idx", ARG_OPTION, "None", .keyword = true}},
-        .params = {{"weight", "num_embeddings, embedding_dim", "normal_()", .zero_row = "padding_idx"}},
-        .checks =
-            {{"num_embeddings >= 0", "num_embeddings must not be negative, found {num_embeddings}"},
-             {"embedding_dim >= 0", "embedding_dim must not be negative, found {embedding_dim}"},
-             {"True if padding_idx == None else padding_idx >= -num_embeddings and padding_idx < num_embeddings",
-              "padding_idx must be within num_embeddings, found {padding_idx}"}},
+        TABLE,
         .forward =
             "forward(input, offsets=None, per_sample_weights=None): return embedding_bag(input, weight, offsets, "
             "max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, "

@@ -27,6 +27,22 @@ static struct spec_function *new_function(struct reader *r, const struct signatu
     return function;
 }
 
+/* The signature of a section whose names differ. False after a fault. */
+static bool read_new_signature(struct reader *r, const struct node *key, struct names *names,
+                               const char *many, struct signature *signature)
+{
+    const struct name_entry *first;
+
+    if (!read_signature(r, key, signature))
+        return false;
+    first = names_add(&r->cx->arena, names, signature->name, signature->name, signature->loc);
+    if (first) {
+        diag_error(r->cx, signature->loc, "there are two %s '%s'", many, signature->name);
+        diag_note(r->cx, first->loc, "the first one");
+    }
+    return !first;
+}
+
 void spec_read_functions(struct reader *r, const struct node *key, const struct node *node)
 {
     struct names names = {0};
@@ -36,17 +52,8 @@ void spec_read_functions(struct reader *r, const struct node *key, const struct 
     for (int i = 0; i < node->count; i++) {
         struct signature signature;
 
-        if (!read_signature(r, node->keys[i], &signature))
+        if (!read_new_signature(r, node->keys[i], &names, "functions", &signature))
             continue;
-
-        const struct name_entry *first = names_add(&r->cx->arena, &names, signature.name, signature.name,
-                                                   signature.loc);
-
-        if (first) {
-            diag_error(r->cx, signature.loc, "there are two functions '%s'", signature.name);
-            diag_note(r->cx, first->loc, "the first one");
-            continue;
-        }
         if (!signature.has_args) {
             diag_error(r->cx, signature.loc, "the function '%s' has no list of arguments", signature.name);
             diag_hint(r->cx, "write '%s(x):', or '%s():' where it takes none", signature.name,
@@ -134,17 +141,8 @@ void spec_read_classes(struct reader *r, const struct node *key, const struct no
     for (int i = 0; i < node->count; i++) {
         struct signature signature;
 
-        if (!read_signature(r, node->keys[i], &signature))
+        if (!read_new_signature(r, node->keys[i], &names, "classes", &signature))
             continue;
-
-        const struct name_entry *first = names_add(&r->cx->arena, &names, signature.name, signature.name,
-                                                   signature.loc);
-
-        if (first) {
-            diag_error(r->cx, signature.loc, "there are two classes '%s'", signature.name);
-            diag_note(r->cx, first->loc, "the first one");
-            continue;
-        }
         read_class(r, &signature, node->keys[i], node->items[i]);
     }
 }

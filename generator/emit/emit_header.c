@@ -333,7 +333,6 @@ void print_header(struct emit *e, struct text *out)
     print_header_constants(e, out);
     print_header_modules(e, out);
     print_header_gradients(e, out);
-    print_params(e, out);
     text_printf(
         out,
         "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
@@ -341,6 +340,7 @@ void print_header(struct emit *e, struct text *out)
         m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
         e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "",
         saved_members(e));
+    print_params(e, out);
     if (has_optimizer(e))
         emit_training_header(e->cx, out, e->plan);
     if (has_gradients(e))

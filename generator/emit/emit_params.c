@@ -121,6 +121,34 @@ static bool is_trained(const struct emit *e, const struct module_tensor *tensor)
     return e->plan->program->settings.backward && tensor->kind == MODULE_PARAMETER;
 }
 
+/* "struct { const float *weight, *bias; } actor; (2, 64), (2)" of a module whose tensors alone fill a line and are of one kind,
+ * with nothing to be said of any; else NULL. */
+static const char *one_line(struct emit *e, const struct module *module, int indent)
+{
+    struct text names = text_new(&e->cx->arena), shapes = text_new(&e->cx->arena);
+    const char *type = NULL, *line;
+
+    for (int i = 0; i < module->child_count; i++)
+        if (has_tensors(module->children[i]))
+            return NULL;
+    for (int i = 0; i < module->tensor_count; i++) {
+        const struct module_tensor *tensor = module->tensors[i];
+        const char *own = arena_format(&e->cx->arena, "%s%s", is_trained(e, tensor) ? "" : "const ",
+                                       dtype_rows[tensor->dtype].c);
+
+        if (tensor->key < 0 || tensor->kind == MODULE_STATE)
+            continue;
+        if (tensor->written || tensor->first != tensor || (type && strcmp(type, own) != 0))
+            return NULL;
+        type = own;
+        text_printf(&names, "%s*%s", names.length ? ", " : "", spec_c_name(e->cx, tensor->name));
+        text_printf(&shapes, "%s%s", shapes.length ? ", " : "", tensor_shape_text(e->cx, tensor));
+    }
+    line = arena_format(&e->cx->arena, "%*sstruct { %s %s; } %s; /* %s */\n", indent, "", type, names.data,
+                        c_path(e->cx, module->name), shapes.data);
+    return strlen(line) <= EMITTED_WIDTH ? line : NULL;
+}
+
 static void print_members(struct emit *e, struct text *out, const struct module *module, int indent)
 {
     for (int i = 0; i < module->tensor_count; i++) {
@@ -141,7 +169,7 @@ static void print_members(struct emit *e, struct text *out, const struct module 
     for (int i = 0; i < module->child_count; i++) {
         const struct module *child = module->children[i];
         bool array = module_is_array(child), elements = module_is_array(module);
-        const char *named;
+        const char *named, *line;
 
         if (!has_tensors(child) || (elements && i > 0))
             continue;
@@ -150,6 +178,11 @@ static void print_members(struct emit *e, struct text *out, const struct module 
             return;
         }
         named = array ? struct_name(e, child->children[0]) : struct_name(e, child);
+        line = array || named ? NULL : one_line(e, child, indent);
+        if (line) {
+            text_add(out, line);
+            continue;
+        }
         if (named) {
             text_printf(out, "%*sstruct %s %s", indent, "", named, c_path(e->cx, child->name));
         } else {

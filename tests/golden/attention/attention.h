@@ -37,22 +37,16 @@ enum {
     ATTENTION_MODULES
 };
 
-/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
-struct attention_params {
-    struct modc_params base;
-    struct {
-        const float *weight; /* (72, 24) */
-        const float *bias; /* (72) */
-    } qkv;
-    struct {
-        const float *weight; /* (24, 24) */
-        const float *bias; /* (24) */
-    } out;
-};
-
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
 struct attention {
     struct modc_context base;
+};
+
+/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
+struct attention_params {
+    struct modc_params base;
+    struct { const float *weight, *bias; } qkv; /* (72, 24), (72) */
+    struct { const float *weight, *bias; } out; /* (24, 24), (24) */
 };
 
 /* output float32 (tokens, 24) from x float32 (tokens, 24) */

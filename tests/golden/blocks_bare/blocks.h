@@ -52,40 +52,25 @@ enum {
     BLOCKS_MODULES
 };
 
+/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
+struct blocks {
+    struct modc_context base;
+};
+
 /* Block(64, 2) */
 struct blocks_block {
     const float *scale; /* (64) */
-    struct {
-        const float *weight; /* (64) */
-        const float *bias; /* (64) */
-    } norm;
-    struct {
-        const float *weight; /* (128, 64) */
-        const float *bias; /* (128) */
-    } up;
-    struct {
-        const float *weight; /* (64, 128) */
-        const float *bias; /* (64) */
-    } down;
+    struct { const float *weight, *bias; } norm; /* (64), (64) */
+    struct { const float *weight, *bias; } up; /* (128, 64), (128) */
+    struct { const float *weight, *bias; } down; /* (64, 128), (64) */
 };
 
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
 struct blocks_params {
     struct modc_params base;
     struct blocks_block blocks[12];
-    struct {
-        const float *weight; /* (64) */
-        const float *bias; /* (64) */
-    } norm;
-    struct {
-        const float *weight; /* (8, 64) */
-        const float *bias; /* (8) */
-    } head;
-};
-
-/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
-struct blocks {
-    struct modc_context base;
+    struct { const float *weight, *bias; } norm; /* (64), (64) */
+    struct { const float *weight, *bias; } head; /* (8, 64), (8) */
 };
 
 /* output float32 (tokens, 8) from x float32 (tokens, 64) */

@@ -46,13 +46,15 @@ enum {
     CNN64_MODULES
 };
 
+/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
+struct cnn64 {
+    struct modc_context base;
+};
+
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
 struct cnn64_params {
     struct modc_params base;
-    struct {
-        const double *weight; /* (16, 1, 3, 3) */
-        const double *bias; /* (16) */
-    } _0;
+    struct { const double *weight, *bias; } _0; /* (16, 1, 3, 3), (16) */
     struct {
         const double *weight; /* (16) */
         const double *bias; /* (16) */
@@ -60,10 +62,7 @@ struct cnn64_params {
         double *running_var; /* (16); written by forward in training mode */
         int64_t *num_batches_tracked; /* (); written by forward in training mode */
     } _1;
-    struct {
-        const double *weight; /* (32, 16, 3, 3) */
-        const double *bias; /* (32) */
-    } _4;
+    struct { const double *weight, *bias; } _4; /* (32, 16, 3, 3), (32) */
     struct {
         const double *weight; /* (32) */
         const double *bias; /* (32) */
@@ -71,15 +70,7 @@ struct cnn64_params {
         double *running_var; /* (32); written by forward in training mode */
         int64_t *num_batches_tracked; /* (); written by forward in training mode */
     } _5;
-    struct {
-        const double *weight; /* (10, 128) */
-        const double *bias; /* (10) */
-    } _10;
-};
-
-/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
-struct cnn64 {
-    struct modc_context base;
+    struct { const double *weight, *bias; } _10; /* (10, 128), (10) */
 };
 
 /* output float64 (batch, 10) from image float64 (batch, 1, 8, 8) */

@@ -46,13 +46,15 @@ enum {
     CNN_MODULES
 };
 
+/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
+struct cnn {
+    struct modc_context base;
+};
+
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
 struct cnn_params {
     struct modc_params base;
-    struct {
-        const float *weight; /* (16, 1, 3, 3) */
-        const float *bias; /* (16) */
-    } _0;
+    struct { const float *weight, *bias; } _0; /* (16, 1, 3, 3), (16) */
     struct {
         const float *weight; /* (16) */
         const float *bias; /* (16) */
@@ -60,10 +62,7 @@ struct cnn_params {
         float *running_var; /* (16); written by forward in training mode */
         int64_t *num_batches_tracked; /* (); written by forward in training mode */
     } _1;
-    struct {
-        const float *weight; /* (32, 16, 3, 3) */
-        const float *bias; /* (32) */
-    } _4;
+    struct { const float *weight, *bias; } _4; /* (32, 16, 3, 3), (32) */
     struct {
         const float *weight; /* (32) */
         const float *bias; /* (32) */
@@ -71,15 +70,7 @@ struct cnn_params {
         float *running_var; /* (32); written by forward in training mode */
         int64_t *num_batches_tracked; /* (); written by forward in training mode */
     } _5;
-    struct {
-        const float *weight; /* (10, 128) */
-        const float *bias; /* (10) */
-    } _10;
-};
-
-/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
-struct cnn {
-    struct modc_context base;
+    struct { const float *weight, *bias; } _10; /* (10, 128), (10) */
 };
 
 /* output float32 (batch, 10) from image float32 (batch, 1, 8, 8) */

@@ -49,20 +49,16 @@ enum {
     FAMILY_DEEP_MODULES
 };
 
+/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
+struct family_deep {
+    struct modc_context base;
+};
+
 /* Block(8, 2) */
 struct family_deep_blocks_0_block {
-    struct {
-        const float *weight; /* (8) */
-        const float *bias; /* (8) */
-    } norm;
-    struct {
-        const float *weight; /* (16, 8) */
-        const float *bias; /* (16) */
-    } up;
-    struct {
-        const float *weight; /* (8, 16) */
-        const float *bias; /* (8) */
-    } down;
+    struct { const float *weight, *bias; } norm; /* (8), (8) */
+    struct { const float *weight, *bias; } up; /* (16, 8), (16) */
+    struct { const float *weight, *bias; } down; /* (8, 16), (8) */
 };
 
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
@@ -71,35 +67,16 @@ struct family_deep_params {
     struct {
         struct family_deep_blocks_0_block _0;
         struct {
-            struct {
-                const float *weight; /* (16, 8) */
-                const float *bias; /* (16) */
-            } up;
-            struct {
-                const float *weight; /* (8, 16) */
-                const float *bias; /* (8) */
-            } down;
+            struct { const float *weight, *bias; } up; /* (16, 8), (16) */
+            struct { const float *weight, *bias; } down; /* (8, 16), (8) */
         } _1;
         struct family_deep_blocks_0_block _2;
     } blocks;
     struct {
-        struct {
-            const float *weight; /* (16, 8) */
-            const float *bias; /* (16) */
-        } _0;
-        struct {
-            const float *weight; /* (5, 16) */
-            const float *bias; /* (5) */
-        } _2;
-        struct {
-            const float *weight; /* (5, 5) */
-        } last;
+        struct { const float *weight, *bias; } _0; /* (16, 8), (16) */
+        struct { const float *weight, *bias; } _2; /* (5, 16), (5) */
+        struct { const float *weight; } last; /* (5, 5) */
     } head;
-};
-
-/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
-struct family_deep {
-    struct modc_context base;
 };
 
 /* output float32 (batch, 5) from x float32 (batch, 8) */

@@ -52,13 +52,15 @@ enum {
     FIRMWARE_MODULES
 };
 
+/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
+struct firmware {
+    struct modc_context base;
+};
+
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
 struct firmware_params {
     struct modc_params base;
-    struct {
-        const float *weight; /* (6, 1, 3, 3) */
-        const float *bias; /* (6) */
-    } _0;
+    struct { const float *weight, *bias; } _0; /* (6, 1, 3, 3), (6) */
     struct {
         const float *weight; /* (6) */
         const float *bias; /* (6) */
@@ -66,27 +68,10 @@ struct firmware_params {
         float *running_var; /* (6); written by forward in training mode */
         int64_t *num_batches_tracked; /* (); written by forward in training mode */
     } _1;
-    struct {
-        const float *weight; /* (6, 1, 3, 3) */
-        const float *bias; /* (6) */
-    } _4;
-    struct {
-        const float *weight; /* (24) */
-        const float *bias; /* (24) */
-    } _8;
-    struct {
-        const float *weight; /* (16, 24) */
-        const float *bias; /* (16) */
-    } _9;
-    struct {
-        const float *weight; /* (3, 16) */
-        const float *bias; /* (3) */
-    } _11;
-};
-
-/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
-struct firmware {
-    struct modc_context base;
+    struct { const float *weight, *bias; } _4; /* (6, 1, 3, 3), (6) */
+    struct { const float *weight, *bias; } _8; /* (24), (24) */
+    struct { const float *weight, *bias; } _9; /* (16, 24), (16) */
+    struct { const float *weight, *bias; } _11; /* (3, 16), (3) */
 };
 
 /* output float32 (1, 3) from image float32 (1, 1, 8, 8) */

@@ -50,24 +50,18 @@ enum {
     FUSED_GRADIENTS
 };
 
-/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
-struct fused_params {
-    struct modc_params base;
-    struct {
-        float *weight; /* (16, 4) */
-        float *bias; /* (16) */
-    } _0;
-    struct {
-        float *weight; /* (3, 16) */
-        float *bias; /* (3) */
-    } _2;
-};
-
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
 struct fused {
     struct modc_context base;
     const void *saved_inputs[2]; /* of the last call that keeps for backward */
     int saved_sizes[1];
+};
+
+/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
+struct fused_params {
+    struct modc_params base;
+    struct { float *weight, *bias; } _0; /* (16, 4), (16) */
+    struct { float *weight, *bias; } _2; /* (3, 16), (3) */
 };
 
 #define FUSED_OPTIMIZER_BYTES 1152 /* states of SGD, averages */

@@ -41,22 +41,16 @@ enum {
     MLP_MODULES
 };
 
-/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
-struct mlp_params {
-    struct modc_params base;
-    struct {
-        const float *weight; /* (32, 64) */
-        const float *bias; /* (32) */
-    } _1;
-    struct {
-        const float *weight; /* (10, 32) */
-        const float *bias; /* (10) */
-    } _3;
-};
-
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
 struct mlp {
     struct modc_context base;
+};
+
+/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
+struct mlp_params {
+    struct modc_params base;
+    struct { const float *weight, *bias; } _1; /* (32, 64), (32) */
+    struct { const float *weight, *bias; } _3; /* (10, 32), (10) */
 };
 
 /* output float32 (batch, 10) from image float32 (batch, 1, 8, 8) */

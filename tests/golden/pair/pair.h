@@ -37,23 +37,17 @@ enum {
     PAIR_MODULES
 };
 
-/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
-struct pair_params {
-    struct modc_params base;
-    struct {
-        const float *weight; /* (512, 256) */
-        const float *bias; /* (512) */
-    } wide;
-    struct {
-        const float *weight; /* (8, 512) */
-        const float *bias; /* (8) */
-    } narrow;
-};
-
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
 struct pair {
     struct modc_context base;
     struct modc_threading threading;
+};
+
+/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
+struct pair_params {
+    struct modc_params base;
+    struct { const float *weight, *bias; } wide; /* (512, 256), (512) */
+    struct { const float *weight, *bias; } narrow; /* (8, 512), (8) */
 };
 
 /* output_0 float32 (batch, 8), output_1 float32 (512) from x float32 (batch, 256) */

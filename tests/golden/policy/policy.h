@@ -51,35 +51,21 @@ enum {
     POLICY_MODULES
 };
 
+/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
+struct policy {
+    struct modc_context base;
+};
+
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
 struct policy_params {
     struct modc_params base;
     struct {
-        struct {
-            const float *weight; /* (64, 4) */
-            const float *bias; /* (64) */
-        } _0;
-        struct {
-            const float *weight; /* (64, 64) */
-            const float *bias; /* (64) */
-        } _2;
+        struct { const float *weight, *bias; } _0; /* (64, 4), (64) */
+        struct { const float *weight, *bias; } _2; /* (64, 64), (64) */
     } trunk;
-    struct {
-        const float *weight; /* (2, 64) */
-        const float *bias; /* (2) */
-    } actor;
-    struct {
-        const float *weight; /* (1, 64) */
-        const float *bias; /* (1) */
-    } critic;
-    struct {
-        const float *gammas; /* (1, 1, 4) */
-    } n_step;
-};
-
-/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
-struct policy {
-    struct modc_context base;
+    struct { const float *weight, *bias; } actor; /* (2, 64), (2) */
+    struct { const float *weight, *bias; } critic; /* (1, 64), (1) */
+    struct { const float *gammas; } n_step; /* (1, 1, 4) */
 };
 
 /* logits float32 (batch, 2), value float32 (batch, 1) from observation float32 (batch, 4) */

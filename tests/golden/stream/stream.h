@@ -40,22 +40,16 @@ enum {
     STREAM_MODULES
 };
 
-/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
-struct stream_params {
-    struct modc_params base;
-    struct {
-        const float *weight; /* (16, 40) */
-        const float *bias; /* (16) */
-    } mix;
-    struct {
-        const float *weight; /* (2, 16) */
-        const float *bias; /* (2) */
-    } out;
-};
-
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
 struct stream {
     struct modc_context base;
+};
+
+/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
+struct stream_params {
+    struct modc_params base;
+    struct { const float *weight, *bias; } mix; /* (16, 40), (16) */
+    struct { const float *weight, *bias; } out; /* (2, 16), (2) */
 };
 
 /* output_0 float32 (2), steps int64 () from sample float32 (8) */

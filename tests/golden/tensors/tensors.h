@@ -38,14 +38,14 @@ enum {
     TENSORS_MODULES
 };
 
-/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
-struct tensors_params {
-    struct modc_params base;
-};
-
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
 struct tensors {
     struct modc_context base;
+};
+
+/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
+struct tensors_params {
+    struct modc_params base;
 };
 
 /* gram float32 (8, 8), merged float32 (batch, tokens, 8), even float32 (batch, (tokens + 1) // 2, 3), total int64 (batch), many bool (batch, tokens), peak float32 (8), spread float32 (batch, tokens, 1), parity int64 (batch, tokens) from x float32 (batch, tokens, 8), y float32 (batch, 1, 8), count int64 (batch, tokens), mask bool (batch, tokens) */

@@ -43,32 +43,19 @@ enum {
     TEXT_MODULES
 };
 
-/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
-struct text_params {
-    struct modc_params base;
-    struct {
-        const float *weight; /* (100, 32) */
-    } embed;
-    struct {
-        const float *weight; /* (16, 32) */
-    } position;
-    struct {
-        const float *weight; /* (32) */
-        const float *bias; /* (32) */
-    } norm;
-    struct {
-        const float *weight; /* (64, 32) */
-        const float *bias; /* (64) */
-    } hidden;
-    struct {
-        const float *weight; /* (4, 64) */
-        const float *bias; /* (4) */
-    } head;
-};
-
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
 struct text {
     struct modc_context base;
+};
+
+/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
+struct text_params {
+    struct modc_params base;
+    struct { const float *weight; } embed; /* (100, 32) */
+    struct { const float *weight; } position; /* (16, 32) */
+    struct { const float *weight, *bias; } norm; /* (32), (32) */
+    struct { const float *weight, *bias; } hidden; /* (64, 32), (64) */
+    struct { const float *weight, *bias; } head; /* (4, 64), (4) */
 };
 
 /* logits float32 (batch, 4), best float32 (batch, 1) from tokens int64 (batch, length), mask bool (batch, length) */

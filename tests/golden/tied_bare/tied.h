@@ -38,21 +38,19 @@ enum {
     TIED_MODULES
 };
 
+/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
+struct tied {
+    struct modc_context base;
+};
+
 /* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */
 struct tied_params {
     struct modc_params base;
-    struct {
-        const float *weight; /* (6, 6) */
-    } embed;
+    struct { const float *weight; } embed; /* (6, 6) */
     struct {
         const float *weight; /* (6, 6); always embed.weight */
         const float *bias; /* (6) */
     } head;
-};
-
-/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
-struct tied {
-    struct modc_context base;
 };
 
 /* output float32 (batch, 6) from x float32 (batch, 6) */

@@ -47,6 +47,30 @@ static void print_plain(struct emit *e, struct text *out, const struct parts *pa
     text_add(out, parts->entries.data);
 }
 
+static void mark_constant(const struct plan *plan, const struct variant *variant, const struct value *value,
+                          bool *read)
+{
+    const struct place *place = &variant->places[value->base->id];
+
+    for (int i = 0; place->kind == PLACE_CONST && i < plan->constant_count; i++)
+        read[i] |= plan->constant_names[i] == place->name;
+}
+
+/* The constants that functions read: in calls of kernels, and in what is printed from the op itself. */
+static void mark_constants(const struct plan *plan, const struct variant *variant, bool *read)
+{
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct step *step = &variant->steps[s];
+
+        for (int c = 0; c < step->calls.count; c++)
+            for (int i = 0; i < step->calls.list[c].operand_count; i++)
+                if (step->calls.list[c].operands[i].kind == OPERAND_VALUE)
+                    mark_constant(plan, variant, step->calls.list[c].operands[i].value, read);
+        for (int i = 0; step->calls.count == 0 && i < step->op->input_count; i++)
+            mark_constant(plan, variant, step->op->inputs[i], read);
+    }
+}
+
 /* note [once]
  * With --dispatch the functions, with what they call and read, are compiled for several instruction sets, and all else
  * once. Packing is among that: packed weights are the same bytes then, whatever runs. */
@@ -58,11 +82,10 @@ static void print_dispatched(struct emit *e, struct text *out, const struct part
     struct text kernels = text_new(&e->cx->arena);
 
     print_kernels(e, &kernels, 0, e->plan->function_kernels);
-    for (int i = 0; i < count; i++) {
-        shared[i] = uses_word(kernels.data, e->plan->constant_names[i]) ||
-                    uses_word(parts->functions.data, e->plan->constant_names[i]);
+    for (int i = 0; i < e->plan->variant_count; i++)
+        mark_constants(e->plan, e->plan->variants[i], shared);
+    for (int i = 0; i < count; i++)
         once[i] = !shared[i];
-    }
     print_constants(e, out, shared);
     print_packed_structs(e, out);
     text_add(out, kernels.data);

@@ -1,22 +1,10 @@
 /* emit_entry.c - what users call: entries, backward, a step of training; and the choice of an instruction set. */
 #include "emit/emit_room.h"
 
-#include <assert.h>
-#include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/options.h"
-#include "emit/bundle.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
-#include "emit/emit_rollout.h"
-#include "emit/emit_training.h"
-#include "emit/template.h"
 #include "module/training.h"
-#include "passes/toolkit.h"
-#include "plan/weights.h"
 
 /* The variants of entries, each once: what generate --dispatch compiles for several instruction sets. */
 void print_code(struct emit *e, struct text *out)

@@ -2,21 +2,10 @@
 #include "emit/emit_room.h"
 
 #include <assert.h>
-#include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
-#include "emit/bundle.h"
-#include "emit/dispatch.h"
 #include "emit/emit_names.h"
-#include "emit/emit_rollout.h"
-#include "emit/emit_training.h"
-#include "emit/template.h"
-#include "module/training.h"
-#include "passes/toolkit.h"
-#include "plan/weights.h"
 
 /* A line of the spec computes something: a layer, whatever `add` put below it, but no container. */
 static bool is_line(const struct module *module)

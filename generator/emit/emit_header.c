@@ -1,22 +1,15 @@
 /* emit_header.c - MODEL.h: constants, structs, declarations, and the runtime's functions under the model's name. */
 #include "emit/emit_room.h"
 
-#include <assert.h>
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/options.h"
-#include "emit/bundle.h"
-#include "emit/dispatch.h"
-#include "emit/emit_names.h"
 #include "emit/emit_rollout.h"
 #include "emit/emit_training.h"
 #include "emit/template.h"
 #include "modc.h"
 #include "module/training.h"
-#include "passes/toolkit.h"
 #include "plan/weights.h"
 
 static void print_header_constants(struct emit *e, struct text *out)

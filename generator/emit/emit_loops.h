@@ -114,8 +114,9 @@ int widest(const struct loops *k);
 /* The vector of a source at the current place along `axis`; `count`: how many of its elements there are, NULL all. */
 const char *vector_value(struct loops *k, const struct value_source *source, int axis, const char *count);
 
-/* Gives the source a function of its own, where its text is long and would stand in several places. */
-void make_function(struct loops *k, struct value_source *source, const char *suffix);
+/* Gives the source a function of its own, where its text is long and would stand in several places: "head", of what the kernel
+ * "reduces". */
+void make_function(struct loops *k, struct value_source *source, const char *suffix, const char *verb);
 
 /* A row that vectors run along: elements start .. stop - 1 of an axis. `body` prints what happens to `streams` vectors
  * from index[axis] on, or to one of which `part` says how many elements there are (NULL: all). */

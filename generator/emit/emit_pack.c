@@ -1,21 +1,9 @@
 /* emit_pack.c - arrays of constants, the packed structs and what fills them, weights that are embedded. */
 #include "emit/emit_room.h"
 
-#include <assert.h>
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/options.h"
-#include "emit/bundle.h"
-#include "emit/dispatch.h"
-#include "emit/emit_names.h"
-#include "emit/emit_rollout.h"
-#include "emit/emit_training.h"
-#include "emit/template.h"
-#include "module/training.h"
-#include "passes/toolkit.h"
 #include "plan/weights.h"
 
 /* An initializer: what is not finite by the names of math.h, which are constants. */

@@ -1,22 +1,11 @@
 /* emit_params.c - struct MODEL_params, nested as the module tree; and what the printers of a model share. */
 #include "emit/emit_room.h"
 
-#include <assert.h>
 #include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/options.h"
-#include "emit/bundle.h"
-#include "emit/dispatch.h"
-#include "emit/emit_names.h"
-#include "emit/emit_rollout.h"
-#include "emit/emit_training.h"
 #include "emit/template.h"
-#include "module/training.h"
-#include "passes/toolkit.h"
-#include "plan/weights.h"
 
 const char *upper_case(struct cx *cx, const char *text)
 {

@@ -570,9 +570,9 @@ static void reduce_vectors(struct loops *k, struct reduction *r)
     if (columns)
         mark_loaded(k, &r->tail);
     if (r->row.count < 0 || r->row.count % steps != 0) {
-        make_function(k, &r->head, "head");
+        make_function(k, &r->head, "head", "reduces");
         if (columns)
-            make_function(k, &r->tail, "tail");
+            make_function(k, &r->tail, "tail", "stores");
     }
     r->neutral = names_new(&k->names, kind_rows[r->kind].neutral);
     declare(k, "const %s %s = %s_set(%s);", vector_type(k), r->neutral, vector_type(k), neutral_text(k, r));

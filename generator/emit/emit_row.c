@@ -100,7 +100,7 @@ const char *vector_value(struct loops *k, const struct value_source *source, int
 }
 
 /* Gives the source a function of its own, where its text is long and would stand in several places. */
-void make_function(struct loops *k, struct value_source *source, const char *suffix)
+void make_function(struct loops *k, struct value_source *source, const char *suffix, const char *verb)
 {
     const struct dag *dag = source->dag;
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *), *value;
@@ -127,10 +127,7 @@ void make_function(struct loops *k, struct value_source *source, const char *suf
         return;
 
     source->function = arena_format(k->arena, "%s_%s", k->name, suffix);
-    text_printf(&k->helpers, "/* One vector of what %s %s. */\n", k->name,
-                source->reduced                                     ? "stores"
-                : source->first == 1 && strcmp(suffix, "head") == 0 ? "reduces"
-                                                                    : "computes");
+    text_printf(&k->helpers, "/* One vector of what %s %s. */\n", k->name, verb);
     emit_line(&k->helpers, arena_format(k->arena, "MODC_INLINE %s %s(%s)", vector_type(k), source->function,
                                         parameters.data));
     text_add(&k->helpers, "{\n");

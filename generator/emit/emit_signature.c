@@ -1,22 +1,6 @@
 /* emit_signature.c - arguments of entries, and which variants and constants belong to them. */
 #include "emit/emit_room.h"
 
-#include <assert.h>
-#include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/options.h"
-#include "emit/bundle.h"
-#include "emit/dispatch.h"
-#include "emit/emit_names.h"
-#include "emit/emit_rollout.h"
-#include "emit/emit_training.h"
-#include "emit/template.h"
-#include "module/training.h"
-#include "passes/toolkit.h"
-#include "plan/weights.h"
 #include "spec/emitted.h"
 
 const struct graph *entry_graph(const struct entry *entry)

@@ -1,21 +1,8 @@
 /* emit_tables.c - the model in tables: struct modc_model and what it points to. */
 #include "emit/emit_room.h"
 
-#include <assert.h>
-#include <ctype.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/options.h"
-#include "emit/bundle.h"
-#include "emit/dispatch.h"
 #include "emit/emit_names.h"
-#include "emit/emit_rollout.h"
-#include "emit/emit_training.h"
-#include "emit/template.h"
-#include "module/training.h"
-#include "passes/toolkit.h"
 #include "plan/weights.h"
 #include "spec/emitted.h"
 

@@ -4,7 +4,10 @@
     rooms.py GENERATOR
     rooms.py --planted GENERATOR    also copies it, plants a wrong include, and fails unless that is seen
 
-The order is ARCHITECTURE.md's. A folder that is not in it fails too: a new room says where it stands."""
+The order is ARCHITECTURE.md's. A folder that is not in it fails too: a new room says where it stands.
+
+emit prints records and reads nothing that is printed: a file of it that compares or searches texts stands in TEXTS, with what
+these texts are. One that no longer does must go from there."""
 
 import pathlib
 import re
@@ -15,11 +18,36 @@ import tempfile
 ROOMS = ["base", "spec", "tree", "ops", "graph", "layers", "eval", "functions", "module", "lower", "passes", "plan", "emit",
          "commands"]
 RUNTIME = {"modc.h", "modc_simd.h"}  # what --weights reads files with
+SEARCHES = re.compile(r"\b(strstr|strcmp|strncmp|strpbrk|uses_word|mentions|take_identifiers)\(")
+TEXTS = {
+    "bundle.c": "names of files, and the head of one that was there",
+    "emit_expr.c": "names in use; identifiers of what callers give as text",
+    "emit_function.c": "what a body uses: printed text",
+    "emit_header.c": "the name of an entry",
+    "emit_loops.c": "which parameters a nest uses: printed text",
+    "emit_optim.c": "names of an optimiser's variables",
+    "emit_params.c": "names of specs and of lists; the search in printed text",
+    "emit_region.c": "names of modules; what a body uses: printed text",
+    "emit_rollout.c": "names of what is recorded",
+    "emit_room.h": "declares the search in printed text",
+    "emit_rows.c": "names of tensors and modules; rows of equal modules",
+    "emit_signature.c": "what a body uses: printed text",
+    "emit_training.c": "names of an optimiser's and a scheduler's options",
+    "kernel.c": "the spec's words of modules; types of parameters",
+    "template.c": "templates, and the lines that they become",
+}
+
+
+def texts_of(folder):
+    """One line for every file of emit that searches texts and is not in TEXTS, or the other way round."""
+    found = {path.name for path in (folder / "emit").glob("*.[ch]") if SEARCHES.search(path.read_text())}
+    return [f"emit/{name}: it searches texts: what it asks for belongs into the plan" for name in sorted(found - set(TEXTS))] + \
+           [f"emit/{name}: it searches no texts: TEXTS of rooms.py still says so" for name in sorted(set(TEXTS) - found)]
 
 
 def faults_of(folder):
-    """One line for every include that is wrong."""
-    faults = []
+    """One line for every include that is wrong, and every file of emit that searches what it should not."""
+    faults = texts_of(folder)
     for path in sorted(folder.rglob("*.[ch]")):
         room = path.relative_to(folder).parts[0]
         if room not in ROOMS:
@@ -39,9 +67,10 @@ def faults_of(folder):
 
 
 def sees_planted(folder):
-    """Whether wrong includes are seen that are written into a copy."""
+    """Whether wrong lines are seen that are written into a copy."""
     planted = {"passes/toolkit.h": '#include "plan/plan.h"\n', "graph/graph.c": '#  include "eval/eval.h"\n',
-               "base/dim.c": '#include "dim.h"\n', "attic/old.c": '#include "base/dim.h"\n'}
+               "base/dim.c": '#include "dim.h"\n', "attic/old.c": '#include "base/dim.h"\n',
+               "emit/emit_pack.c": "static bool found(const char *body) { return strstr(body, \"p->\"); }\n"}
     seen = True
     with tempfile.TemporaryDirectory() as temporary:
         for name, line in planted.items():

@@ -75,6 +75,40 @@ static void need_reads(struct order *o, int write)
                 need(o, write, s);
 }
 
+/* Whether a tensor, or its gradient, is of an instance that the CALL is of. */
+static bool is_called_for(const struct op *call, const struct place *place)
+{
+    const struct module *instance = call->invoke.instance;
+    const struct module *owner = place->tensor ? place->tensor->first->owner : NULL;
+
+    return owner && owner->index >= instance->index &&
+           owner->index < instance->index + call->invoke.count * (instance->subtree + 1);
+}
+
+/* What a region does beside its operands: it reads parameters and slots of its instances, adds to their gradients, and may
+ * update them. So it keeps its place among such steps, and among calls. */
+static bool meets_call(const struct variant *variant, const struct op *call, const struct op *op)
+{
+    bool meets = op->code == GRAPH_OP_CALL || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_UPDATE;
+
+    for (int i = 0; i < op->input_count; i++)
+        meets |= is_called_for(call, &variant->places[op->inputs[i]->base->id]);
+    for (int j = 0; j < op->output_count; j++)
+        meets |= is_called_for(call, &variant->places[op->outputs[j]->base->id]);
+    return meets;
+}
+
+static void need_calls(struct order *o, int step)
+{
+    const struct step *steps = o->variant->steps;
+    const struct op *op = steps[step].op;
+
+    for (int s = 0; s < step; s++)
+        if ((op->code == GRAPH_OP_CALL && meets_call(o->variant, op, steps[s].op)) ||
+            (steps[s].op->code == GRAPH_OP_CALL && meets_call(o->variant, steps[s].op, op)))
+            need(o, step, s);
+}
+
 static void find_needs(struct order *o, struct arena *arena)
 {
     const struct variant *variant = o->variant;
@@ -99,6 +133,7 @@ static void find_needs(struct order *o, struct arena *arena)
 
             *own = s;
             made = (struct makers){own, 1};
+            need_calls(o, s);
             need_reads(o, s++);
         }
         for (int j = 0; j < op->output_count; j++)
@@ -111,8 +146,7 @@ static void find_needs(struct order *o, struct arena *arena)
 /* Nothing moves past it. */
 static bool is_fixed(const struct step *step)
 {
-    return step->op->code == GRAPH_OP_YIELD || step->op->code == GRAPH_OP_CHECK ||
-           step->op->code == GRAPH_OP_CALL;
+    return step->op->code == GRAPH_OP_YIELD || step->op->code == GRAPH_OP_CHECK;
 }
 
 /* Which steps from `to` to `at` go with the step at `at`: what it needs on its way to the front, what needs it on its way back.

@@ -253,7 +253,7 @@ static bool fill_parts(struct search *search, struct section all, int64_t from, 
 
 #define SEARCH_MOST 4000      /* intervals: each is a call deeper, and has a list of those left behind it */
 #define SEARCH_WORK 400000000 /* steps that all tries at one peak look at */
-#define SEARCH_TURNS 50       /* places that a try may take back, times how many there were before it */
+#define SEARCH_TURNS 200      /* places that a try may take back, times how many there were before it */
 #define WEIGHT_ONE (1 << 20)
 
 /* At first steps count by how close they are to the bound. */

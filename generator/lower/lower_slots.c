@@ -55,35 +55,81 @@ struct value *lower_refresh(struct eval *eval, struct value *value)
     return fresh;
 }
 
+static void no_such_slot(struct eval *eval, const struct module *self, const char *name, struct loc loc)
+{
+    const char **known = NULL;
+    int count = 0;
+
+    for (int i = 0; i < self->child_count; i++) {
+        if (strcmp(self->children[i]->name, name) == 0) {
+            diag_error(eval->cx, loc, "'%s' is a module; only buffers and state can be written", name);
+            return;
+        }
+    }
+    for (int i = 0; i < self->tensor_count; i++)
+        if (self->tensors[i]->kind != MODULE_PARAMETER)
+            ARENA_PUSH(&eval->cx->arena, known, count, self->tensors[i]->name);
+    diag_error(eval->cx, loc, "there is no buffer or state '%s' to write", name);
+    if (diag_nearest(name, known, count))
+        diag_hint_nearest(eval->cx, name, known, count);
+    else
+        diag_hint(eval->cx, "declare it under 'state:' or 'buffers:'");
+}
+
+/* A value may broadcast to what it is written to, and no further. False after an error. */
+static bool shape_fits(struct eval *eval, const struct module_tensor *tensor, struct loc loc,
+                       const struct value *slot, const struct value *target, const struct value *value)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS];
+    int ndim = target->ndim;
+    bool fits;
+
+    memcpy(dims, target->dims, sizeof dims);
+    fits = dims_broadcast(eval->cx, dims, &ndim, value) && ndim == target->ndim;
+    for (int i = 0; fits && i < ndim; i++)
+        fits = dim_equal(dims[i], target->dims[i]);
+    if (fits)
+        return true;
+    diag_error(eval->cx, loc, "a value of shape %s does not fit %s'%s' of shape %s",
+               shape_text(arena, value->ndim, value->dims), target == slot ? "" : "the part of ",
+               tensor->name, shape_text(arena, target->ndim, target->dims));
+    if (target == slot)
+        diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
+    return false;
+}
+
+/* The op after which the slot is what a WRITE makes of it. */
+static void append_write(struct eval *eval, struct module_tensor *tensor, struct loc loc, struct value *slot,
+                         struct value *target, struct value *value)
+{
+    struct graph *graph = eval->graph;
+    struct op *op = op_new(eval, GRAPH_OP_WRITE, "write", (struct value *[]){slot, target, value}, 3);
+    struct value *next;
+
+    op->loc = loc;
+    op->dag = dag_identity(&eval->cx->arena, tensor->dtype);
+    op->write.tensor = tensor;
+    op->write.detached = eval->within != NULL;
+    tensor->written = true;
+    tensor->written_in_eval |= !eval->training;
+    next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    next->name = tensor->name;
+    slot->newer = next;
+    graph_append(graph, op);
+    for (int i = 0; i < graph->slot_count; i++)
+        if (graph->slot_tensors[i] == tensor)
+            graph->slots[i] = next;
+}
+
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
                  struct value *target, struct value *value)
 {
-    struct arena *arena = &eval->cx->arena;
     struct module_tensor *tensor = module_find_tensor(self, name);
-    struct graph *graph = eval->graph;
-    const struct dim *dims[MAX_DIMS];
-    struct value *slot, *inputs[3];
-    struct op *op;
-    int ndim;
+    struct value *slot;
 
     if (!tensor || tensor->none) {
-        const char **known = NULL;
-        int count = 0;
-
-        for (int i = 0; i < self->child_count; i++) {
-            if (strcmp(self->children[i]->name, name) == 0) {
-                diag_error(eval->cx, loc, "'%s' is a module; only buffers and state can be written", name);
-                return false;
-            }
-        }
-        for (int i = 0; i < self->tensor_count; i++)
-            if (self->tensors[i]->kind != MODULE_PARAMETER)
-                ARENA_PUSH(arena, known, count, self->tensors[i]->name);
-        diag_error(eval->cx, loc, "there is no buffer or state '%s' to write", name);
-        if (diag_nearest(name, known, count))
-            diag_hint_nearest(eval->cx, name, known, count);
-        else
-            diag_hint(eval->cx, "declare it under 'state:' or 'buffers:'");
+        no_such_slot(eval, self, name, loc);
         return false;
     }
     if (tensor->faulty)
@@ -103,21 +149,8 @@ bool lower_write(struct eval *eval, struct module *self, const char *name, struc
                   name, name);
         return false;
     }
-    ndim = target->ndim;
-    memcpy(dims, target->dims, sizeof dims);
-    bool fits = dims_broadcast(eval->cx, dims, &ndim, value) && ndim == target->ndim;
-
-    for (int i = 0; fits && i < ndim; i++)
-        fits = dim_equal(dims[i], target->dims[i]);
-    if (!fits) {
-        diag_error(eval->cx, loc, "a value of shape %s does not fit %s'%s' of shape %s",
-                   shape_text(arena, value->ndim, value->dims), target == slot ? "" : "the part of ", name,
-                   shape_text(arena, target->ndim, target->dims));
-        if (target == slot)
-            diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
-        return false;
-    }
-    if (!build_type_fits(eval, loc, name, tensor->dtype, value->dtype))
+    if (!shape_fits(eval, tensor, loc, slot, target, value) ||
+        !build_type_fits(eval, loc, name, tensor->dtype, value->dtype))
         return false;
     if (value_root(value) == slot) {
         if (view_same(value, target))
@@ -129,24 +162,6 @@ bool lower_write(struct eval *eval, struct module *self, const char *name, struc
     value = build_cast(eval, loc, value, tensor->dtype);
     if (!value)
         return false;
-    inputs[0] = slot;
-    inputs[1] = target;
-    inputs[2] = value;
-    op = op_new(eval, GRAPH_OP_WRITE, "write", inputs, 3);
-    op->loc = loc;
-    op->dag = dag_identity(arena, tensor->dtype);
-    op->write.tensor = tensor;
-    op->write.detached = eval->within != NULL;
-    tensor->written = true;
-    tensor->written_in_eval |= !eval->training;
-
-    struct value *next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
-
-    next->name = tensor->name;
-    slot->newer = next;
-    graph_append(graph, op);
-    for (int i = 0; i < graph->slot_count; i++)
-        if (graph->slot_tensors[i] == tensor)
-            graph->slots[i] = next;
+    append_write(eval, tensor, loc, slot, target, value);
     return true;
 }

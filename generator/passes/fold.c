@@ -102,6 +102,8 @@ static bool find_reader(struct graph *graph, struct op *op, struct reader *reade
 
     reader->view_count = 0;
     reader->axis = channel_axis(op);
+    if (reader->axis < 0) /* as of ops that have no output */
+        return false;
     reader->seen = op->outputs[0];
     while (reader->axis >= 0 && (user = only_user(reader->seen))) {
         reader->map = user;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -162,6 +163,15 @@ bool text_ends_with(const char *text, const char *end)
     size_t length = strlen(text), tail = strlen(end);
 
     return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+const char *text_upper(struct arena *arena, const char *text)
+{
+    char *out = arena_string(arena, text);
+
+    for (char *c = out; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return out;
 }
 
 const char *text_bytes(struct arena *arena, int64_t bytes)

@@ -44,6 +44,9 @@ void text_double(struct text *text, double value);
 
 bool text_ends_with(const char *text, const char *end);
 
+/* In upper case, as macros are. */
+const char *text_upper(struct arena *arena, const char *text);
+
 /* A number of bytes for people: "512 bytes", "20 KB", "74.2 KB", "1.5 MB". */
 const char *text_bytes(struct arena *arena, int64_t bytes);
 

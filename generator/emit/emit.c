@@ -207,7 +207,7 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
                      .weights = plan->weights};
     struct text header = text_new(&cx->arena), wrapped = text_new(&cx->arena);
 
-    e.M = upper_case(cx, plan->model);
+    e.M = text_upper(&cx->arena, plan->model);
     print_header(&e, &header);
     template_wrap(cx, &wrapped, header.data);
     add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), wrapped.data);

@@ -7,15 +7,6 @@
 #include "base/options.h"
 #include "emit/template.h"
 
-const char *upper_case(struct cx *cx, const char *text)
-{
-    char *out = arena_string(&cx->arena, text);
-
-    for (char *c = out; *c; c++)
-        *c = (char)toupper((unsigned char)*c);
-    return out;
-}
-
 /* A spec's file without its folder: the same bytes wherever it lies. */
 static const char *file_name(const struct source *source)
 {

@@ -33,7 +33,6 @@ struct emit {
 
 /* ---- emit_params.c ---- */
 
-const char *upper_case(struct cx *cx, const char *text);
 const char *spec_name(
     const struct emit *e); /* the spec's file without its folder: the same bytes wherever it lies */
 const char *spec_line(const struct emit *e, const struct module *module); /* with --line-numbers; else "" */

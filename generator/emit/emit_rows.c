@@ -379,7 +379,7 @@ static const char *macro_of(struct emit *e, struct text *out, struct macros *mac
 {
     struct arena *arena = &e->cx->arena;
     const char *list = unit->parent->path[0] ? emitted_flat(e->cx, unit->parent->path) : "list";
-    const char *stem = arena_format(arena, "%s_OF_%s", table->name, upper_case(e->cx, list)), *name = stem;
+    const char *stem = arena_format(arena, "%s_OF_%s", table->name, text_upper(arena, list)), *name = stem;
     struct text lines = text_new(arena), wide = text_new(arena), wrapped = text_new(arena);
     int same = 1;
 

@@ -400,25 +400,31 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     return arena_format(arena, "%s_load(e%d + %s)", vector_type(r->kernel->computed), index, at.data);
 }
 
+/* In which a function of its own computes the tail. */
+static const char *epilogue_type(const struct kernel *kernel, bool vector)
+{
+    return vector ? vector_type(kernel->computed) : dtype_rows[kernel->computed].c;
+}
+
 static const char *epilogue(void *data, bool vector, const char *value, const char *row, const char *column)
 {
     struct rendering *r = data;
     const struct kernel *kernel = r->kernel;
     const char *inputs[32];
 
-    if (!kernel->tail)
+    if (!kernel->tail && kernel->tail_count == 0)
         return value;
     inputs[0] = value;
     for (int i = 0; i < kernel->extra_count; i++)
         inputs[1 + i] = tail_operand(r, i, vector, row, column);
-    if (kernel->tail_shared) {
+    if (kernel->tail_shared || kernel->tail_count > 0) {
         struct text call = text_new(&r->cx->arena);
 
         *(vector ? &r->vector_tail_called : &r->tail_called) = true;
         text_printf(&call, "%s_tail%s(", kernel->name, vector ? "_v" : "");
         for (int i = 0; i <= kernel->extra_count; i++)
             text_printf(&call, "%s%s", i ? ", " : "", inputs[i]);
-        text_printf(&call, "%s)", r->tail_pass);
+        text_printf(&call, "%s)", kernel->tail_count > 0 ? ", TAIL" : r->tail_pass);
         return call.data;
     }
     return vector ? expr_vector(r->cx, kernel->tail, kernel->lanes, inputs, NULL, "")
@@ -429,7 +435,7 @@ static void print_tail(const struct rendering *r, struct text *out, bool vector)
 {
     const struct kernel *kernel = r->kernel;
     const char *inputs[32];
-    const char *type = vector ? vector_type(kernel->computed) : dtype_rows[kernel->computed].c;
+    const char *type = epilogue_type(kernel, vector);
     struct text before = text_new(&r->cx->arena);
     const char *result;
 
@@ -443,6 +449,45 @@ static void print_tail(const struct rendering *r, struct text *out, bool vector)
     result = vector ? expr_vector(r->cx, kernel->tail, kernel->lanes, inputs, &before, "    ")
                     : expr_scalar(r->cx, kernel->tail, inputs, &before, "    ");
     text_printf(out, "%s%s    return %s;\n}\n\n", before.data, before.length ? "\n" : "", result);
+}
+
+/* "GEMM_PANEL_TANH" */
+static const char *tail_constant(struct cx *cx, const struct kernel *core, int tail)
+{
+    return text_upper(&cx->arena, arena_format(&cx->arena, "%s_%s", core->name, core->tails[tail].word));
+}
+
+/* Names for the tails of a core, which a constant of each call chooses among. */
+static void print_tail_constants(const struct rendering *r, struct text *out)
+{
+    text_printf(out, "/* What is done to a result before it is stored: a constant of each call. */\nenum { ");
+    for (int i = 0; i < r->kernel->tail_count; i++)
+        text_printf(out, "%s%s", i ? ", " : "", tail_constant(r->cx, r->kernel, i));
+    text_add(out, " };\n\n");
+}
+
+/* What the calls choose among; the last one needs no case. */
+static void print_tails(const struct rendering *r, struct text *out, bool vector)
+{
+    const struct kernel *core = r->kernel;
+    const char *type = epilogue_type(core, vector), *const input = "x";
+
+    text_printf(out, "MODC_INLINE %s %s_tail%s(%s x, const int TAIL)\n{\n    switch (TAIL) {\n", type,
+                core->name, vector ? "_v" : "", type);
+    for (int i = 0; i < core->tail_count; i++) {
+        const struct dag *dag = core->tails[i].dag;
+        const char *label = arena_format(&r->cx->arena, "case %s", tail_constant(r->cx, core, i));
+        struct text before = text_new(&r->cx->arena);
+        const char *result = !dag     ? "x"
+                             : vector ? expr_vector(r->cx, dag, core->computed, &input, &before, "        ")
+                                      : expr_scalar(r->cx, dag, &input, &before, "        ");
+        bool block = before.length > 0;
+
+        text_printf(out, "    %s:%s\n%s%s        return %s;\n%s",
+                    i + 1 < core->tail_count ? label : "default", block ? " {" : "", before.data,
+                    block ? "\n" : "", result, block ? "    }\n" : "");
+    }
+    text_add(out, "    }\n}\n\n");
 }
 
 /* ---- templates ---------------------------------------------------------------------------------------------- */
@@ -597,6 +642,10 @@ static void print_template(struct rendering *r, struct text *out)
     add_sizes(r, &tail, kernel, in_tail);
     r->tail_args = tail.args.data;
     r->tail_pass = tail.pass.data;
+    if (kernel->tail_count > 0) {
+        text_add(&extras.args, ", const int TAIL");
+        text_add(&extras.pass, ", TAIL");
+    }
     if (kernel->split.slices > 1) {
         text_add(&extras.args, ", const int slice");
         text_add(&extras.pass, ", slice");
@@ -618,10 +667,12 @@ static void print_template(struct rendering *r, struct text *out)
         text_add(&body, "\n");
     }
     fill_template(r, &body, kernel->template, kernel->name, parts, &extras, to_parts);
+    if (kernel->tail_count > 0)
+        print_tail_constants(r, out);
     if (r->tail_called)
-        print_tail(r, out, false);
+        (kernel->tail_count > 0 ? print_tails : print_tail)(r, out, false);
     if (r->vector_tail_called)
-        print_tail(r, out, true);
+        (kernel->tail_count > 0 ? print_tails : print_tail)(r, out, true);
     text_add(out, body.data);
     if (kernel->split.slices > 1 && kernel->shape_count == 0)
         print_template_split(r, out);
@@ -643,7 +694,10 @@ static void print_wrapper(const struct rendering *r, struct text *out)
         text_printf(&call, "%s%s", i ? ", " : "", kernel->parameters[i].name);
     for (int i = 0; i < kernel->shape_count; i++)
         text_printf(&call, ", %s", dim_c_text(cx, kernel->shapes[i].dim, false));
-    text_printf(&call, "%s%s", tail.pass.data, *slice ? ", slice" : "");
+    text_add(&call, tail.pass.data);
+    if (core->tail_count > 0)
+        text_printf(&call, ", %s", tail_constant(cx, core, kernel->tail_at));
+    text_add(&call, *slice ? ", slice" : "");
     text_printf(out, "/* %s */\n", kernel->comment);
     text_printf(out, "%s %s(%s%s%s)\n{\n    %s(%s);\n}\n", printer_of(r->backend)->function, kernel->name,
                 parameters + 2, sizes.args.data, slice, core->name, call.data);

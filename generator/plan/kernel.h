@@ -68,6 +68,12 @@ struct kernel_shape {
     const struct dim *dim;
 };
 
+/* One of a core's tails. */
+struct core_tail {
+    const struct dag *dag; /* NULL: the result stays as it is */
+    const char *word;      /* "tanh", "none" */
+};
+
 /* Of loop nests: what they do with their operands. */
 enum nest_kind {
     NEST_MAP,
@@ -100,8 +106,9 @@ struct slicing {
 enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
 
 /* note [cores]
- * A template whose row says so is printed once for each type, tail and set of flags, as a core that is always inlined: extents
- * and distances are its arguments. What calls name is a wrapper of one statement, which states the shapes. */
+ * A template whose row says so is printed once for each type and set of flags, as a core that is always inlined: extents and
+ * distances are its arguments, and which of its tails it is that each call wants. A tail that reads more than the result has a
+ * core of its own. What calls name is a wrapper of one statement, which states the shapes. */
 enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
 
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several what they have in common. */
@@ -137,6 +144,9 @@ struct kernel {
     struct kernel_shape *shapes;
     int shape_count;
     const struct kernel *core; /* WRAPPER */
+    struct core_tail *tails;   /* of a core that chooses among several */
+    int tail_count;
+    int tail_at; /* WRAPPER: which of them */
 
     /* TEMPLATE */
     const char *template;       /* "gemm_panel" */

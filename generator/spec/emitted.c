@@ -63,21 +63,11 @@ const char *emitted_flat(struct cx *cx, const char *path)
     return spec_c_name(cx, text.data);
 }
 
-static const char *upper_case(struct cx *cx, const char *text)
-{
-    char *out = arena_string(&cx->arena, text);
-
-    for (char *c = out; *c; c++)
-        if (*c >= 'a' && *c <= 'z')
-            *c = (char)(*c - 'a' + 'A');
-    return out;
-}
-
 const char *emitted_module(struct cx *cx, const char *path)
 {
     const char *flat = emitted_flat(cx, path[0] ? path : "root");
 
-    return upper_case(cx, flat[0] == '_' ? flat + 1 : flat);
+    return text_upper(&cx->arena, flat[0] == '_' ? flat + 1 : flat);
 }
 
 const char *emitted_gradient(struct cx *cx, const char *path)
@@ -87,7 +77,8 @@ const char *emitted_gradient(struct cx *cx, const char *path)
 
 const char *emitted_max(struct cx *cx, const char *entry, const char *size)
 {
-    return upper_case(cx, arena_format(&cx->arena, "%s%sMAX_%s", entry ? entry : "", entry ? "_" : "", size));
+    return text_upper(&cx->arena,
+                      arena_format(&cx->arena, "%s%sMAX_%s", entry ? entry : "", entry ? "_" : "", size));
 }
 
 const char *emitted_workspace(struct cx *cx, const char *entry, bool training, enum emitted_variant variant)
@@ -100,6 +91,6 @@ const char *emitted_workspace(struct cx *cx, const char *entry, bool training, e
     };
     bool forward = strcmp(entry, "forward") == 0;
 
-    return upper_case(cx, arena_format(&cx->arena, "%s%s%s%sWORKSPACE_BYTES", forward ? "" : entry,
-                                       forward ? "" : "_", training ? "TRAIN_" : "", kinds[variant]));
+    return text_upper(&cx->arena, arena_format(&cx->arena, "%s%s%s%sWORKSPACE_BYTES", forward ? "" : entry,
+                                               forward ? "" : "_", training ? "TRAIN_" : "", kinds[variant]));
 }

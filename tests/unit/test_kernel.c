@@ -142,16 +142,60 @@ static void test_cores(void **state)
     forget(m);
 }
 
-/* A core is one for each tail. */
+/* A core serves for all tails that read the result alone; a call says which it wants. */
 static void test_tails(void **state)
 {
-    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  two: Linear(32, 32)\n  act2: Tanh()\n",
-                           "act2(two(act(fc(x))))");
-    const struct kernel *a = find(m, "fc_relu"), *b = find(m, "two_tanh");
+    struct model *m = with("  fc: Linear(64, 64)\n  act: ReLU()\n  two: Linear(64, 64)\n  act2: Tanh()\n"
+                           "  three: Linear(64, 64)\n  four: Linear(64, 64)\n",
+                           "four(x) + three(act2(two(act(fc(x)))))");
+    const struct kernel *a = find(m, "fc_relu"), *b = find(m, "two_tanh"), *plain = find(m, "three_linear");
+    const struct kernel *onto = find(m, "four_add");
+    const char *text;
 
     (void)state;
-    assert_true(a && b && a->core != b->core);
-    assert_true(a->core->tail && b->core->tail);
+    assert_true(a && b && plain && onto);
+    assert_ptr_equal(a->core, b->core);
+    assert_ptr_equal(a->core, plain->core);
+    assert_ptr_not_equal(a->core, onto->core); /* it reads another value */
+    assert_non_null(onto->core->tail);
+    assert_int_equal(a->core->tail_count, 3);
+    assert_null(a->core->tail);
+    assert_null(a->core->tails[plain->tail_at].dag);
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, a), "GEMM_PANEL_RELU"));
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, b), "GEMM_PANEL_TANH"));
+    text = kernel_text(&m->cx, m->plan, a->core);
+    assert_non_null(strstr(text, "enum { GEMM_PANEL_"));
+    assert_non_null(strstr(text, "case GEMM_PANEL_TANH"));
+    forget(m);
+}
+
+/* With one tail there is nothing to choose. */
+static void test_one_tail(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: Tanh()\n  two: Linear(32, 48)\n  act2: Tanh()\n",
+                           "act2(two(act(fc(x))))");
+    const struct kernel *a = find(m, "fc_tanh"), *b = find(m, "two_tanh");
+
+    (void)state;
+    assert_true(a && b && a->core == b->core);
+    assert_true(a->core->tail && a->core->tail_count == 0);
+    assert_null(strstr(kernel_text(&m->cx, m->plan, a->core), "TAIL"));
+    forget(m);
+}
+
+/* Two tails of one word. */
+static void test_tail_words(void **state)
+{
+    struct model *m = with(
+        "  fc: Linear(64, 64)\n  act: LeakyReLU(0.1)\n  two: Linear(64, 64)\n  act2: LeakyReLU(0.2)\n",
+        "act2(two(act(fc(x))))");
+    const struct kernel *a = find(m, "fc_leaky_relu"), *b = find(m, "two_leaky_relu");
+
+    (void)state;
+    assert_true(a && b && a->core == b->core);
+    assert_int_equal(a->core->tail_count, 2);
+    assert_string_not_equal(a->core->tails[0].word, a->core->tails[1].word);
+    assert_string_not_equal(kernel_text(&m->cx, m->plan, a), kernel_text(&m->cx, m->plan, b));
     forget(m);
 }
 
@@ -285,10 +329,11 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_cores),   cmocka_unit_test(test_tails),      cmocka_unit_test(test_equality),
-        cmocka_unit_test(test_modes),   cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_packing), cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),      cmocka_unit_test(test_one_tail),
+        cmocka_unit_test(test_tail_words), cmocka_unit_test(test_equality),   cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),   cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_parameters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -284,16 +284,6 @@ static const struct kernel *parts_kernel(const struct draft *draft)
 
 /* ---- cores --------------------------------------------------------------------------------------------------- */
 
-/* "T_ldx" -> "LDX": words of templates are small, so none is that. */
-static const char *shape_name(struct cx *cx, const char *hole)
-{
-    char *name = arena_string(&cx->arena, hole + 2);
-
-    for (char *c = name; *c; c++)
-        *c = (char)toupper((unsigned char)*c);
-    return name;
-}
-
 static void add_shape(struct cx *cx, struct kernel *core, struct kernel *wrapper, const char *name,
                       const struct dim *dim)
 {
@@ -301,19 +291,48 @@ static void add_shape(struct cx *cx, struct kernel *core, struct kernel *wrapper
     ARENA_PUSH(&cx->arena, wrapper->shapes, wrapper->shape_count, ((struct kernel_shape){name, dim}));
 }
 
+/* Whether the tail reads the result alone, so that its core may serve for others. */
+static bool reads_result(struct cx *cx, const struct kernel *kernel)
+{
+    bool *sizes = ARENA_ARRAY(&cx->arena, kernel->used_count, bool), any = false;
+
+    if (!kernel->tail)
+        return true;
+    dag_mark_sizes(kernel->tail, sizes);
+    for (int i = 0; i < kernel->used_count; i++)
+        any |= sizes[i];
+    return kernel->extra_count == 0 && kernel->lanes && !any;
+}
+
+/* Which of the core's tails the draft's is; one that it has not yet is added. */
+static int find_tail(struct draft *draft, struct kernel *core)
+{
+    const struct dag *tail = draft->kernel->tail;
+    int at = 0;
+
+    while (at < core->tail_count && !same_dag(core->tails[at].dag, tail))
+        at++;
+    if (at == core->tail_count) {
+        const struct core_tail own = {tail, core_tail_word(draft, core)};
+
+        ARENA_PUSH(&draft->cx->arena, core->tails, core->tail_count, own);
+    }
+    return at;
+}
+
 /* Makes the draft a wrapper of a core, of which there may be one: see note [cores]. */
 static const struct kernel *wrap_core(struct draft *draft)
 {
     struct cx *cx = draft->cx;
     struct kernel *wrapper = draft->kernel, *core = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
-    bool *used = core->used;
+    bool *used = core->used, shared = reads_result(cx, wrapper);
 
     *core = *wrapper;
     core->used = used;
     core->block = NULL;
     core->enough = NULL;
     core->split.values = 0;
-    core->stem = core_stem(draft);
+    core->stem = core_stem(draft, shared);
     core->own_name = true;
     core->comment = arena_format(&cx->arena, "%c%s.", toupper((unsigned char)draft->step->algorithm->how[0]),
                                  draft->step->algorithm->how + 1);
@@ -323,9 +342,11 @@ static const struct kernel *wrap_core(struct draft *draft)
     for (int i = 0; i < wrapper->hole_count; i++) {
         struct hole hole = wrapper->holes[i];
 
-        if (hole.kind == HOLE_DIM) {
-            hole = (struct hole){
-                .name = hole.name, .kind = HOLE_WORD, .word = shape_name(cx, hole.name), .dim = hole.dim};
+        if (hole.kind == HOLE_DIM) { /* T_ldx is LDX: words of templates are small, so none is that */
+            hole = (struct hole){.name = hole.name,
+                                 .kind = HOLE_WORD,
+                                 .word = text_upper(&cx->arena, hole.name + 2),
+                                 .dim = hole.dim};
             add_shape(cx, core, wrapper, hole.word, hole.dim);
         }
         ARENA_PUSH(&cx->arena, core->holes, core->hole_count, hole);
@@ -336,9 +357,13 @@ static const struct kernel *wrap_core(struct draft *draft)
         core->extras[i].row_name = arena_format(&cx->arena, "LDE%d", i);
         add_shape(cx, core, wrapper, core->extras[i].row_name, core->extras[i].row);
     }
-    if (core->tail)
+    if (shared)
+        core->tail = NULL;
+    else
         dag_mark_sizes(core->tail, core->used);
     wrapper->core = keep_kernel(cx, draft->plan, core);
+    if (shared)
+        wrapper->tail_at = find_tail(draft, (struct kernel *)wrapper->core); /* the plan's own */
     return keep_kernel(cx, draft->plan, wrapper);
 }
 

@@ -135,8 +135,11 @@ void name_dims(struct cx *cx, struct text *text, int ndim, const struct dim *con
 /* What is fused behind the op's own function: "linear_tanh" -> "_tanh". */
 const char *tail_name(const struct op *op, const char *base);
 
-/* What a core is named by: its algorithm, its flags, its tail. */
-const char *core_stem(const struct draft *draft);
+/* What a core is named by: its algorithm, its flags, its tail, unless it chooses among several. */
+const char *core_stem(const struct draft *draft, bool shared);
+
+/* What the draft's tail is called among those of the core. */
+const char *core_tail_word(const struct draft *draft, const struct kernel *core);
 
 /* The kernels that a step, or packing, calls serve it. */
 void note_users(struct cx *cx, const struct variant *variant, const struct step *step);
@@ -152,6 +155,8 @@ const struct dim *enough_results(struct cx *cx, const struct value *y, struct sp
 
 /* It takes no sizes yet, and is one call. */
 struct kernel *new_kernel(struct cx *cx, const struct plan *plan, enum kernel_form form);
+
+bool same_dag(const struct dag *a, const struct dag *b); /* either may be NULL */
 
 /* The record of an equal kernel that is there, else this one, which is kept. */
 const struct kernel *keep_kernel(struct cx *cx, struct plan *plan, struct kernel *kernel);

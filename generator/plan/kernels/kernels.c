@@ -37,7 +37,7 @@ static bool same_dim(const struct dim *a, const struct dim *b)
     return a == b || (a && b && dim_equal(a, b));
 }
 
-static bool same_dag(const struct dag *a, const struct dag *b)
+bool same_dag(const struct dag *a, const struct dag *b)
 {
     return a == b || (a && b && dag_same(a, b));
 }
@@ -272,6 +272,16 @@ void add_sizes(struct making *making, struct kernel_call *call)
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
+/* A core with one tail has it as any kernel has. */
+static void settle_tails(struct kernel *core)
+{
+    if (core->tail_count != 1)
+        return;
+    core->tail = core->tails[0].dag;
+    core->tail_shared = core->tail && dag_is_shared(core->tail);
+    core->tail_count = 0;
+}
+
 void plan_kernels(struct cx *cx, struct plan *plan)
 {
     for (int v = 0; v < plan->variant_count; v++) {
@@ -295,5 +305,7 @@ void plan_kernels(struct cx *cx, struct plan *plan)
             note_entry(cx, &group->entries[i]->calls, group->entries[i]);
         }
     }
+    for (int i = 0; i < plan->kernel_count; i++)
+        settle_tails(plan->kernels[i]);
     name_kernels(cx, plan);
 }

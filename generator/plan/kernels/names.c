@@ -95,7 +95,7 @@ static const struct flag_word {
     {"T_by_batches", 1, "slice_of_batches"},
 };
 
-const char *core_stem(const struct draft *draft)
+const char *core_stem(const struct draft *draft, bool shared)
 {
     struct cx *cx = draft->cx;
     const struct kernel *kernel = draft->kernel;
@@ -109,11 +109,22 @@ const char *core_stem(const struct draft *draft)
             if (strcmp(kernel->holes[i].name, flag_words[f].hole) == 0 &&
                 kernel->holes[i].integer == flag_words[f].value)
                 text_printf(&text, "_%s", flag_words[f].word);
-    if (kernel->tail)
+    if (!shared)
         text_add(&text, few_words(cx, tail_words(draft->op)));
     if (!kernel->parameters[0].restricted)
         text_add(&text, "_onto");
     return text.data;
+}
+
+const char *core_tail_word(const struct draft *draft, const struct kernel *core)
+{
+    struct cx *cx = draft->cx;
+    const char *word = draft->kernel->tail ? few_words(cx, tail_words(draft->op)) + 1 : "none";
+
+    for (int i = 0; i < core->tail_count; i++)
+        if (strcmp(core->tails[i].word, word) == 0) /* LeakyReLU with another slope */
+            return arena_format(&cx->arena, "%s_%d", word, core->tail_count);
+    return word;
 }
 
 /* ---- whom kernels serve ------------------------------------------------------------------------------------------ */

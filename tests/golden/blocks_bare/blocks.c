@@ -114,14 +114,14 @@ static MODC_KERNEL void block_norm_norm_add(
     layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
 }
 
-MODC_INLINE modc_f32 gemm_panel_gelu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
 {
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_gelu_tile(
+MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int sets, const int row, const int column, const int share,
     const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
@@ -174,16 +174,16 @@ MODC_INLINE void gemm_panel_gelu_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_gelu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_gelu_strip(
+MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
     const int K, const int LDX, const int LDY)
@@ -196,21 +196,21 @@ MODC_INLINE void gemm_panel_gelu_strip(
     if (N * K * (int)sizeof(float) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_gelu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
                     K, LDX, LDY);
             if (rest > 0)
-                gemm_panel_gelu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
                     BIAS, M, N, K, LDX, LDY);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_gelu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
                     LDX, LDY);
             if (rest > 0)
-                gemm_panel_gelu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
                     N, K, LDX, LDY);
         }
@@ -220,56 +220,56 @@ MODC_INLINE void gemm_panel_gelu_strip(
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                gemm_panel_gelu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
                     N, K, LDX, LDY);
             for (int t = 0; t < flat; t++)
-                gemm_panel_gelu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
                     M, N, K, LDX, LDY);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            gemm_panel_gelu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
                 N, K, LDX, LDY);
         for (int t = 0; rest > 0 && t < flat; t++)
-            gemm_panel_gelu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
                 K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_gelu(
+MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_gelu_strip(
+        gemm_panel_strip(
             y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_gelu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_gelu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_gelu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_gelu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
@@ -279,7 +279,7 @@ static MODC_KERNEL void block_up_gelu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    gemm_panel_gelu(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the

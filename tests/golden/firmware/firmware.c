@@ -519,7 +519,7 @@ static MODC_KERNEL void y_8_layer_norm(
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void gemv_panel_cached_tanh_band(
+MODC_INLINE void gemv_panel_cached_band(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
 {
@@ -581,7 +581,7 @@ MODC_INLINE void gemv_panel_cached_tanh_band(
 }
 
 /* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
-MODC_INLINE void gemv_panel_cached_tanh(
+MODC_INLINE void gemv_panel_cached(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int N, const int K)
 {
@@ -589,9 +589,9 @@ MODC_INLINE void gemv_panel_cached_tanh(
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemv_panel_cached_tanh_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
+        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
     if (rest > 0)
-        gemv_panel_cached_tanh_band(
+        gemv_panel_cached_band(
             y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
             BIAS, N, K);
 }
@@ -601,7 +601,7 @@ MODC_INLINE void gemv_panel_cached_tanh(
 static MODC_KERNEL void y_9_tanh(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_cached_tanh(y, x, w, bias, 1, 16, 24);
+    gemv_panel_cached(y, x, w, bias, 1, 16, 24);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */

@@ -15,14 +15,14 @@ typedef char fused_packed_fits[sizeof(struct fused_packed) <= FUSED_PACKED_BYTES
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 gemm_panel_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_relu_tile(
+MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int sets, const int row, const int column, const int share,
     const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
@@ -75,16 +75,16 @@ MODC_INLINE void gemm_panel_relu_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_relu_strip(
+MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
     const int K, const int LDX, const int LDY)
@@ -97,21 +97,21 @@ MODC_INLINE void gemm_panel_relu_strip(
     if (N * K * (int)sizeof(float) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
                     K, LDX, LDY);
             if (rest > 0)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
                     BIAS, M, N, K, LDX, LDY);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
                     LDX, LDY);
             if (rest > 0)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
                     N, K, LDX, LDY);
         }
@@ -121,56 +121,56 @@ MODC_INLINE void gemm_panel_relu_strip(
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
                     N, K, LDX, LDY);
             for (int t = 0; t < flat; t++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
                     M, N, K, LDX, LDY);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            gemm_panel_relu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
                 N, K, LDX, LDY);
         for (int t = 0; rest > 0 && t < flat; t++)
-            gemm_panel_relu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
                 K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_relu(
+MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_relu_strip(
+        gemm_panel_strip(
             y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
@@ -180,7 +180,7 @@ static MODC_KERNEL void y_0_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel_relu(y, x, w, bias, 1, batch, 16, 4, 4, 16);
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
@@ -444,7 +444,7 @@ static MODC_KERNEL void root_exp_mul_sub(float *y, const float *x0, const float 
     }
 }
 
-MODC_INLINE modc_f32 matmul_strided_fixed_clip_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 matmul_strided_fixed_tail_v(modc_f32 x)
 {
     const modc_f32 chosen = modc_f32_select(modc_f32_gt(x, modc_f32_set(0.5f)), modc_f32_set(0.5f), x);
 
@@ -453,7 +453,7 @@ MODC_INLINE modc_f32 matmul_strided_fixed_clip_tail_v(modc_f32 x)
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void matmul_strided_fixed_clip_tile(
+MODC_INLINE void matmul_strided_fixed_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row, const int column,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
@@ -497,15 +497,15 @@ MODC_INLINE void matmul_strided_fixed_clip_tile(
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, matmul_strided_fixed_clip_tail_v(sum[i]));
+            modc_f32_store(y + r * YM + c, matmul_strided_fixed_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * YM + c, matmul_strided_fixed_clip_tail_v(sum[i]), count);
+        modc_f32_store_part(y + r * YM + c, matmul_strided_fixed_tail_v(sum[i]), count);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_fixed_clip_strip(
+MODC_INLINE void matmul_strided_fixed_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
     const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
@@ -516,11 +516,11 @@ MODC_INLINE void matmul_strided_fixed_clip_strip(
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_fixed_clip_tile(
+            matmul_strided_fixed_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
                 W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
-            matmul_strided_fixed_clip_tile(
+            matmul_strided_fixed_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
                 row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
                 WN);
@@ -528,7 +528,7 @@ MODC_INLINE void matmul_strided_fixed_clip_strip(
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_fixed_clip(
+MODC_INLINE void matmul_strided_fixed(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
@@ -543,10 +543,10 @@ MODC_INLINE void matmul_strided_fixed_clip(
             const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
 
             if (tall > 0)
-                matmul_strided_fixed_clip_strip(
+                matmul_strided_fixed_strip(
                     yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
                     W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_fixed_clip_strip(
+            matmul_strided_fixed_strip(
                 yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0, X0, W0,
                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
@@ -559,7 +559,7 @@ static MODC_KERNEL void y_2_dweight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    matmul_strided_fixed_clip(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1);
+    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
@@ -775,7 +775,7 @@ static MODC_KERNEL void y_0_dweight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    matmul_strided_fixed_clip(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1);
+    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1);
 }
 
 /* y in panels [1][4][16] = x0 */

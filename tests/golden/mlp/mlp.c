@@ -16,17 +16,26 @@ typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 gemm_panel_relu_tail_v(modc_f32 x)
+/* What is done to a result before it is stored: a constant of each call. */
+enum { GEMM_PANEL_RELU, GEMM_PANEL_NONE };
+
+MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x, const int TAIL)
 {
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+    switch (TAIL) {
+    case GEMM_PANEL_RELU:
+        return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+    default:
+        return x;
+    }
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_relu_tile(
+MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int sets, const int row, const int column, const int share,
-    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int TAIL)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -76,19 +85,19 @@ MODC_INLINE void gemm_panel_relu_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_relu_strip(
+MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY)
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
     const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
@@ -98,23 +107,23 @@ MODC_INLINE void gemm_panel_relu_strip(
     if (N * K * (int)sizeof(float) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
-                    K, LDX, LDY);
+                    K, LDX, LDY, TAIL);
             if (rest > 0)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
-                    BIAS, M, N, K, LDX, LDY);
+                    BIAS, M, N, K, LDX, LDY, TAIL);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
-                    LDX, LDY);
+                    LDX, LDY, TAIL);
             if (rest > 0)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
-                    N, K, LDX, LDY);
+                    N, K, LDX, LDY, TAIL);
         }
     } else {
         const int part = (band + tall + flat - 1) / (tall + flat);
@@ -122,56 +131,56 @@ MODC_INLINE void gemm_panel_relu_strip(
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
-                    N, K, LDX, LDY);
+                    N, K, LDX, LDY, TAIL);
             for (int t = 0; t < flat; t++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
-                    M, N, K, LDX, LDY);
+                    M, N, K, LDX, LDY, TAIL);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            gemm_panel_relu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
-                N, K, LDX, LDY);
+                N, K, LDX, LDY, TAIL);
         for (int t = 0; rest > 0 && t < flat; t++)
-            gemm_panel_relu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
-                K, LDX, LDY);
+                K, LDX, LDY, TAIL);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_relu(
+MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int TAIL)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_relu_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY, TAIL);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY, TAIL);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY, TAIL);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY, TAIL);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY, TAIL);
 #endif
 }
 
@@ -181,161 +190,7 @@ static MODC_KERNEL void y_1_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel_relu(y, x, w, bias, 1, batch, 32, 64, 64, 32);
-}
-
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
- * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int columns, const int sets, const int row, const int column, const int share,
-    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * LDX;
-    w += column / 16 * (K * 16) + column % 16;
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < K / sets * sets; k += sets) {
-        if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
-        MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const float a = x[i * LDX + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
-    }
-    for (int k = K / sets * sets; k < K; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * LDX + k] * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
-    }
-}
-
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
- * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY)
-{
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
-    const int flat_row = row + tall * (rows + 1);
-
-    if (N * K * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
-                    K, LDX, LDY);
-            if (rest > 0)
-                gemm_panel_tile(
-                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
-                    BIAS, M, N, K, LDX, LDY);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
-                    LDX, LDY);
-            if (rest > 0)
-                gemm_panel_tile(
-                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
-                    N, K, LDX, LDY);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
-                    N, K, LDX, LDY);
-            for (int t = 0; t < flat; t++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
-                    M, N, K, LDX, LDY);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            gemm_panel_tile(
-                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
-                N, K, LDX, LDY);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            gemm_panel_tile(
-                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
-                K, LDX, LDY);
-    }
-}
-
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
-{
-    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        gemm_panel_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
-#if MODC_TILE_ROWS > 8
-    if ((M - row) & 8) {
-        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((M - row) & 4) {
-        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((M - row) & 2) {
-        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (M - row)
-        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
-#endif
+    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, GEMM_PANEL_RELU);
 }
 
 /* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias */
@@ -343,7 +198,7 @@ static MODC_KERNEL void y_3_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 10, 32, 32, 10);
+    gemm_panel(y, x, w, bias, 1, batch, 10, 32, 32, 10, GEMM_PANEL_NONE);
 }
 
 /* y (batch, 1, 8, 8) = x0 */
@@ -357,7 +212,7 @@ static MODC_KERNEL void y_1_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32);
+    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, GEMM_PANEL_NONE);
 }
 
 /* One vector of what y_2_relu computes. */

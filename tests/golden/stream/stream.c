@@ -43,10 +43,24 @@ static MODC_KERNEL void root_steps(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
+/* What is done to a result before it is stored: a constant of each call. */
+enum { GEMV_PANEL_CACHED_TANH, GEMV_PANEL_CACHED_NONE };
+
+MODC_INLINE modc_f32 gemv_panel_cached_tail_v(modc_f32 x, const int TAIL)
+{
+    switch (TAIL) {
+    case GEMV_PANEL_CACHED_TANH:
+        return modc_f32_tanh(x);
+    default:
+        return x;
+    }
+}
+
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void gemv_panel_cached_tanh_band(
+MODC_INLINE void gemv_panel_cached_band(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
+    const int columns, const int sets, const int column, const int BIAS, const int N, const int K,
+    const int TAIL)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
         whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
@@ -98,27 +112,27 @@ MODC_INLINE void gemv_panel_cached_tanh_band(
         const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + c, modc_f32_tanh(sum[j]));
+            modc_f32_store(y + c, gemv_panel_cached_tail_v(sum[j], TAIL));
             continue;
         }
-        modc_f32_store_part(y + c, modc_f32_tanh(sum[j]), rest);
+        modc_f32_store_part(y + c, gemv_panel_cached_tail_v(sum[j], TAIL), rest);
     }
 }
 
 /* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
-MODC_INLINE void gemv_panel_cached_tanh(
+MODC_INLINE void gemv_panel_cached(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int N, const int K)
+    const int BIAS, const int N, const int K, const int TAIL)
 {
     enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemv_panel_cached_tanh_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
+        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K, TAIL);
     if (rest > 0)
-        gemv_panel_cached_tanh_band(
+        gemv_panel_cached_band(
             y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
-            BIAS, N, K);
+            BIAS, N, K, TAIL);
 }
 
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
@@ -126,7 +140,7 @@ MODC_INLINE void gemv_panel_cached_tanh(
 static MODC_KERNEL void mix_tanh(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_cached_tanh(y, x, w, bias, 1, 16, 40);
+    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_TANH);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
@@ -250,89 +264,11 @@ static MODC_KERNEL void root_copy_40(float *y, const float *x0)
     memcpy(y, x0, 40 * sizeof *y);
 }
 
-/* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void gemv_panel_cached_band(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
-        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_TILE_REGISTERS];
-
-    w += column / 16 * (K * 16) + column % 16;
-    MODC_UNROLL
-    for (int j = 0; j < vectors * sets; j++)
-        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
-        const modc_f32 some = modc_f32_load(x + k);
-
-        MODC_UNROLL
-        for (int i = 0; i < MODC_LANES; i++) {
-            const modc_f32 one = modc_f32_lane(some, i);
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++) {
-                const int c = j * MODC_LANES;
-
-                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + i) * 16);
-            }
-        }
-    }
-    MODC_ROLL
-    for (int k = whole; k + sets <= K; k += sets) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors * sets; j++) {
-            const int s = j / vectors, c = j % vectors * MODC_LANES;
-
-            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + s) * 16);
-        }
-    }
-    for (int k = K - (K - whole) % sets; k < K; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const int c = j * MODC_LANES;
-
-            sum[j] += x[k] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + k * 16);
-        }
-    }
-    MODC_UNROLL
-    for (int j = vectors; j < vectors * sets; j++)
-        sum[j % vectors] += sum[j];
-
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++) {
-        const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + c, sum[j]);
-            continue;
-        }
-        modc_f32_store_part(y + c, sum[j], rest);
-    }
-}
-
-/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
-MODC_INLINE void gemv_panel_cached(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int N, const int K)
-{
-    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
-    const int bands = N / band, rest = N % band;
-
-    for (int n = 0; n < bands; n++)
-        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
-    if (rest > 0)
-        gemv_panel_cached_band(
-            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
-            BIAS, N, K);
-}
-
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
 static MODC_KERNEL void mix_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_cached(y, x, w, bias, 1, 16, 40);
+    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_NONE);
 }
 
 /* y (16) = tanh(x0) */

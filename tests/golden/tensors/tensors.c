@@ -140,7 +140,7 @@ static MODC_KERNEL void root_matmul_gram(
 }
 
 /* rows x outputs dot products at (row, column); both are constants of the call. */
-MODC_INLINE void matmul_strided_dot_any_mul_tile(
+MODC_INLINE void matmul_strided_dot_any_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int first, const int row, const int column, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
@@ -209,7 +209,7 @@ MODC_INLINE void matmul_strided_dot_any_mul_tile(
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_dot_any_mul_strip(
+MODC_INLINE void matmul_strided_dot_any_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
     const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
@@ -220,18 +220,18 @@ MODC_INLINE void matmul_strided_dot_any_mul_strip(
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
-            matmul_strided_dot_any_mul_tile(
+            matmul_strided_dot_any_tile(
                 y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0,
                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         for (int c = full; c < N; c++)
-            matmul_strided_dot_any_mul_tile(
+            matmul_strided_dot_any_tile(
                 y, x, w, bias, rows, 1, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
                 W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_dot_any_mul(
+MODC_INLINE void matmul_strided_dot_any(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
@@ -245,10 +245,10 @@ MODC_INLINE void matmul_strided_dot_any_mul(
             const int first = (batch0 * BATCH1 + batch1) * M;
             const int most = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-            matmul_strided_dot_any_mul_strip(
+            matmul_strided_dot_any_strip(
                 yb, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS, BIAS, BATCH0, Y0, X0, W0,
                 BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_dot_any_mul_strip(
+            matmul_strided_dot_any_strip(
                 yb, xb, wb, bias, 1, first, most, M - most, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M,
                 N, K, YM, XM, XK, WK, WN);
         }
@@ -261,7 +261,7 @@ static MODC_KERNEL void root_mul(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
-    matmul_strided_dot_any_mul(
+    matmul_strided_dot_any(
         y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4, 4,
         tokens, tokens, 4, tokens, 8, 1, 1, 8);
 }

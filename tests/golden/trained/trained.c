@@ -15,14 +15,14 @@ typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 gemm_panel_relu_tail_v(modc_f32 x)
+MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
 /* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
  * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
-MODC_INLINE void gemm_panel_relu_tile(
+MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int sets, const int row, const int column, const int share,
     const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
@@ -75,16 +75,16 @@ MODC_INLINE void gemm_panel_relu_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]));
+            modc_f32_store(y + r * LDY + c, gemm_panel_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_relu_tail_v(sum[i]), rest);
+        modc_f32_store_part(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
     }
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
  * otherwise each band of w stays while all tiles use it. */
-MODC_INLINE void gemm_panel_relu_strip(
+MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
     const int K, const int LDX, const int LDY)
@@ -97,21 +97,21 @@ MODC_INLINE void gemm_panel_relu_strip(
     if (N * K * (int)sizeof(float) <= 256 * 1024) {
         for (int t = 0; t < tall; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
                     K, LDX, LDY);
             if (rest > 0)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
                     BIAS, M, N, K, LDX, LDY);
         }
         for (int t = 0; t < flat; t++) {
             for (int n = 0; n < bands; n++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
                     LDX, LDY);
             if (rest > 0)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
                     N, K, LDX, LDY);
         }
@@ -121,56 +121,56 @@ MODC_INLINE void gemm_panel_relu_strip(
 
         for (int n = 0; n < bands; n++) {
             for (int t = 0; t < tall; t++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
                     N, K, LDX, LDY);
             for (int t = 0; t < flat; t++)
-                gemm_panel_relu_tile(
+                gemm_panel_tile(
                     y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
                     M, N, K, LDX, LDY);
         }
         for (int t = 0; rest > 0 && t < tall; t++)
-            gemm_panel_relu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
                 N, K, LDX, LDY);
         for (int t = 0; rest > 0 && t < flat; t++)
-            gemm_panel_relu_tile(
+            gemm_panel_tile(
                 y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
                 K, LDX, LDY);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
-MODC_INLINE void gemm_panel_relu(
+MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_relu_strip(
+        gemm_panel_strip(
             y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_relu_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_relu_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_relu_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_relu_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
@@ -180,7 +180,7 @@ static MODC_KERNEL void y_0_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel_relu(y, x, w, bias, 1, batch, 16, 4, 4, 16);
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */

@@ -549,6 +549,7 @@ static const char *hole_value(struct cx *cx, const struct kernel *kernel, const 
 {
     switch (hole->kind) {
     case HOLE_INT:
+    case HOLE_SOME:
         return arena_format(&cx->arena, "%lld", (long long)hole->integer);
     case HOLE_DIM:
         return dim_c_text(cx, hole->dim, false);

@@ -191,6 +191,31 @@ static size_t split_arguments(struct cx *cx, const char *text, size_t at, size_t
     fault("a call that does not end", fill->name);
 }
 
+static void drop_blanks(struct text *text)
+{
+    while (text->length > 0 && text->data[text->length - 1] == ' ')
+        text->data[--text->length] = 0;
+}
+
+/* What T_MORE at `at` has behind its condition; returns the index behind it. */
+static size_t split_more(struct cx *cx, struct text *out, const char *text, size_t at, size_t length,
+                         const struct fill *fill)
+{
+    const char *rest = memchr(text + at, ',', length - at);
+    size_t condition = at + 1, end = at;
+    int depth = 0;
+
+    do {
+        depth += (text[end] == '(') - (text[end] == ')');
+        end++;
+    } while (depth > 0 && end < length);
+    if (!rest || depth > 0)
+        fault("T_MORE without its arguments", fill->name);
+    if (decide(cx, fill, text + condition, (size_t)(rest - text) - condition))
+        fill_text(cx, out, rest, (size_t)(text + end - 1 - rest), fill);
+    return end;
+}
+
 static bool is_simple(const char *text)
 {
     for (const char *c = text; *c; c++)
@@ -248,6 +273,9 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
 
             i = split_arguments(cx, text, end, length, fill, arguments, 3);
             text_add(out, arguments[strcmp(arguments[0], "0") == 0 ? 2 : 1]);
+        } else if (size == 6 && strncmp(word, "T_MORE", 6) == 0) {
+            drop_blanks(out);
+            i = split_more(cx, out, text, end, length, fill);
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
             const char *arguments[3];
 
@@ -256,8 +284,8 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
         } else {
             const char *value = hole_text(cx, fill, word, size);
 
-            while ((value[0] == ',' || !value[0]) && out->length > 0 && out->data[out->length - 1] == ' ')
-                out->data[--out->length] = 0; /* T_ARGS and T_PASS bring their own comma */
+            if (value[0] == ',' || !value[0])
+                drop_blanks(out); /* T_ARGS and T_PASS bring their own comma */
             text_printf(out, is_simple(value) || value[0] == ',' || !value[0] ? "%s" : "(%s)", value);
             i = end;
             if (!value[0] && i < length && text[i] == ' ' && out->length > 0 &&

@@ -1,11 +1,12 @@
 /* template.h - fills the holes of a template. Knows no ops.
  *
  * A template is plain C. T_NAME is the function's name, and the head of the names of its helpers (T_NAME_tile); T_PARTS is
- * in the same way the name under which another template was filled, whose functions this one calls; every other T_word is a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of
- * modc_simd.h, T_W(load) and T_W(load_part) those that read weights; T_EPILOGUE(value, row, column) and T_EPILOGUE_V are
- * the fused tail; T_IF(hole, a, b) is the text a where the hole is not 0, else b. Lines `#if`, `#elif`, `#else`,
- * `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is for its
- * readers and is not printed. */
+ * in the same way the name under which another template was filled, whose functions this one calls; every other T_word is
+ * a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of modc_simd.h, T_W(load) and
+ * T_W(load_part) those that read weights; T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail. Where the hole is
+ * not 0, T_IF(hole, a, b) is the text a, else b; T_MORE(hole, a, ...) is `, a` ..., else nothing. Lines `#if`, `#elif`,
+ * `#else`, `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is
+ * for its readers and is not printed. */
 #ifndef MODC_TEMPLATE_H
 #define MODC_TEMPLATE_H
 

@@ -25,6 +25,7 @@ struct passed {
 
 enum hole_kind {
     HOLE_INT,        /* a literal */
+    HOLE_SOME,       /* of a core: 1 where it is in some of the calls */
     HOLE_DIM,        /* a literal, or an expression over sizes */
     HOLE_NUMBER,     /* a literal of a floating type */
     HOLE_TYPE,       /* a type */
@@ -38,7 +39,7 @@ enum hole_kind {
 struct hole {
     const char *name; /* "T_m" */
     enum hole_kind kind;
-    int64_t integer;       /* INT */
+    int64_t integer;       /* INT, SOME */
     const struct dim *dim; /* DIM */
     enum dtype dtype;      /* NUMBER, TYPE, VECTOR */
     double number;

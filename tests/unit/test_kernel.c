@@ -199,6 +199,29 @@ static void test_tail_words(void **state)
     forget(m);
 }
 
+/* A core has the branches that its calls need. */
+static void test_some(void **state)
+{
+    struct model *small = with("  fc: Linear(64, 64)\n", "fc(x)");
+    struct model *large = with("  fc: Linear(64, 2048)\n", "fc(x)");
+    struct model *both = with("  fc: Linear(64, 2048)\n  two: Linear(2048, 64)\n  three: Linear(64, 64)\n",
+                              "three(two(fc(x)))");
+    const char *text;
+
+    (void)state;
+    text = kernel_text(&small->cx, small->plan, find(small, "fc_linear")->core);
+    assert_true(strstr(text, "gemm_panel_across") && !strstr(text, "1024"));
+    text = kernel_text(&large->cx, large->plan, find(large, "fc_linear")->core);
+    assert_false(strstr(text, "gemm_panel_across") || strstr(text, "1024"));
+    text = kernel_text(&both->cx, both->plan, find(both, "fc_linear")->core);
+    assert_ptr_equal(find(both, "fc_linear")->core, find(both, "three_linear")->core);
+    assert_true(strstr(text, "gemm_panel_across") && strstr(text, "<= 256 * 1024"));
+    assert_null(strstr(text, "MODC_PREFETCH"));
+    forget(small);
+    forget(large);
+    forget(both);
+}
+
 /* ---- equality --------------------------------------------------------------------------------------------------------- */
 
 static void test_equality(void **state)
@@ -331,9 +354,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),      cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
         cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),      cmocka_unit_test(test_one_tail),
-        cmocka_unit_test(test_tail_words), cmocka_unit_test(test_equality),   cmocka_unit_test(test_modes),
-        cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),   cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_tail_words), cmocka_unit_test(test_some),       cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

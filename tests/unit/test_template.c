@@ -91,6 +91,8 @@ static void test_choices(void **state)
     FILLS("x = T_IF(T_on, f(a, b), c);\n", "x = f(a, b);\n");
     FILLS("x = T_IF(T_off, f(a, b), T_n);\n", "x = 64;\n");
     FILLS("x = T_IF(T_off, a, T_IF(T_on, b, c));\n", "x = b;\n");
+    FILLS("f(x T_MORE(T_on, g(a, b), T_n) T_PASS);\n", "f(x, g(a, b), 64, b);\n");
+    FILLS("f(x T_MORE(T_form == 1, a, b) T_PASS);\n", "f(x, b);\n");
 }
 
 static void test_tails(void **state)
@@ -143,6 +145,7 @@ static void refuses(const char *text)
 static void test_refused(void **state)
 {
     (void)state;
+    refuses("f(x T_MORE(T_on));\n");
     refuses("a = T_missing;\n");
     refuses("#if T_on\na;\n");
     refuses("#if T_on +\n#endif\n");

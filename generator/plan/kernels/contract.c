@@ -54,6 +54,22 @@ static void holes_strided(struct draft *draft)
         shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims));
 }
 
+/* How gemm_panel goes over w: see its head. */
+static void holes_order(struct draft *draft, const struct dim *n, const struct dim *k)
+{
+    enum { STAY_KB = 256, STREAM_KB = 1024 };
+    int64_t columns = 0, depth = 0, bytes;
+
+    dim_is_const(n, &columns);
+    dim_is_const(k, &depth);
+    bytes = columns * depth * dtype_rows[draft->weights.stored].bytes;
+    hole_int(draft, "T_stay_kb", STAY_KB);
+    hole_int(draft, "T_stream_kb", STREAM_KB);
+    hole_some(draft, "T_some_stay", bytes <= STAY_KB * 1024);
+    hole_some(draft, "T_some_pass", bytes > STAY_KB * 1024);
+    hole_some(draft, "T_some_stream", bytes > STREAM_KB * 1024);
+}
+
 static void holes_contract(struct draft *draft)
 {
     struct cx *cx = draft->cx;
@@ -77,6 +93,7 @@ static void holes_contract(struct draft *draft)
     hole_dim(draft, "T_ldx", row_stride(cx, x));
     hole_dim(draft, "T_ldy", row_stride(cx, y));
     hole_dim(draft, "T_ldw", packed ? k : w->strides[1]);
+    holes_order(draft, n, k);
     hole_int(draft, "T_cached", bytes <= draft->plan->backend->cost.near_bytes);
     hole_int(draft, "T_streams", bytes > 1024 * 1024);
     draft->kernel->comment = arena_format(

@@ -59,6 +59,11 @@ void hole_int(struct draft *draft, const char *name, int64_t value)
     add_hole(draft, (struct hole){.name = name, .kind = HOLE_INT, .integer = value});
 }
 
+void hole_some(struct draft *draft, const char *name, bool value)
+{
+    add_hole(draft, (struct hole){.name = name, .kind = HOLE_SOME, .integer = value});
+}
+
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim)
 {
     dim_mark_sizes(dim, draft->kernel->used);
@@ -362,8 +367,12 @@ static const struct kernel *wrap_core(struct draft *draft)
     else
         dag_mark_sizes(core->tail, core->used);
     wrapper->core = keep_kernel(cx, draft->plan, core);
+    core = (struct kernel *)wrapper->core; /* the plan's own */
     if (shared)
-        wrapper->tail_at = find_tail(draft, (struct kernel *)wrapper->core); /* the plan's own */
+        wrapper->tail_at = find_tail(draft, core);
+    for (int i = 0; i < core->hole_count; i++)
+        if (core->holes[i].kind == HOLE_SOME)
+            core->holes[i].integer |= wrapper->holes[i].integer;
     return keep_kernel(cx, draft->plan, wrapper);
 }
 

@@ -66,6 +66,7 @@ void add_input(struct draft *draft);
 void add_scratch(struct draft *draft, const char *name);
 
 void hole_int(struct draft *draft, const char *name, int64_t value);
+void hole_some(struct draft *draft, const char *name, bool value); /* of cores: is it so in some call? */
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim);
 void hole_within(struct draft *draft, const char *name,
                  const struct dim *dim); /* over what the template has */

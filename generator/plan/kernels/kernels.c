@@ -67,6 +67,8 @@ static bool same_hole(const struct hole *a, const struct hole *b)
     switch (a->kind) {
     case HOLE_INT:
         return a->integer == b->integer;
+    case HOLE_SOME:
+        return true;
     case HOLE_DIM:
         return dim_equal(a->dim, b->dim);
     case HOLE_NUMBER:

@@ -20,14 +20,14 @@ MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
- * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+/* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int columns, const int sets, const int row, const int column, const int share,
-    const int turn, const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -39,8 +39,6 @@ MODC_INLINE void gemm_panel_tile(
             i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
-        if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
@@ -82,62 +80,30 @@ MODC_INLINE void gemm_panel_tile(
     }
 }
 
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
- * otherwise each band of w stays while all tiles use it. */
+/* Tiles of rows rows at `row` over all columns, a band at a time. */
+MODC_INLINE void gemm_panel_across(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY)
+{
+    const int bands = N / band, rest = N % band;
+
+    for (int n = 0; n < bands; n++)
+        gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY);
+    if (rest > 0)
+        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY);
+}
+
+/* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int tall, const int flat, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
-    const int flat_row = row + tall * (rows + 1);
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
-    if (N * K * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, BIAS, M, N,
-                    K, LDX, LDY);
-            if (rest > 0)
-                gemm_panel_tile(
-                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0,
-                    BIAS, M, N, K, LDX, LDY);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, BIAS, M, N, K,
-                    LDX, LDY);
-            if (rest > 0)
-                gemm_panel_tile(
-                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M,
-                    N, K, LDX, LDY);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, BIAS, M,
-                    N, K, LDX, LDY);
-            for (int t = 0; t < flat; t++)
-                gemm_panel_tile(
-                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, BIAS,
-                    M, N, K, LDX, LDY);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            gemm_panel_tile(
-                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, BIAS, M,
-                N, K, LDX, LDY);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            gemm_panel_tile(
-                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, BIAS, M, N,
-                K, LDX, LDY);
-    }
+    for (int t = 0; t < flat; t++)
+        gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY);
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
@@ -148,29 +114,28 @@ MODC_INLINE void gemm_panel(
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_strip(y, x, w, bias, 8, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 8, row, 1, BIAS, M, N, K, LDX, LDY);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_strip(y, x, w, bias, 4, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 4, row, 1, BIAS, M, N, K, LDX, LDY);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_strip(y, x, w, bias, 2, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 2, row, 1, BIAS, M, N, K, LDX, LDY);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_strip(y, x, w, bias, 1, row, 0, 1, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(y, x, w, bias, 1, row, 1, BIAS, M, N, K, LDX, LDY);
 #endif
 }
 
@@ -430,15 +395,14 @@ static MODC_KERNEL void y_2_dweight(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0);
 }
 
-/* One tile at (row, column); rows, columns and sets are constants of the call. sets > 1 splits K. Where share > 0 the
- * tile, as the turn-th of its band, prefetches its part of the next band: share values with each step in K. */
+/* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_drelu_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int columns, const int sets, const int row, const int column, const int share,
-    const int turn, const float *restrict e0, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDE0)
+    const int rows, const int columns, const int row, const int column, const float *restrict e0,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -450,8 +414,6 @@ MODC_INLINE void gemm_panel_drelu_tile(
             i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
-        if (share > 0)
-            MODC_PREFETCH(w + vectors * MODC_LANES * K + (turn * K + k) * share);
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
@@ -500,62 +462,32 @@ MODC_INLINE void gemm_panel_drelu_tile(
     }
 }
 
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. A small w stays in cache while x passes by once;
- * otherwise each band of w stays while all tiles use it. */
+/* Tiles of rows rows at `row` over all columns, a band at a time. */
+MODC_INLINE void gemm_panel_drelu_across(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int band, const int row, const float *restrict e0, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+{
+    const int bands = N / band, rest = N % band;
+
+    for (int n = 0; n < bands; n++)
+        gemm_panel_drelu_tile(y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+    if (rest > 0)
+        gemm_panel_drelu_tile(
+            y, x, w, bias, rows, rest, row, bands * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+}
+
+/* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_drelu_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int tall, const int flat, const float *restrict e0, const int BIAS,
-    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
-    const int band = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES, bands = N / band, rest = N % band;
-    const int sets = MODC_TILE_SETS(rows * MODC_TILE_VECTORS(rows), K);
-    const int rest_sets = MODC_TILE_SETS(rows * ((rest + MODC_LANES - 1) / MODC_LANES), K);
-    const int flat_row = row + tall * (rows + 1);
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
-    if (N * K * (int)sizeof(float) <= 256 * 1024) {
-        for (int t = 0; t < tall; t++) {
-            for (int n = 0; n < bands; n++)
-                gemm_panel_drelu_tile(
-                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, 0, 0, e0, BIAS, M,
-                    N, K, LDX, LDY, LDE0);
-            if (rest > 0)
-                gemm_panel_drelu_tile(
-                    y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
-                    BIAS, M, N, K, LDX, LDY, LDE0);
-        }
-        for (int t = 0; t < flat; t++) {
-            for (int n = 0; n < bands; n++)
-                gemm_panel_drelu_tile(
-                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, 0, 0, e0, BIAS, M, N, K,
-                    LDX, LDY, LDE0);
-            if (rest > 0)
-                gemm_panel_drelu_tile(
-                    y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS,
-                    M, N, K, LDX, LDY, LDE0);
-        }
-    } else {
-        const int part = (band + tall + flat - 1) / (tall + flat);
-        const int share = N * K * (int)sizeof(float) > 1024 * 1024 && part <= 16 ? part : 0;
-
-        for (int n = 0; n < bands; n++) {
-            for (int t = 0; t < tall; t++)
-                gemm_panel_drelu_tile(
-                    y, x, w, bias, rows + 1, band, sets, row + t * (rows + 1), n * band, share, t, e0, BIAS,
-                    M, N, K, LDX, LDY, LDE0);
-            for (int t = 0; t < flat; t++)
-                gemm_panel_drelu_tile(
-                    y, x, w, bias, rows, band, sets, flat_row + t * rows, n * band, share, tall + t, e0,
-                    BIAS, M, N, K, LDX, LDY, LDE0);
-        }
-        for (int t = 0; rest > 0 && t < tall; t++)
-            gemm_panel_drelu_tile(
-                y, x, w, bias, rows + 1, rest, rest_sets, row + t * (rows + 1), bands * band, 0, 0, e0,
-                BIAS, M, N, K, LDX, LDY, LDE0);
-        for (int t = 0; rest > 0 && t < flat; t++)
-            gemm_panel_drelu_tile(
-                y, x, w, bias, rows, rest, rest_sets, flat_row + t * rows, bands * band, 0, 0, e0, BIAS, M,
-                N, K, LDX, LDY, LDE0);
-    }
+    for (int t = 0; t < flat; t++)
+        gemm_panel_drelu_across(
+            y, x, w, bias, rows, band, row + t * rows, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
@@ -568,28 +500,28 @@ MODC_INLINE void gemm_panel_drelu(
 
     if (row > 0)
         gemm_panel_drelu_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
-        gemm_panel_drelu_strip(y, x, w, bias, 8, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 8, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 8;
     }
 #endif
 #if MODC_TILE_ROWS > 4
     if ((M - row) & 4) {
-        gemm_panel_drelu_strip(y, x, w, bias, 4, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 4, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 4;
     }
 #endif
 #if MODC_TILE_ROWS > 2
     if ((M - row) & 2) {
-        gemm_panel_drelu_strip(y, x, w, bias, 2, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 2, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         row += 2;
     }
 #endif
 #if MODC_TILE_ROWS > 1
     if (M - row)
-        gemm_panel_drelu_strip(y, x, w, bias, 1, row, 0, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_strip(y, x, w, bias, 1, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 #endif
 }
 

@@ -168,9 +168,9 @@ def files(modc, library, work, every):
 
 
 def full_disk(modc, work):
-    """A disk of 48 KB, where one may be mounted: yields what is wrong."""
+    """A disk of 32 KB, where one may be mounted: yields what is wrong."""
     script = """
-        mkdir -p "$2" && mount -t tmpfs -o size=48k none "$2" 2>/dev/null || exit 77
+        mkdir -p "$2" && mount -t tmpfs -o size=32k none "$2" 2>/dev/null || exit 77
         echo old >"$2/mlp.h"
         "$1" generate specs/digits/mlp.yaml --weights specs/digits/weights_mlp.safetensors -o "$2" >&2
         echo $?

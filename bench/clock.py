@@ -22,9 +22,9 @@ def load(folder):
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / "clock.so"
     sources = [FOLDER / "clock.c", FOLDER / "peer_ort.c"]
-    newest = max(path.stat().st_mtime for path in (*sources, ROOT / "runtime" / "modc_time.h"))
+    newest = max(path.stat().st_mtime for path in (*sources, ROOT / "runtime" / "driver" / "modc_time.h"))
     if not library.exists() or library.stat().st_mtime < newest:
-        subprocess.run([os.environ.get("CC", "cc"), *FLAGS, f"-I{ROOT / 'runtime'}", *map(str, sources), "-o", str(library),
+        subprocess.run([os.environ.get("CC", "cc"), *FLAGS, f"-I{ROOT / 'runtime' / 'driver'}", *map(str, sources), "-o", str(library),
                         "-ldl"], check=True)
     code = ctypes.CDLL(str(library))
     code.bench_peak.restype = code.bench_bandwidth.restype = ctypes.c_double
@@ -32,7 +32,7 @@ def load(folder):
 
 
 class Times(ctypes.Structure):
-    """struct modc_times of runtime/modc_time.h."""
+    """struct modc_times of runtime/driver/modc_time.h."""
     _fields_ = [("min", ctypes.c_double), ("median", ctypes.c_double), ("samples", ctypes.c_long), ("inner", ctypes.c_long)]
 
 

@@ -68,7 +68,7 @@ class Modc(clock.InC):
         """What every model is linked with, compiled once for each compiler and set of flags."""
         folder = BUILD / "runtime" / re.sub(r"\W+", "_", f"{self.compiler} {self.flags}")
         folder.mkdir(parents=True, exist_ok=True)
-        sources = [path for path in sorted((ROOT / "runtime").glob("*.c")) if path.name != "modc_main.c"]
+        sources = sorted((ROOT / "runtime").glob("*.c"))
         for source in sources:
             build(folder / f"{source.stem}.o", [*self.command(), "-c", source], [source, *(ROOT / "runtime").glob("*.h")],
                   self.compiler)

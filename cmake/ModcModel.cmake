@@ -7,7 +7,6 @@ cmake_minimum_required(VERSION 3.20)
 function(modc_add_runtime)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCES;HEADERS" "")
     file(GLOB sources ${arg_SOURCES}/modc_*.c)
-    list(FILTER sources EXCLUDE REGEX "/modc_main\\.c$") # the driver of `modc run`
     if(NOT UNIX)
         list(FILTER sources EXCLUDE REGEX "/modc_(host|threads)\\.c$") # firmware: no files, no malloc, no threads
     endif()

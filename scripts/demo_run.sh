@@ -30,11 +30,9 @@ network mlp specs/digits/mlp.yaml specs/digits/weights_mlp.safetensors
 network policy specs/cartpole/policy.yaml specs/cartpole/weights.safetensors
 
 runtime=()
-for file in runtime/*.c; do # all but the driver of `modc run`, which has a main of its own
-    if [ "$file" != runtime/modc_main.c ]; then
-        runtime+=("$out/$(basename "$file" .c).o")
-        "$cc" "${cflags[@]}" -c "$file" -o "${runtime[-1]}"
-    fi
+for file in runtime/*.c; do
+    runtime+=("$out/$(basename "$file" .c).o")
+    "$cc" "${cflags[@]}" -c "$file" -o "${runtime[-1]}"
 done
 printf '%s %s examples/demo.c ...\n' "$cc" "${cflags[*]}"
 "$cc" "${cflags[@]}" -Iruntime -I$out examples/demo.c $out/{cnn,mlp,policy}{,_weights}.o "${runtime[@]}" -o $out/demo -lm

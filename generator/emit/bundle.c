@@ -9,15 +9,9 @@
 #include "emit/dispatch.h"
 #include "plan/target.h"
 
-static const char runtime_folder[] = "runtime/";
+static const char runtime_folder[] = "runtime/", driver_folder[] = "driver/"; /* the second: in the first */
 
 /* ---- the runtime ------------------------------------------------------------------------------------------ */
-
-/* What only the driver of `modc run` needs. */
-static bool is_driver(const char *name)
-{
-    return strcmp(name, "modc_main.c") == 0 || strcmp(name, "modc_time.h") == 0;
-}
 
 bool bundle_is_hosted(const char *name)
 {
@@ -25,15 +19,21 @@ bool bundle_is_hosted(const char *name)
            strcmp(name, "modc_isa.c") == 0;
 }
 
-/* The name of a file of the runtime without its folder; NULL: it is none of those that are asked for. */
+/* Behind the folder that a path starts with, or NULL. */
+static const char *in_folder(const char *path, const char *folder)
+{
+    return strncmp(path, folder, strlen(folder)) == 0 ? path + strlen(folder) : NULL;
+}
+
+/* The name of a file of the runtime without its folders; NULL: it is none of those that are asked for. */
 static const char *runtime_name(const struct embedded_file *file, bool hosted, bool driver)
 {
-    const char *name = file->name + strlen(runtime_folder);
+    const char *name = in_folder(file->name, runtime_folder);
+    const char *of_driver = name ? in_folder(name, driver_folder) : NULL;
 
-    if (strncmp(file->name, runtime_folder, strlen(runtime_folder)) != 0 || (!driver && is_driver(name)) ||
-        (!hosted && bundle_is_hosted(name)))
-        return NULL;
-    return name;
+    if (of_driver)
+        return driver ? of_driver : NULL;
+    return name && (hosted || !bundle_is_hosted(name)) ? name : NULL;
 }
 
 static struct output_file *add_runtime(struct cx *cx, const struct output_file *files, int *count,

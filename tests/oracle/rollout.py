@@ -146,7 +146,7 @@ class Tools:
         self.modc, self.folder, self.count = modc, folder, 0
         self.command = [*shlex.split(os.environ.get("CC", "cc")), *shlex.split(os.environ.get("CFLAGS", "-O1")), "-std=c11", "-Wall", "-Wextra",
                         "-Werror", "-fPIC", "-shared", f"-I{ROOT / 'runtime'}"]
-        sources = [path for path in sorted((ROOT / "runtime").glob("modc_*.c")) if path.name != "modc_main.c"]
+        sources = sorted((ROOT / "runtime").glob("*.c"))
         self.runtime = folder / "libruntime.so"
         self.run(*self.command, "-o", self.runtime, *sources, "-lm", "-lpthread")
 

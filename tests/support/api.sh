@@ -28,7 +28,6 @@ flags_of() {
 
 models=() runtime=()
 for source in "$work"/*.[cS] runtime/*.c; do
-    [ "$source" = runtime/modc_main.c ] && continue
     [ -e "$source" ] || continue
     object=$work/${source##*/}.o
     # shellcheck disable=SC2046

@@ -46,7 +46,7 @@ class Builder:
             run(modc, "generate", spec, "-o", self.folder)
         self.command = [*shlex.split(os.environ.get("CC", "cc")), *flags, "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{self.folder}",
                         f"-I{ROOT / 'runtime'}"]
-        runtime = [path for path in sorted((ROOT / "runtime").glob("modc_*.c")) if path.name != "modc_main.c"]
+        runtime = sorted((ROOT / "runtime").glob("*.c"))
         run(*self.command, "-c", *runtime, *[self.folder / f"{name}.c" for name in ("agent", "dqn")], TASK / "cart_pole.c", cwd=self.folder)
 
     def build(self, name, *sources):

@@ -1,11 +1,12 @@
 /* test_driver.c - the driver of `modc run` over the tiny model: options, files, shapes, statuses. */
 #define MODC_MODEL tiny_model
 #define main driver_main
-#include "../../runtime/modc_main.c"
+#include "../../runtime/driver/modc_main.c"
 #undef main
 
 #include "../support/tiny.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stddef.h>
 

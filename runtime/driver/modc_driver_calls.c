@@ -1,0 +1,159 @@
+/* modc_driver_calls.c - the calls, and how long they take. */
+#include "modc_driver.h"
+#include "modc_time.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void free_buffers(struct run *run)
+{
+    while (run->buffers != NULL) {
+        struct buffer *next = run->buffers->next;
+
+        free(run->buffers);
+        run->buffers = next;
+    }
+}
+
+/* Of one step, in a tensor of all; NULL where there is none. */
+static void *part_at(const struct run *run, const struct modc_tensor *tensor, int step)
+{
+    return tensor->data == NULL
+               ? NULL
+               : (char *)tensor->data + modc_tensor_bytes(tensor) / (size_t)run->steps * (size_t)step;
+}
+
+static enum modc_status backward_step(struct run *run, int step)
+{
+    for (int i = 0; i < run->entry->output_count; i++)
+        run->out_gradients[i] = part_at(run, &run->output_gradients[i].tensor, step);
+    for (int i = 0; i < run->entry->input_count; i++)
+        run->in_gradients[i] = part_at(run, &run->input_gradients[i].tensor, step);
+    return run->entry->backward(run->net, run->sizes, run->out_gradients, run->in_gradients);
+}
+
+static enum modc_status call_step(struct run *run, int step)
+{
+    for (int i = 0; i < run->entry->input_count; i++)
+        run->in[i] = part_at(run, &run->inputs[i].tensor, step);
+    for (int i = 0; i < run->entry->output_count; i++)
+        run->out[i] = part_at(run, &run->outputs[i].tensor, step);
+
+    enum modc_status status = run->options.steps > 0
+                                  ? run->model->train_step(run->training, run->sizes, run->in, run->out[0])
+                                  : run->entry->call(run->net, run->sizes, run->in, run->out);
+
+    if (status == MODC_OK && run->options.backward)
+        status = backward_step(run, step);
+    free_buffers(run);
+    return status;
+}
+
+static int call_failed(const struct run *run, enum modc_status status)
+{
+    const struct modc_context *net = run->net;
+    bool known = net->fault_module >= 0 && net->fault_module < run->model->module_count;
+    const char *path = known ? run->model->modules[net->fault_module].path : "";
+    const char *colon = path[0] != '\0' ? ": " : "", *where = run->model->name,
+               *text = modc_status_text(status);
+
+    if (status == MODC_INDEX)
+        return modc_driver_fail(EXIT_FILES, where, "%s%s%s (value %lld at position %lld)", path, colon, text,
+                                (long long)net->fault_value, (long long)net->fault_index);
+    if (status == MODC_ARGUMENT)
+        return modc_driver_fail(EXIT_FILES, where, "%s%s%s (at position %lld)", path, colon, text,
+                                (long long)net->fault_index);
+    if (status == MODC_UNSUPPORTED)
+        return modc_driver_fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
+    return modc_driver_fail(
+        status == MODC_SIZE || status == MODC_DIVISION || status == MODC_NONFINITE ? EXIT_FILES : EXIT_BUG,
+        where, "%s%s%s", path, colon, text);
+}
+
+int modc_driver_call(struct run *run)
+{
+    long repeat = run->options.steps > 0                          ? run->options.steps
+                  : run->options.repeat > 0 && !run->options.time ? run->options.repeat
+                                                                  : 1;
+
+    for (long i = 0; i < repeat; i++) {
+        for (int step = 0; step < run->steps; step++) {
+            enum modc_status status = call_step(run, step);
+
+            if (status != MODC_OK)
+                return call_failed(run, status);
+        }
+    }
+    return EXIT_OK;
+}
+
+/* Three digits: 1.23, 12.3, 123. */
+static void print_short(double value, const char *unit)
+{
+    int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+
+    if (value > 0.0 && value < 0.00995)
+        printf("%.2g %s", value, unit);
+    else
+        printf("%.*f %s", digits, value, unit);
+}
+
+static void print_time(double seconds)
+{
+    if (seconds < 999.5e-9)
+        print_short(seconds * 1e9, "ns");
+    else if (seconds < 999.5e-6)
+        print_short(seconds * 1e6, "us");
+    else if (seconds < 999.5e-3)
+        print_short(seconds * 1e3, "ms");
+    else
+        print_short(seconds, "s");
+}
+
+/* One line: the shortest and the median call, the work at the maxima of the sizes, the workspace of the
+ * variant. */
+static void print_times(const struct run *run, const struct modc_times *times)
+{
+    const struct modc_entry *entry = run->entry;
+    int mode = run->options.train ? MODC_TRAIN : MODC_EVAL;
+    size_t bytes = modc_hooked(run->net) ? entry->fenced_workspace[mode] : entry->workspace[mode];
+    bool full = true;
+
+    for (int i = 0; i < run->model->size_count; i++)
+        full = full && run->sizes[i] == entry->max_sizes[i];
+    printf("min ");
+    print_time(times->min);
+    printf("  median ");
+    print_time(times->median);
+    if (full) { /* what the table says holds for the maxima alone */
+        printf("  ");
+        print_short(entry->macs * 1e-6, "MMAC");
+        printf("  ");
+        print_short(2e-9 * entry->macs / times->min, "GFLOP/s");
+    }
+    printf("  ");
+    print_short((double)bytes / 1024, "KB");
+    printf("  %ld calls", times->samples * times->inner);
+    if (modc_get_isa(run->net) != NULL)
+        printf("  %s", modc_get_isa(run->net)->name);
+    printf("\n");
+}
+
+static int call_once(void *run)
+{
+    return (int)call_step(run, 0);
+}
+
+int modc_driver_measure(struct run *run)
+{
+    long asked = run->options.repeat, most = asked > 0 ? asked : 1000;
+    double *samples = modc_driver_zeroed((size_t)most, sizeof samples[0]);
+    struct modc_times times;
+    int status = modc_time(call_once, run, asked > 0 ? 0.0 : 2.0, most < 10 ? most : 10, most, samples,
+                           &times);
+
+    if (status == 0)
+        print_times(run, &times);
+    free(samples);
+    return status == 0 ? EXIT_OK : call_failed(run, (enum modc_status)status);
+}

@@ -1,0 +1,195 @@
+/* modc_driver_context.c - what is there before a call: weights, context, hooks, threads, instruction set. */
+#include "modc_driver.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* By kind. */
+const struct hook_kind modc_driver_hooks[HOOK_KINDS] = {
+    [MODC_HOOK_FORWARD_PRE] = {"--pre-hooks", modc_register_forward_pre_hook},
+    [MODC_HOOK_FORWARD] = {"--hooks", modc_register_forward_hook},
+    [MODC_HOOK_BACKWARD_PRE] = {"--backward-pre-hooks", modc_register_full_backward_pre_hook},
+    [MODC_HOOK_BACKWARD] = {"--backward-hooks", modc_register_full_backward_hook},
+};
+
+int modc_driver_prepare_weights(struct run *run)
+{
+    const struct modc_model *model = run->model;
+    const char *path = run->options.weights;
+    enum modc_status status = modc_params_create(model, &run->params);
+
+    if (status != MODC_OK)
+        return modc_driver_fail(EXIT_BUG, model->name, "%s", modc_status_text(status));
+    if (path != NULL) {
+        struct modc_report *report = modc_driver_zeroed(1, sizeof *report);
+
+        status = modc_load(run->params, path, MODC_STRICT, report);
+        if (status == MODC_FILE) {
+            modc_driver_fail(EXIT_FILES, path, "%s", strerror(errno));
+        } else if (status != MODC_OK) {
+            modc_driver_print_report(path, report);
+        }
+        free(report);
+        if (status != MODC_OK)
+            return EXIT_FILES;
+    } else if (model->bind_embedded != NULL) {
+        memset(run->params, 0, model->params_bytes);
+        status = model->bind_embedded(run->params);
+    } else {
+        status = modc_reset(run->params, run->options.seed);
+    }
+    if (status == MODC_OK && (path != NULL || model->bind_embedded == NULL))
+        status = modc_pack(run->params, NULL, 0);
+    return status == MODC_OK ? EXIT_OK
+                             : modc_driver_fail(EXIT_BUG, model->name, "%s", modc_status_text(status));
+}
+
+static enum modc_status run_scale(struct modc_hook_call *call)
+{
+    struct scale *scale = call->user;
+    const struct {
+        struct modc_tensor *tensors;
+        int count;
+    } changed[] = {[MODC_HOOK_FORWARD_PRE] = {call->inputs, call->input_count},
+                   [MODC_HOOK_FORWARD] = {call->outputs, call->output_count},
+                   [MODC_HOOK_BACKWARD_PRE] = {call->grad_outputs, call->grad_output_count},
+                   [MODC_HOOK_BACKWARD] = {call->grad_inputs, call->grad_input_count}};
+    struct modc_tensor *tensor = changed[scale->hook.kind].tensors;
+    int count = changed[scale->hook.kind].count;
+
+    for (; count > 0 && tensor->data == NULL; count--) /* of what has a gradient */
+        tensor++;
+    if (scale->identity || count == 0)
+        return MODC_OK;
+
+    size_t bytes = modc_tensor_bytes(tensor), each = modc_dtype_bytes(tensor->dtype);
+    bool real = modc_converts(MODC_FLOAT32, tensor->dtype) && tensor->dtype != MODC_FLOAT64;
+    double factor = real ? (double)(float)scale->factor : scale->factor;
+    struct buffer *buffer;
+    void *block;
+
+    if (posix_memalign(&block, 64, 64 + bytes) != 0)
+        return MODC_MEMORY;
+    buffer = block;
+    buffer->next = *scale->buffers;
+    *scale->buffers = buffer;
+
+    char *to = (char *)block + 64, *from = tensor->data;
+
+    for (size_t at = 0; at < bytes; at += each) {
+        modc_store(to + at, tensor->dtype, modc_number(from + at, tensor->dtype) * factor);
+        if (tensor->dtype == MODC_COMPLEX64)
+            modc_store(to + at + 4, MODC_FLOAT32, modc_number(from + at + 4, MODC_FLOAT32) * factor);
+    }
+    tensor->data = to;
+    return MODC_OK;
+}
+
+static int register_hook(struct run *run, int index)
+{
+    static const char kind[] = "scale:";
+    const struct hook_option *option = &run->options.hooks[index];
+    struct scale *scale = &run->scales[index];
+    const char *equals = strrchr(option->text, '=');
+    char path[NAME] = "";
+    int module = 0;
+
+    scale->hook.call = run_scale;
+    scale->hook.user = scale;
+    scale->buffers = &run->buffers;
+    scale->identity = strcmp(option->text, "fence") == 0;
+    if (!scale->identity) {
+        if (equals == NULL || (size_t)(equals - option->text) >= sizeof path ||
+            strncmp(equals + 1, kind, sizeof kind - 1) != 0 ||
+            !modc_driver_parse_real(equals + sizeof kind, &scale->factor))
+            return modc_driver_fail(EXIT_USAGE, "modc", "a hook is 'fence' or MODULE=scale:NUMBER, not '%s'",
+                                    option->text);
+        memcpy(path, option->text, (size_t)(equals - option->text));
+        if (modc_get_submodule(run->model, path, &module) != MODC_OK)
+            return modc_driver_fail(EXIT_USAGE, "modc", "%s has no module '%s'", run->model->name, path);
+    }
+
+    enum modc_status status = modc_driver_hooks[option->kind].add(run->net, module, &scale->hook, 0);
+
+    return status == MODC_OK
+               ? EXIT_OK
+               : modc_driver_fail(EXIT_USAGE, "modc", "%s: %s", modc_driver_hooks[option->kind].option,
+                                  modc_status_text(status));
+}
+
+int modc_driver_prepare_context(struct run *run)
+{
+    enum modc_status status = modc_create(run->model, run->params, 0, &run->net);
+
+    if (status != MODC_OK)
+        return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
+    modc_seed(run->net, run->options.seed);
+    modc_train(run->net, run->options.train);
+    if (run->options.backward || run->options.steps > 0) {
+        bool steps = run->options.steps > 0;
+        size_t bytes = steps ? run->model->training_block : run->model->gradient_block;
+
+        run->training = modc_driver_zeroed(1, run->model->training_bytes);
+        if (posix_memalign(&run->gradient_block, 64, bytes) != 0)
+            return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
+        status = (steps ? run->model->training_init : modc_training_init)(run->training, run->net,
+                                                                          run->gradient_block, bytes);
+        if (status != MODC_OK)
+            return modc_driver_fail(EXIT_BUG, run->model->name, "%s", modc_status_text(status));
+    }
+    for (int i = 0; i < run->options.hook_count; i++) {
+        int result = register_hook(run, i);
+
+        if (result != EXIT_OK)
+            return result;
+    }
+    return EXIT_OK;
+}
+
+int modc_driver_start_threads(struct run *run)
+{
+    int threads = run->options.threads;
+    enum modc_status status;
+    long processors = 1;
+
+#if defined _SC_NPROCESSORS_ONLN
+    processors = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    if (run->model->threads == 0) {
+        if (threads > 1)
+            fprintf(stderr, "modc: note: no step of %s is split, so that it runs on one thread\n",
+                    run->model->name);
+        return EXIT_OK;
+    }
+    if (threads == 0) {
+        threads = run->model->threads < MODC_POOL_THREADS ? run->model->threads : MODC_POOL_THREADS;
+        if (processors >= 1 && processors < threads)
+            threads = (int)processors;
+    }
+    status = modc_pool_create(threads, &run->pool);
+    if (status == MODC_OK)
+        status = modc_set_executor(run->net, run->pool);
+    if (status != MODC_OK)
+        return modc_driver_fail(EXIT_BUG, run->model->name, "%d threads: %s", threads,
+                                modc_status_text(status));
+    return EXIT_OK;
+}
+
+int modc_driver_choose_isa(struct run *run)
+{
+    const char *name = run->options.isa;
+    enum modc_status status;
+
+    if (name == NULL || strcmp(name, "best") == 0)
+        return EXIT_OK;
+    status = modc_set_isa(run->net, name);
+    if (status == MODC_OK)
+        return EXIT_OK;
+    return modc_driver_fail(EXIT_USAGE, "modc",
+                            status == MODC_UNSUPPORTED ? "--dispatch %s: this machine does not have it"
+                                                       : "--dispatch %s: %s is not compiled for it",
+                            name, run->model->name);
+}

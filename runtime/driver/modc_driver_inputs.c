@@ -1,0 +1,289 @@
+/* modc_driver_inputs.c - tensors of inputs and outputs: their shapes by what a file has, the file's numbers or random ones. */
+#include "modc_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "[batch, 4]", with "steps" in front for --sequence; a dimension that is an expression prints as its
+ * maximum. */
+static void expected_text(const struct run *run, const struct modc_io *io, char *out)
+{
+    int at = snprintf(out, NAME, "[%s", run->options.sequence ? io->ndim > 0 ? "steps, " : "steps" : "");
+
+    for (int i = 0; i < io->ndim && at < NAME - 64; i++) {
+        at += snprintf(out + at, (size_t)(NAME - at), "%s", i > 0 ? ", " : "");
+        if (io->size_of[i] >= 0)
+            at += snprintf(out + at, (size_t)(NAME - at), "%.40s", run->model->sizes[io->size_of[i]].name);
+        else
+            at += snprintf(out + at, (size_t)(NAME - at), "%s%d", io->size_of[i] == -2 ? "up to " : "",
+                           io->max_dims[i]);
+    }
+    snprintf(out + at, (size_t)(NAME - at), "]");
+}
+
+/* Sets or checks the size that dimension `axis` of input `index` is. */
+static int take_size(struct run *run, int index, int axis, uint64_t found)
+{
+    const struct modc_io *io = &run->entry->inputs[index];
+    int size = io->size_of[axis], max = run->entry->max_sizes[size];
+    const char *name = run->model->sizes[size].name, *file = run->options.inputs;
+
+    if (found > (uint64_t)max)
+        return modc_driver_fail(EXIT_FILES, file, "%s: dimension %d is %s = %llu, over its maximum %d",
+                                io->name, axis, name, (unsigned long long)found, max);
+    if (run->sizes[size] >= 0 && run->sizes[size] != (int)found)
+        return modc_driver_fail(EXIT_FILES, file, "%s: dimension %d is %s = %llu, but %s has %s = %d",
+                                io->name, axis, name, (unsigned long long)found,
+                                run->entry->inputs[run->size_by[size]].name, name, run->sizes[size]);
+    run->sizes[size] = (int)found;
+    run->size_by[size] = index;
+    return EXIT_OK;
+}
+
+static int check_input(struct run *run, int index, const struct modc_item *item)
+{
+    const struct modc_io *io = &run->entry->inputs[index];
+    const char *file = run->options.inputs;
+    int front = run->options.sequence ? 1 : 0;
+    char expected[NAME], found[NAME];
+
+    expected_text(run, io, expected);
+    modc_driver_shape_text(item, found);
+    if (item->dtype < 0 || !modc_converts(io->dtype, (enum modc_dtype)item->dtype))
+        return modc_driver_fail(
+            EXIT_FILES, file, "%s: expected dtype %s, found %s", io->name, modc_driver_dtype_name(io->dtype),
+            item->dtype < 0 ? item->dtype_name : modc_driver_dtype_name((enum modc_dtype)item->dtype));
+    if (item->ndim != io->ndim + front)
+        return modc_driver_fail(EXIT_FILES, file, "%s: expected shape %s, found %s", io->name, expected,
+                                found);
+    if (front > 0) {
+        if (item->dims[0] == 0 || item->dims[0] > 1000000000 ||
+            (run->steps > 0 && item->dims[0] != (uint64_t)run->steps))
+            return modc_driver_fail(EXIT_FILES, file,
+                                    "%s: expected shape %s, found %s: the steps of all inputs must agree",
+                                    io->name, expected, found);
+        run->steps = (int)item->dims[0];
+    }
+    for (int i = 0; i < io->ndim; i++) {
+        uint64_t dim = item->dims[i + front];
+
+        if (io->size_of[i] >= 0) {
+            int status = take_size(run, index, i, dim);
+
+            if (status != EXIT_OK)
+                return status;
+        } else if (io->size_of[i] == -1 && dim != (uint64_t)io->max_dims[i]) {
+            return modc_driver_fail(EXIT_FILES, file, "%s: expected shape %s, found %s", io->name, expected,
+                                    found);
+        }
+    }
+    return EXIT_OK;
+}
+
+/* Gives a tensor its shape for the sizes of this run, and memory. index as modc_shape takes
+ * it. */
+static void make_tensor(struct run *run, const struct modc_io *io, int index, struct modc_named_tensor *named)
+{
+    struct modc_tensor *tensor = &named->tensor;
+    int dims[MODC_MAX_DIMS] = {0}, front = run->options.sequence ? 1 : 0;
+    size_t bytes;
+
+    modc_shape(run->entry, run->sizes, index, dims);
+    named->name = io->name;
+    tensor->dtype = io->dtype;
+    tensor->ndim = io->ndim + front;
+    if (front > 0)
+        tensor->dims[0] = run->steps;
+    for (int i = 0; i < io->ndim; i++) /* sizes that leave less than nothing are refused by the call */
+        tensor->dims[i + front] = dims[i] < 0 ? 0 : dims[i];
+    bytes = modc_tensor_bytes(tensor);
+    if (posix_memalign(&tensor->data, 64, bytes > 0 ? bytes : 64) != 0) {
+        modc_driver_fail(EXIT_BUG, "modc", "out of memory");
+        exit(EXIT_BUG);
+    }
+    memset(tensor->data, 0xff, bytes); /* NaN: what a call forgets to write shows */
+}
+
+/* The same for the gradient of an input or output, whose name is there already. */
+static void make_gradient(struct run *run, const struct modc_io *io, int index,
+                          struct modc_named_tensor *named)
+{
+    const char *name = named->name;
+
+    make_tensor(run, io, index, named);
+    named->name = name;
+}
+
+static const struct modc_io *find_io(const struct modc_io *ios, int count, const struct modc_item *item)
+{
+    for (int i = 0; i < count; i++) {
+        if (modc_item_is(item, ios[i].name))
+            return &ios[i];
+    }
+    return NULL;
+}
+
+/* A tensor that no entry takes is most likely a wrong name. */
+static int check_names(const struct run *run, const struct modc_reader *reader)
+{
+    struct modc_item item;
+
+    for (size_t at = 0; modc_reader_next(reader, &at, &item);) {
+        bool known = false;
+        char name[NAME];
+
+        for (int i = 0; i < run->model->entry_count; i++) {
+            const struct modc_entry *entry = &run->model->entries[i];
+
+            known = known || find_io(entry->inputs, entry->input_count, &item) != NULL;
+        }
+        modc_item_name(&item, name, sizeof name);
+        for (int i = 0; i < run->entry->output_count && run->options.backward; i++)
+            known = known || modc_item_is(&item, run->output_gradients[i].name);
+        if (!known)
+            return modc_driver_fail(EXIT_FILES, run->options.inputs, "%s: no input has this name", name);
+    }
+    return EXIT_OK;
+}
+
+static int read_inputs(struct run *run, const struct modc_reader *reader)
+{
+    const struct modc_entry *entry = run->entry;
+    const char *file = run->options.inputs;
+    int front = run->options.sequence ? 1 : 0, status = check_names(run, reader);
+
+    for (int i = 0; i < entry->input_count && status == EXIT_OK; i++) {
+        struct modc_item item;
+
+        if (!modc_reader_find(reader, entry->inputs[i].name, &item))
+            status = modc_driver_fail(EXIT_FILES, file, "%s: there is no tensor for this input",
+                                      entry->inputs[i].name);
+        else
+            status = check_input(run, i, &item);
+    }
+    for (int i = 0; i < run->model->size_count; i++) {
+        if (run->sizes[i] < 0)
+            run->sizes[i] = entry->max_sizes[i];
+    }
+    if (run->steps == 0)
+        run->steps = 1;
+    for (int i = 0; i < entry->input_count && status == EXIT_OK; i++) {
+        struct modc_named_tensor *named = &run->inputs[i];
+        struct modc_item item;
+        char found[NAME];
+
+        make_tensor(run, &entry->inputs[i], -1 - i, named);
+        if (!modc_reader_find(reader, named->name, &item))
+            continue; /* cannot be */
+        modc_driver_shape_text(&item, found);
+        for (int k = 0; k < named->tensor.ndim; k++) {
+            if (item.dims[k] != (uint64_t)named->tensor.dims[k] && status == EXIT_OK)
+                status = modc_driver_fail(EXIT_FILES, file,
+                                          "%s: dimension %d must be %d for these sizes, found %s",
+                                          named->name, k - front, named->tensor.dims[k], found);
+        }
+        if (status == EXIT_OK)
+            modc_convert(named->tensor.data, named->tensor.dtype, item.data, (enum modc_dtype)item.dtype,
+                         modc_driver_count(&named->tensor));
+    }
+    return status;
+}
+
+static bool is_real(const struct modc_io *io)
+{
+    return modc_converts(MODC_FLOAT32, io->dtype);
+}
+
+/* Numbers in [-1, 1). */
+static void fill_random(const struct modc_tensor *tensor, uint64_t *state)
+{
+    for (size_t k = 0; k < modc_driver_count(tensor); k++) {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        modc_store((char *)tensor->data + k * modc_dtype_bytes(tensor->dtype), tensor->dtype,
+                   (double)(*state >> 11) / 4503599627370496.0 - 1.0);
+    }
+}
+
+/* Random numbers for floats, 0 for the others, which may be indices. */
+static void make_inputs(struct run *run)
+{
+    const struct modc_entry *entry = run->entry;
+    uint64_t state = run->options.seed * 2 + 0x9e3779b97f4a7c15u;
+
+    run->steps = 1;
+    for (int i = 0; i < run->model->size_count; i++)
+        run->sizes[i] = entry->max_sizes[i];
+    for (int i = 0; i < entry->input_count; i++) {
+        struct modc_tensor *tensor = &run->inputs[i].tensor;
+
+        make_tensor(run, &entry->inputs[i], -1 - i, &run->inputs[i]);
+        if (is_real(&entry->inputs[i]))
+            fill_random(tensor, &state);
+        else
+            memset(tensor->data, 0, modc_tensor_bytes(tensor));
+    }
+    for (int i = 0; i < entry->output_count && run->options.backward; i++) {
+        if (!is_real(&entry->outputs[i]))
+            continue;
+        make_gradient(run, &entry->outputs[i], i, &run->output_gradients[i]);
+        fill_random(&run->output_gradients[i].tensor, &state);
+    }
+}
+
+/* grad.<output>; an absent one is zero. */
+static int read_gradients(struct run *run, const struct modc_reader *reader)
+{
+    const struct modc_entry *entry = run->entry;
+    const char *file = run->options.inputs;
+
+    for (int i = 0; i < entry->output_count; i++) {
+        struct modc_named_tensor *named = &run->output_gradients[i];
+        struct modc_item item;
+        char found[NAME];
+
+        if (!is_real(&entry->outputs[i]))
+            continue;
+        make_gradient(run, &entry->outputs[i], i, named);
+        memset(named->tensor.data, 0, modc_tensor_bytes(&named->tensor));
+        if (!modc_reader_find(reader, named->name, &item))
+            continue;
+        modc_driver_shape_text(&item, found);
+        if (!modc_item_has_shape(&item, named->tensor.ndim, named->tensor.dims) || item.dtype < 0 ||
+            !modc_converts(named->tensor.dtype, (enum modc_dtype)item.dtype))
+            return modc_driver_fail(EXIT_FILES, file,
+                                    "%s: expected the shape and a floating type of the output, found %s %s",
+                                    named->name, item.dtype_name, found);
+        modc_convert(named->tensor.data, named->tensor.dtype, item.data, (enum modc_dtype)item.dtype,
+                     modc_driver_count(&named->tensor));
+    }
+    return EXIT_OK;
+}
+
+int modc_driver_prepare_inputs(struct run *run)
+{
+    struct modc_reader reader;
+    int status = EXIT_OK;
+
+    for (int i = 0; i < run->model->size_count; i++)
+        run->sizes[i] = run->size_by[i] = -1;
+    if (run->options.inputs == NULL) {
+        make_inputs(run);
+    } else {
+        status = modc_driver_open_file(run->options.inputs, &reader);
+        if (status != EXIT_OK)
+            return status;
+        status = read_inputs(run, &reader);
+        if (status == EXIT_OK && run->options.backward)
+            status = read_gradients(run, &reader);
+        modc_unmap(reader.bytes, reader.length);
+    }
+    for (int i = 0; i < run->entry->output_count && status == EXIT_OK; i++)
+        make_tensor(run, &run->entry->outputs[i], i, &run->outputs[i]);
+    for (int i = 0; i < run->entry->input_count && status == EXIT_OK && run->options.backward; i++)
+        if (is_real(&run->entry->inputs[i]) && !run->entry->inputs[i].constant)
+            make_gradient(run, &run->entry->inputs[i], -1 - i, &run->input_gradients[i]);
+    return status;
+}

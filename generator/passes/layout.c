@@ -97,7 +97,10 @@ static bool input_is_last(const struct op *call, int index)
         if (call->invoke.reads[i] && --at == index)
             return i < region->input_count ? region->inputs_last[i]
                                            : region->outputs_last[i - region->input_count];
-    return false; /* the block, or the gradient of a result */
+    for (int i = 0, at_result = 1; i < region->result_count; i++) /* behind the block: gradients of results */
+        if (region->region->given[i] && at_result++ == index)
+            return region->outputs_last[i];
+    return false;
 }
 
 /* The same of what a CALL gives: a result of the region, or the gradient of an input. */
@@ -380,32 +383,42 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
 
 /* ---- borders of regions ----------------------------------------------------------------------------------- */
 
-/* Inputs of a region that convolutions read come channels-last: its callers bring them so. */
+/* What a region is given comes channels-last: its callers bring it so. Behind op `at` - 1 it is seen in PyTorch's order. */
+static void bring_last(struct graph *graph, int *at, struct value *value)
+{
+    const struct dim *dims[MAX_DIMS];
+    struct value *first;
+    int perm[MAX_DIMS];
+
+    value->image = true;
+    dims_last(value, dims);
+    memcpy(value->dims, dims, (size_t)value->ndim * sizeof *dims);
+    to_first(value->ndim, perm);
+    first = make_permute(site_by(graph, at, value->op), value, perm);
+    graph_replace(graph, value, first);
+    graph_input(graph, first->op, 0, value);
+}
+
+/* Inputs of a region that convolutions read. */
 static void inputs_last(struct graph *graph)
 {
     for (int i = 0; i < graph->input_count; i++) {
-        struct value *input = graph->inputs[i], *first;
-        const struct dim *dims[MAX_DIMS];
-        int perm[MAX_DIMS], at = 0;
+        struct value *input = graph->inputs[i];
+        int at = 0;
 
         if (input->ndim != 4 || !feeds_conv(input))
             continue;
         while (graph->ops[at++] != input->op)
             ;
-        graph->inputs_last[i] = input->image = true;
-        dims_last(input, dims);
-        memcpy(input->dims, dims, (size_t)input->ndim * sizeof *dims);
-        to_first(input->ndim, perm);
-        first = make_permute(site_by(graph, &at, input->op), input, perm);
-        graph_replace(graph, input, first);
-        graph_input(graph, first->op, 0, input);
+        graph->inputs_last[i] = true;
+        bring_last(graph, &at, input);
     }
 }
 
-/* Outputs of a region that are views of channels-last values are those values: its callers view them. */
-static void outputs_last(struct graph *graph)
+/* Outputs [first, end) of a region that are views of channels-last values are those values: its callers view them. */
+static void outputs_last(struct graph *graph, int first, int end)
 {
-    for (int i = 0; i < graph->output_count; i++) {
+    for (int i = first; i < end; i++) {
         struct value *output = graph->outputs[i];
 
         graph->outputs_last[i] = output->ndim == 4 && is_channels_first_view(output) &&
@@ -413,6 +426,21 @@ static void outputs_last(struct graph *graph)
         if (graph->outputs_last[i])
             graph_output(graph, i, output->op->inputs[0]);
     }
+}
+
+/* The gradients of such results come channels-last too. */
+static void yield_last(struct graph *graph, int *at, struct op *yield)
+{
+    int behind = *at + 1, before = 0;
+
+    outputs_last(graph, 0, graph->result_count);
+    for (int i = 0; i < graph->result_count; i++) {
+        struct value *gradient = graph->region->given[i] ? yield->outputs[before++] : NULL;
+
+        if (gradient && graph->outputs_last[i])
+            bring_last(graph, &behind, gradient);
+    }
+    *at = behind - 1;
 }
 
 /* A call of a region whose borders are channels-last. */
@@ -503,10 +531,14 @@ void pass_layout(struct graph *graph)
             if (has_last(op))
                 call_last(graph, &i, op);
             break;
+        case GRAPH_OP_YIELD:
+            if (graph->region)
+                yield_last(graph, &i, op);
+            break;
         default:
             break;
         }
     }
-    if (graph->region)
-        outputs_last(graph);
+    if (graph->region) /* the results of one with backward at its YIELD */
+        outputs_last(graph, graph->region->given ? graph->result_count : 0, graph->output_count);
 }

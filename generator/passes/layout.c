@@ -139,13 +139,22 @@ static bool feeds_conv(const struct value *value)
     return false;
 }
 
+/* What is added to the gradient of a parameter is read as it comes and written as the gradient lies, without a copy behind it. */
+static bool adds_gradient(const struct op *op)
+{
+    for (int i = 0; i < op->input_count; i++)
+        if (op->inputs[i]->op->code == GRAPH_OP_GRADIENT)
+            return true;
+    return false;
+}
+
 static void map_last(struct graph *graph, int *at, struct op *op)
 {
     const struct value *out = op->outputs[0];
     struct op *copy;
     bool moved = false;
 
-    if (out->prepared)
+    if (out->prepared || adds_gradient(op))
         return;
     for (int i = 0; i < op->input_count; i++)
         moved |= is_channels_first_view(op->inputs[i]) && dims_equal(op->inputs[i], out);

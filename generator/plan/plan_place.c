@@ -1,6 +1,7 @@
 /* plan_place.c - see note [placing] in plan_place.h. Apart from plan.c, which says what is live when. */
 #include "plan/plan_place.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- in a given order ------------------------------------------------------------------------------------------ */
@@ -31,38 +32,32 @@ static int64_t key_of(const struct interval *own, enum rule rule)
 /* What an interval is ordered by: the highest first, of equal ones by `second`, then as they stand in the list. */
 struct key {
     int64_t first, second;
+    int item;
 };
 
-static bool comes_before(const struct key *keys, int a, int b)
+static int by_key(const void *a, const void *b)
 {
-    if (keys[a].first != keys[b].first)
-        return keys[a].first > keys[b].first;
-    return keys[a].second != keys[b].second ? keys[a].second > keys[b].second : a < b;
-}
+    const struct key *one = a, *other = b;
 
-static void order_by(const struct key *keys, int count, int *order)
-{
-    for (int i = 0; i < count; i++) {
-        int k = i;
-
-        for (; k > 0 && comes_before(keys, i, order[k - 1]); k--)
-            order[k] = order[k - 1];
-        order[k] = i;
-    }
+    if (one->first != other->first)
+        return one->first > other->first ? -1 : 1;
+    if (one->second != other->second)
+        return one->second > other->second ? -1 : 1;
+    return one->item - other->item;
 }
 
 /* The lowest offset for each interval, one after the other. Returns where the highest ends. */
 static int64_t place_by(struct arena *arena, struct interval *list, int count, enum rule rule)
 {
     struct key *keys = ARENA_ARRAY(arena, count, struct key);
-    int *order = ARENA_ARRAY(arena, count, int), *sorted = ARENA_ARRAY(arena, count, int); /* by offset */
+    int *sorted = ARENA_ARRAY(arena, count, int); /* by offset */
     int64_t peak = 0;
 
     for (int i = 0; i < count; i++)
-        keys[i] = (struct key){key_of(&list[i], rule), 0};
-    order_by(keys, count, order);
+        keys[i] = (struct key){key_of(&list[i], rule), 0, i};
+    qsort(keys, (size_t)count, sizeof *keys, by_key);
     for (int i = 0; i < count; i++) {
-        struct interval *own = &list[order[i]];
+        struct interval *own = &list[keys[i].item];
         int k = i;
 
         own->offset = 0;
@@ -78,7 +73,7 @@ static int64_t place_by(struct arena *arena, struct interval *list, int count, e
         }
         for (; k > 0 && list[sorted[k - 1]].offset > own->offset; k--)
             sorted[k] = sorted[k - 1];
-        sorted[k] = order[i];
+        sorted[k] = keys[i].item;
         peak = own->offset + own->bytes > peak ? own->offset + own->bytes : peak;
     }
     return peak;
@@ -87,24 +82,32 @@ static int64_t place_by(struct arena *arena, struct interval *list, int count, e
 /* ---- the search ------------------------------------------------------------------------------------------------ */
 
 struct search {
-    struct interval *list;
+    struct interval *list; /* first and last are numbers of steps that count, see find_steps */
     int count, steps;
     int64_t peak; /* that nothing may reach above */
     struct key *keys;
     int *order, *rank; /* which interval is tried first; where each stands in that */
-    int *placed;       /* those that have their place, the lowest first */
+    int64_t *low; /* by interval: the end of the highest that it lies on, of those that have their place */
+    bool *is_placed;
+    int *placed; /* those that have their place, the lowest first */
     int placed_count;
-    int64_t *floors;     /* by step of each of those: the floor below it */
-    int *rest;           /* room for what is left behind each of those */
-    int *later;          /* room for what is in later parts */
-    int *joins;          /* by step: how many more of what is left go on into the next */
-    int64_t *live;       /* by step: bytes of all intervals */
-    int64_t *floor;      /* by step: where what is left starts at the lowest */
-    int64_t *left;       /* by step: bytes of what is left */
-    int64_t *start;      /* by step: the lowest offset that any of what is left can have */
-    int64_t *faults;     /* by step: how often a try failed there */
-    int64_t *weights;    /* by step: what it counts to be live there */
-    int64_t turns, work; /* places to be tried, and steps to be looked at, before it ends */
+    struct lift {
+        int item;
+        int64_t low;
+    } * lifts; /* what `low` was before, of those that it was raised for */
+    int lift_count;
+    int *all_rest, *rest; /* room for what is left behind each of those; what is free of it */
+    int *later;           /* room for what is in later parts */
+    int *joins;           /* by step: how many more of what is left go on into the next */
+    int *lives;           /* those that are live in a step, step by step */
+    int *lives_from;      /* by step: where it begins in `lives` */
+    int *witness;         /* by step: of those, the last that was found to start low enough */
+    int64_t *live;        /* by step: bytes of all intervals */
+    int64_t *left;        /* by step: bytes of what is left */
+    int64_t *faults;      /* by step: how often a try failed there */
+    int64_t *weights;     /* by step: what it counts to be live there */
+    uint64_t drawn;       /* the last number by chance, the same in every run */
+    int64_t turns, work;  /* places to be tried, and intervals and steps to be looked at, before it ends */
 };
 
 /* What is left of the intervals that are live in some steps, by rank. Those of other parts are live in others. */
@@ -113,12 +116,14 @@ struct section {
     int first, last;
 };
 
-static int64_t lowest_offset(struct search *search, const struct interval *own, int64_t from)
+static bool are_live_together(const struct interval *a, const struct interval *b)
 {
-    for (int s = own->first; s <= own->last; s++)
-        from = search->floor[s] > from ? search->floor[s] : from;
-    search->work -= steps_of(own);
-    return from;
+    return a->first <= b->last && b->first <= a->last;
+}
+
+static int64_t lowest_offset(const struct search *search, int item, int64_t from)
+{
+    return search->low[item] > from ? search->low[item] : from;
 }
 
 static bool fail(struct search *search, int step)
@@ -127,55 +132,88 @@ static bool fail(struct search *search, int step)
     return false;
 }
 
+/* Whether what is left in the step has room above the lowest of it that may start there. Mostly one that was looked at before
+ * still shows that. */
+static bool has_room(struct search *search, int step, int64_t from)
+{
+    const int64_t most = search->peak - search->left[step];
+    const int witness = search->witness[step];
+
+    if (from > most)
+        return false;
+    if (!search->is_placed[witness] && search->low[witness] <= most)
+        return true;
+    for (int i = search->lives_from[step]; i < search->lives_from[step + 1]; i++) {
+        const int item = search->lives[i];
+
+        search->work--;
+        if (search->is_placed[item] || search->low[item] > most)
+            continue;
+        search->witness[step] = item;
+        return true;
+    }
+    return false;
+}
+
 /* Whether the part can still end below the peak, for all that is known. What comes next starts below `top`. */
 static bool may_fit(struct search *search, const struct section *part, int64_t from, int64_t *top)
 {
     *top = INT64_MAX;
-    for (int s = part->first; s <= part->last; s++)
-        search->start[s] = INT64_MAX;
+    search->work -= part->count + part->last - part->first;
     for (int i = 0; i < part->count; i++) {
         const struct interval *own = &search->list[part->items[i]];
-        int64_t at = lowest_offset(search, own, from), end = at + own->bytes;
+        int64_t end = lowest_offset(search, part->items[i], from) + own->bytes;
 
         if (end > search->peak)
             return fail(search, own->first);
         *top = end < *top ? end : *top;
-        for (int s = own->first; s <= own->last; s++)
-            search->start[s] = at < search->start[s] ? at : search->start[s];
     }
     for (int s = part->first; s <= part->last; s++)
-        if (search->left[s] > 0 && search->start[s] + search->left[s] > search->peak)
+        if (search->left[s] > 0 && !has_room(search, s, from))
             return fail(search, s);
     return true;
 }
 
-/* False: what is left has no room above it. */
-static bool put(struct search *search, int item, int64_t offset)
+/* Of what is left those that are live with it come to lie on it. False: they have no room there. */
+static bool put(struct search *search, int item, int64_t offset, const struct section *left)
 {
     struct interval *own = &search->list[item];
+    const int64_t end = offset + own->bytes;
     bool fits = true;
 
     own->offset = offset;
     search->placed[search->placed_count++] = item;
+    search->is_placed[item] = true;
     for (int s = own->first; s <= own->last; s++) {
-        *search->floors++ = search->floor[s];
-        search->floor[s] = offset + own->bytes;
         search->left[s] -= own->bytes;
-        if (search->floor[s] + search->left[s] > search->peak)
+        if (end + search->left[s] > search->peak)
             fits = fail(search, s);
+    }
+    for (int i = 0; i < left->count; i++) {
+        const int other = left->items[i];
+
+        if (search->low[other] >= end || !are_live_together(&search->list[other], own))
+            continue;
+        search->lifts[search->lift_count++] = (struct lift){other, search->low[other]};
+        search->low[other] = end;
     }
     return fits;
 }
 
-static void take_back(struct search *search, int placed_count)
+static void take_back(struct search *search, int placed_count, int lift_count)
 {
     while (search->placed_count > placed_count) {
-        const struct interval *own = &search->list[search->placed[--search->placed_count]];
+        const int item = search->placed[--search->placed_count];
+        const struct interval *own = &search->list[item];
 
-        for (int s = own->last; s >= own->first; s--) {
-            search->floor[s] = *--search->floors;
+        search->is_placed[item] = false;
+        for (int s = own->first; s <= own->last; s++)
             search->left[s] += own->bytes;
-        }
+    }
+    while (search->lift_count > lift_count) {
+        const struct lift *lift = &search->lifts[--search->lift_count];
+
+        search->low[lift->item] = lift->low;
     }
 }
 
@@ -185,23 +223,23 @@ static bool fill_parts(struct search *search, struct section all, int64_t from, 
 static bool fill(struct search *search, struct section part, int64_t from, int rank)
 {
     struct section left = {search->rest, part.count - 1, part.first, part.last};
-    int placed_count = search->placed_count;
+    const int placed_count = search->placed_count, lift_count = search->lift_count;
     int64_t top;
 
     if (search->turns-- <= 0 || !may_fit(search, &part, from, &top))
         return false;
     for (int i = 0; i < part.count && search->turns > 0; i++) {
         int item = part.items[i];
-        int64_t at = lowest_offset(search, &search->list[item], from);
+        int64_t at = lowest_offset(search, item, from);
 
         if (at >= top || (at == from && search->rank[item] < rank))
             continue;
         memcpy(left.items, part.items, (size_t)i * sizeof *left.items);
         memcpy(left.items + i, part.items + i + 1, (size_t)(left.count - i) * sizeof *left.items);
         search->rest = left.items + left.count;
-        if (put(search, item, at) && fill_parts(search, left, at, search->rank[item]))
+        if (put(search, item, at, &left) && fill_parts(search, left, at, search->rank[item]))
             return true;
-        take_back(search, placed_count);
+        take_back(search, placed_count, lift_count);
     }
     search->rest = left.items;
     return false;
@@ -251,9 +289,9 @@ static bool fill_parts(struct search *search, struct section all, int64_t from, 
 
 /* ---- its tries ------------------------------------------------------------------------------------------------- */
 
-#define SEARCH_MOST 4000      /* intervals: each is a call deeper, and has a list of those left behind it */
-#define SEARCH_WORK 400000000 /* steps that all tries at one peak look at */
-#define SEARCH_TURNS 200      /* places that a try may take back, times how many there were before it */
+#define SEARCH_MOST 4000     /* intervals: each is a call deeper, and has a list of those left behind it */
+#define SEARCH_WORK 80000000 /* intervals and steps that all tries at one peak look at */
+#define SEARCH_TURNS 200     /* places that a try may take back, times how many there were before it */
 #define WEIGHT_ONE (1 << 20)
 
 /* At first steps count by how close they are to the bound. */
@@ -278,8 +316,16 @@ static void learn_weights(struct search *search)
         search->weights[s] = search->weights[s] * 3 / 10 + search->faults[s] * 3 * WEIGHT_ONE / sum;
 }
 
-/* By turns: what is live where tries failed, the large before the small; what is live where most is, the larger areas first. */
-static void find_order(struct search *search, bool by_faults)
+/* About the same, since tries that learn the same would go on in the same order. */
+static int64_t near(struct search *search, int64_t key)
+{
+    search->drawn = search->drawn * 6364136223846793005u + 1442695040888963407u;
+    return key / 64 * (62 + (int64_t)(search->drawn >> 33) % 5);
+}
+
+/* By turns: what is live where tries failed, the large before the small; what is live where most is, the larger areas first;
+ * the larger areas where tries failed; what is live longest. */
+static void find_order(struct search *search, int try)
 {
     for (int i = 0; i < search->count; i++) {
         const struct interval *own = &search->list[i];
@@ -289,30 +335,45 @@ static void find_order(struct search *search, bool by_faults)
             sum += search->weights[s];
             most = search->live[s] > most ? search->live[s] : most;
         }
-        search->keys[i] = by_faults ? (struct key){sum, own->bytes}
-                                    : (struct key){most, key_of(own, RULE_AREA)};
+        const struct key keys[] = {{sum, own->bytes, i},
+                                   {most, key_of(own, RULE_AREA), i},
+                                   {sum / 64 * (own->bytes / 64), own->bytes, i}, /* within 64 bits */
+                                   {steps_of(own), own->bytes, i}};
+
+        search->keys[i] = keys[try % COUNT(keys)];
+        if (try >= COUNT(keys))
+            search->keys[i].first = near(search, search->keys[i].first);
     }
-    order_by(search->keys, search->count, search->order);
-    for (int i = 0; i < search->count; i++)
+    qsort(search->keys, (size_t)search->count, sizeof *search->keys, by_key);
+    for (int i = 0; i < search->count; i++) {
+        search->order[i] = search->keys[i].item;
         search->rank[search->order[i]] = i;
+    }
 }
 
-/* Looks for offsets below the peak. False: there are none, or it took too long. */
-static bool search_peak(struct search *search, int64_t bound, int64_t peak, int64_t work)
+static void start_again(struct search *search)
 {
-    int *rest = search->rest;
+    take_back(search, 0, 0);
+    search->rest = search->all_rest;
+    memset(search->faults, 0, (size_t)search->steps * sizeof *search->faults);
+}
 
+/* Looks for offsets below the peak, and gives them to the list. False: there are none, or it took too long. */
+static bool search_peak(struct search *search, int64_t bound, int64_t peak, int64_t work,
+                        struct interval *list)
+{
     search->peak = peak;
     search->work = work;
     find_weights(search, bound);
     for (int try = 0; search->work > 0; try++) {
-        find_order(search, try % 2 == 0);
-        search->turns = search->count + SEARCH_TURNS * (try / 2 + 1);
-        memset(search->faults, 0, (size_t)search->steps * sizeof *search->faults);
-        if (fill_parts(search, (struct section){search->order, search->count, 0, search->steps - 1}, 0, -1))
+        start_again(search);
+        find_order(search, try);
+        search->turns = search->count + SEARCH_TURNS * (try / 8 + 1);
+        if (fill_parts(search, (struct section){search->order, search->count, 0, search->steps - 1}, 0, -1)) {
+            for (int i = 0; i < search->count; i++)
+                list[i].offset = search->list[i].offset;
             return true;
-        take_back(search, 0);
-        search->rest = rest;
+        }
         if (search->turns > 0)
             return false;
         learn_weights(search);
@@ -320,45 +381,119 @@ static bool search_peak(struct search *search, int64_t bound, int64_t peak, int6
     return false;
 }
 
-static struct search new_search(struct arena *arena, struct interval *list, int count)
+/* Of all steps only those count in which something ends and something has begun since the last that counts: what is live in
+ * any other is live in one of these too. The intervals get their numbers. Returns how many there are. */
+static int find_steps(struct arena *arena, struct interval *list, int count)
 {
-    struct search search = {.list = list, .count = count};
-    int64_t floors = 0;
+    int steps = 0, counting = 0;
+    bool *begins, *ends, begun = false;
+    int *numbers; /* by step: of the next that counts */
 
-    for (int i = 0; i < count; i++) {
-        search.steps = list[i].last >= search.steps ? list[i].last + 1 : search.steps;
-        floors += steps_of(&list[i]);
+    for (int i = 0; i < count; i++)
+        steps = list[i].last >= steps ? list[i].last + 1 : steps;
+    begins = ARENA_ARRAY(arena, steps, bool);
+    ends = ARENA_ARRAY(arena, steps, bool);
+    numbers = ARENA_ARRAY(arena, steps + 1, int);
+    for (int i = 0; i < count; i++)
+        begins[list[i].first] = ends[list[i].last] = true;
+    for (int s = 0; s < steps; s++) {
+        numbers[s] = counting;
+        begun |= begins[s];
+        counting += begun && ends[s];
+        begun &= !ends[s];
     }
+    numbers[steps] = counting;
+    for (int i = 0; i < count; i++) {
+        list[i].first = numbers[list[i].first];
+        list[i].last = numbers[list[i].last + 1] - 1;
+    }
+    return counting;
+}
+
+/* What is live in each step. */
+static void find_lives(struct search *search)
+{
+    int *next = search->lives_from;
+
+    for (int i = 0; i < search->count; i++)
+        for (int s = search->list[i].first; s <= search->list[i].last; s++)
+            next[s + 1]++;
+    for (int s = 0; s < search->steps; s++)
+        next[s + 1] += next[s];
+    for (int i = 0; i < search->count; i++) {
+        for (int s = search->list[i].first; s <= search->list[i].last; s++) {
+            search->lives[next[s]++] = i;
+            search->live[s] += search->list[i].bytes;
+        }
+    }
+    memmove(next + 1, next, (size_t)search->steps * sizeof *next);
+    next[0] = 0;
+    for (int s = 0; s < search->steps; s++)
+        search->witness[s] = search->lives[next[s]];
+}
+
+static struct search new_search(struct arena *arena, const struct interval *list, int count)
+{
+    struct search search = {.list = ARENA_ARRAY(arena, count, struct interval), .count = count};
+    int64_t lives = 0, pairs = 0;
+
+    memcpy(search.list, list, (size_t)count * sizeof *list);
+    search.steps = find_steps(arena, search.list, count);
+    for (int i = 0; i < count; i++)
+        lives += steps_of(&search.list[i]);
     search.keys = ARENA_ARRAY(arena, count, struct key);
     search.order = ARENA_ARRAY(arena, count, int);
     search.rank = ARENA_ARRAY(arena, count, int);
+    search.low = ARENA_ARRAY(arena, count, int64_t);
+    search.is_placed = ARENA_ARRAY(arena, count, bool);
     search.placed = ARENA_ARRAY(arena, count, int);
-    search.floors = ARENA_ARRAY(arena, floors, int64_t);
-    search.rest = ARENA_ARRAY(arena, (int64_t)count * count / 2, int);
+    search.all_rest = ARENA_ARRAY(arena, (int64_t)count * count / 2, int);
     search.later = ARENA_ARRAY(arena, count, int);
     search.joins = ARENA_ARRAY(arena, search.steps, int);
+    search.lives = ARENA_ARRAY(arena, lives, int);
+    search.lives_from = ARENA_ARRAY(arena, search.steps + 1, int);
+    search.witness = ARENA_ARRAY(arena, search.steps, int);
     search.live = ARENA_ARRAY(arena, search.steps, int64_t);
-    search.floor = ARENA_ARRAY(arena, search.steps, int64_t);
     search.left = ARENA_ARRAY(arena, search.steps, int64_t);
-    search.start = ARENA_ARRAY(arena, search.steps, int64_t);
     search.faults = ARENA_ARRAY(arena, search.steps, int64_t);
     search.weights = ARENA_ARRAY(arena, search.steps, int64_t);
-    for (int i = 0; i < count; i++)
-        for (int s = list[i].first; s <= list[i].last; s++)
-            search.live[s] += list[i].bytes;
+    find_lives(&search);
+    for (int i = 0; i < count; i++) { /* an interval is lifted once by each that is live with it */
+        const int first = search.list[i].first;
+
+        pairs += search.lives_from[first + 1] - search.lives_from[first];
+    }
+    search.lifts = ARENA_ARRAY(arena, pairs, struct lift);
     memcpy(search.left, search.live, (size_t)search.steps * sizeof *search.left);
     return search;
 }
 
-/* At the bound, else as little above it as tries find, but below `peak`. False: they find nothing. */
-static bool place_searched(struct arena *arena, struct interval *list, int count, int64_t bound, int64_t peak)
+/* At the bound, else as little above it as tries find, but below `found`. False: they find nothing. */
+static bool place_searched(struct arena *arena, struct interval *list, int count, int64_t bound,
+                           int64_t found)
 {
     struct search search = new_search(arena, list, count);
+    const int64_t least = bound / 1024 + 1;
+    int64_t failed = bound;
+    bool is_found = false;
 
-    for (int64_t above = 0; bound + above<peak; above = above> 0 ? 2 * above : bound / 1024 + 1)
-        if (search_peak(&search, bound, bound + above, above > 0 ? SEARCH_WORK / 8 : SEARCH_WORK))
-            return true;
-    return false;
+    if (search_peak(&search, bound, bound, SEARCH_WORK, list))
+        return true;
+    while (found - failed > least) {
+        const int64_t next = is_found          ? failed + (found - failed) / 2
+                             : failed == bound ? bound + least
+                                               : bound + 2 * (failed - bound);
+
+        if (next >= found)
+            break;
+        if (search_peak(&search, bound, next, SEARCH_WORK / 8, list)) {
+            found = next;
+            is_found = true;
+        } else {
+            failed = next;
+        }
+    }
+    return is_found;
 }
 
 static int64_t peak_of(const struct interval *list, int count)

@@ -9,7 +9,8 @@
  *   - a buffer never starts where another that is left would already end: that one comes before;
  *   - what is left may part into steps that share no buffer, each of which is filled apart.
  * Which of the buffers that can come next is tried first decides whether a search ends, so none takes long: it starts again
- * with another order, in which the buffers of the steps where it failed come earlier. The same every time. */
+ * with another order, in which the buffers of the steps where it failed come earlier, or that chance has changed a little. The
+ * same every time. */
 #ifndef MODC_PLAN_PLACE_H
 #define MODC_PLAN_PLACE_H
 

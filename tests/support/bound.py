@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 SLACK = 0.02 # of random specs
-SEARCH_SLACK = 0.01 # where a placing at the bound is not always there, or not found: see is_many
+SEARCH_SLACK = 0.005 # where a placing at the bound is not always there, or not found: see is_many
 
 
 def lives(variant):

@@ -20,7 +20,7 @@ mkdir -p "$work"
 "$modc" generate "$spec" -o "$work" ${settings[@]+"${settings[@]}"} >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 header=$(basename "$work"/*.h .h)
 # As `modc run` compiles.
-$CC $CFLAGS -I"$work" -Iruntime -DMODC_LIBM -DMODC_MODEL="${header}_model" -o "$work/program" "$work"/*.c runtime/*.c -lm
+$CC $CFLAGS -I"$work" -Iruntime -DMODC_LIBM -DMODC_MODEL="${header}_model" -o "$work/program" "$work"/*.c runtime/*.c runtime/driver/*.c -lm
 state=build/vectors/$3/state.safetensors
 $RUNNER "$work/program" "${options[@]}" --state "$work/state.safetensors" --outputs "$work/outputs.safetensors"
 if [ -e "$state" ]; then

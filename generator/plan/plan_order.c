@@ -15,6 +15,7 @@ struct order {
     uint64_t *needs; /* by that place: a bit for each step that has to be before it */
     int words;       /* of a row of them */
     struct load load;
+    bool stale;   /* the lives that were measured are those of a move that was taken back */
     int64_t left; /* moves that may still be tried */
     struct step *old_steps;
     int *old_ids;
@@ -211,7 +212,8 @@ static bool try_move(struct order *o, int at, int to, bool only_most)
     o->left--;
     rearrange(o, first, last, to < at);
     load = o->measure(o->data);
-    if (is_less(&load, &o->load, only_most)) {
+    o->stale = !is_less(&load, &o->load, only_most);
+    if (!o->stale) {
         o->load = load;
         return true;
     }
@@ -262,13 +264,20 @@ static void update_early(struct order *o)
     o->load = o->measure(o->data);
 }
 
+static void measure_again(struct order *o)
+{
+    if (o->stale)
+        o->measure(o->data);
+    o->stale = false;
+}
+
 /* At the step where most is live: what dies later is read earlier, what is not read there is made later. */
 static bool lower_peak(struct order *o)
 {
     const struct variant *variant = o->variant;
     int peak = o->load.at;
 
-    o->measure(o->data);
+    measure_again(o);
     for (int i = 0; i < variant->graph->value_count && peak > variant->yield; i++) {
         const struct place *place = &variant->places[i];
         int first = place->first, last = place->last;
@@ -279,7 +288,7 @@ static bool lower_peak(struct order *o)
             return true;
         if (first < peak && first > variant->yield && try_move(o, first, peak, true))
             return true;
-        o->measure(o->data);
+        measure_again(o);
     }
     return false;
 }
@@ -310,5 +319,5 @@ void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(
         ;
     while (lower_peak(&order))
         ;
-    measure(data);
+    measure_again(&order);
 }

@@ -137,7 +137,7 @@ static void print_source_head(struct emit *e, struct text *out)
 static const char *source_text(struct emit *e)
 {
     struct arena *arena = &e->cx->arena;
-    struct text out = text_new(arena), wrapped = text_new(arena);
+    struct text out = text_new(arena);
     struct parts parts = {text_new(arena), text_new(arena), text_new(arena), text_new(arena)};
 
     for (int i = 0; i < e->plan->variant_count; i++) {
@@ -181,8 +181,7 @@ static const char *source_text(struct emit *e)
     text_add(&out, parts.tables.data);
     if (e->cx->options->dispatch)
         text_add(&out, "#endif\n");
-    template_wrap(e->cx, &wrapped, out.data);
-    return wrapped.data;
+    return emit_fit(arena, out.data);
 }
 
 static void add_file(struct emit *e, struct output_file **files, int *count, const char *name,
@@ -205,18 +204,17 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
                      .target = target_of(cx),
                      .m = plan->model,
                      .weights = plan->weights};
-    struct text header = text_new(&cx->arena), wrapped = text_new(&cx->arena);
+    struct text header = text_new(&cx->arena);
 
     e.M = text_upper(&cx->arena, plan->model);
     print_header(&e, &header);
-    template_wrap(cx, &wrapped, header.data);
-    add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), wrapped.data);
+    add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), emit_fit(&cx->arena, header.data));
     add_text(&e, files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
     if (cx->options->dispatch) {
         (*files)[*count - 1].flags = dispatch_flags(cx, isa_base);
         for (int i = 0; i < ISA_ROWS; i++) {
             add_text(&e, files, count, dispatch_path(cx, e.m, &isa_rows[i]),
-                     dispatch_text(cx, e.m, &isa_rows[i], spec_name(&e)));
+                     emit_fit(&cx->arena, dispatch_text(cx, e.m, &isa_rows[i], spec_name(&e))));
             (*files)[*count - 1].flags = dispatch_flags(cx, isa_rows[i].name);
         }
     }

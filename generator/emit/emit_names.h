@@ -54,7 +54,7 @@ const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype l
 void emit_line(struct text *text, const char *line);
 void emit_lines(struct text *text, const char *lines);
 
-/* A comment, its words in lines. */
+/* A comment of such lines. */
 void emit_comment(struct text *out, const char *comment);
 
 /* The text of a piece as an operand of an operator: in parentheses unless it binds as strongly as `rank`. */

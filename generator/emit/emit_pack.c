@@ -1,9 +1,11 @@
 /* emit_pack.c - arrays of constants, the packed structs and what fills them, weights that are embedded. */
 #include "emit/emit_room.h"
+#include "emit/template.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "emit/template.h"
 #include "plan/weights.h"
 
 /* An initializer: what is not finite by the names of math.h, which are constants. */
@@ -21,6 +23,7 @@ static void print_number(struct emit *e, struct text *out, enum dtype dtype, uni
 
 void print_array(struct emit *e, struct text *out, const char *name, const struct tensor *tensor)
 {
+    enum { LONGEST_NUMBER = 18 };
     int64_t count = tensor_count(tensor);
     size_t start;
 
@@ -28,7 +31,7 @@ void print_array(struct emit *e, struct text *out, const char *name, const struc
                 (long long)(count > 0 ? count : 1), count > 0 ? "" : " 0");
     start = out->length - 3;
     for (int64_t i = 0; i < count; i++) {
-        if (out->length - start > 96) {
+        if (out->length - start > EMITTED_WIDTH - LONGEST_NUMBER) {
             text_add(out, "\n   ");
             start = out->length - 3;
         }

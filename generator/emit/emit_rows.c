@@ -380,7 +380,7 @@ static const char *macro_of(struct emit *e, struct text *out, struct macros *mac
     struct arena *arena = &e->cx->arena;
     const char *list = unit->parent->path[0] ? emitted_flat(e->cx, unit->parent->path) : "list";
     const char *stem = arena_format(arena, "%s_OF_%s", table->name, text_upper(arena, list)), *name = stem;
-    struct text lines = text_new(arena), wide = text_new(arena), wrapped = text_new(arena);
+    struct text lines = text_new(arena), wide = text_new(arena);
     int same = 1;
 
     for (int i = 0; i < macros->count; i++) {
@@ -393,9 +393,8 @@ static const char *macro_of(struct emit *e, struct text *out, struct macros *mac
     for (const char *line = body; *line;
          line += strcspn(line, "\n") + 1) /* two columns are for what ends the line */
         text_printf(&wide, "  %.*s\n", (int)strcspn(line, "\n"), line);
-    template_wrap(e->cx, &wrapped, wide.data);
     text_printf(&lines, "#define %s(%s)", name, table->parameters);
-    for (const char *line = wrapped.data; *line; line += strcspn(line, "\n") + 1)
+    for (const char *line = emit_fit(arena, wide.data); *line; line += strcspn(line, "\n") + 1)
         text_printf(&lines, " \\\n%.*s", (int)strcspn(line, "\n") - 2, line + 2);
     text_printf(out, "%s\n\n", lines.data);
     ARENA_PUSH(arena, macros->list, macros->count, ((struct macro){name, body}));

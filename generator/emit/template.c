@@ -369,92 +369,6 @@ static const char *simplify(struct cx *cx, const char *line)
     return strcmp(out.data, line) == 0 ? out.data : simplify(cx, out.data);
 }
 
-/* The last character of what stays on the line. */
-static bool is_break(const char *at)
-{
-    return at[0] && at[1] == ' ' &&
-           (*at == ',' || *at == ';' || (*at == '|' && (at[-1] == '|' || at[-1] == ' ')) ||
-            (*at == '&' && at[-1] == '&'));
-}
-
-/* How far it is to the next break, any one or one that is in no parentheses which open here. */
-static size_t piece_length(const char *at, bool any)
-{
-    size_t length = 0;
-    int depth = 0;
-    bool quoted = false;
-
-    for (; at[length] && (quoted || depth > 0 || !is_break(at + length)); length++) {
-        quoted ^= at[length] == '"' && at[length - 1] != '\\';
-        if (!quoted && !any)
-            depth += (strchr("([{", at[length]) != NULL) - (strchr(")]}", at[length]) != NULL);
-    }
-    return length;
-}
-
-/* Where the arguments of a kernel's head or of a call stand that is all of the line: behind its first parenthesis. 0: it is
- * something else. */
-static size_t only_call(const char *line)
-{
-    const char *open = strchr(line, '('), *at;
-    size_t indent = strspn(line, " ");
-    int depth = 0;
-
-    if (!open || open == line || !is_word(open[-1]) || strchr(line, '=') || strchr(line, '"') ||
-        strncmp(line + indent, "return ", 7) == 0 || (indent == 0 && !strstr(line, "MODC_")))
-        return 0;
-    for (at = open; *at; at++) {
-        depth += (*at == '(') - (*at == ')');
-        if (depth == 0)
-            break;
-    }
-    return *at && (!at[1] || strcmp(at + 1, ";") == 0) ? (size_t)(open - line) + 1 : 0;
-}
-
-/* One logical line, broken behind commas so that it stands in EMITTED_WIDTH: of a call or a kernel's head all arguments go to
- * lines of their own, which so are the same whatever its name is; else aligned behind the open parenthesis. */
-static void wrap_line(struct text *out, const char *line)
-{
-    size_t indent = strspn(line, " "), column = 0, open[64] = {indent + 4}, first;
-    int depth = 0;
-    bool quoted = false;
-
-    if (strlen(line) <= EMITTED_WIDTH) {
-        text_printf(out, "%s\n", line);
-        return;
-    }
-    first = only_call(line);
-    if (first > 0) {
-        text_add_bytes(out, line, first);
-        text_printf(out, "\n%*s", (int)indent + 4, "");
-        line += first;
-        column = indent + 4;
-    }
-    for (const char *at = line; *at; at++) {
-        size_t piece, whole; /* up to and with the next comma; of this depth */
-
-        text_add_bytes(out, at, 1);
-        column++;
-        quoted ^= *at == '"' && (at == line || at[-1] != '\\');
-        if (quoted)
-            continue;
-        if ((*at == '(' || *at == '[' || *at == '{') && at[1] && depth < 63)
-            open[++depth] = column;
-        if ((*at == ')' || *at == ']' || *at == '}') && depth > 0)
-            depth--;
-        if (!is_break(at))
-            continue;
-        piece = piece_length(at + 1, true);
-        whole = piece_length(at + 1, false);
-        if (column + (open[depth] + whole < EMITTED_WIDTH ? whole : piece) + 1 > EMITTED_WIDTH) {
-            text_printf(out, "\n%*s", (int)open[depth], "");
-            column = open[depth];
-            at++;
-        }
-    }
-    text_add(out, "\n");
-}
-
 static bool holds(const char *text, size_t length, const char *pair)
 {
     for (const char *at = text; (at = memchr(at, pair[0], length - (size_t)(at - text))); at++)
@@ -463,7 +377,7 @@ static bool holds(const char *text, size_t length, const char *pair)
     return false;
 }
 
-/* Statements that a template breaks over lines become one logical line, since names have other lengths now. */
+/* Statements that a template breaks over lines become one line, since names have other lengths now: emit_fit breaks it. */
 static void lay_out(struct cx *cx, struct text *out, const char *text)
 {
     struct text logical = text_new(&cx->arena);
@@ -487,28 +401,13 @@ static void lay_out(struct cx *cx, struct text *out, const char *text)
             if (comment || directive)
                 text_printf(out, "%s\n", logical.data);
             else
-                wrap_line(out, simplify(cx, logical.data));
+                text_printf(out, "%s\n", simplify(cx, logical.data));
             logical.length = 0;
             logical.data[0] = 0;
             depth = 0;
         }
         comment = comment && !holds(text, length, "*/");
         text = next;
-    }
-}
-
-void template_wrap(struct cx *cx, struct text *out, const char *text)
-{
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        char *line = arena_copy(&cx->arena, text, length);
-
-        if (length > EMITTED_WIDTH && !strstr(line, "/*") && strncmp(line, " *", 2) != 0 && line[0] != '#' &&
-            line[length - 1] != '\\')
-            wrap_line(out, line);
-        else
-            text_printf(out, "%s\n", line);
-        text += length + (text[length] == '\n');
     }
 }
 

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "plan/templates.h"
 
-#define EMITTED_WIDTH 108 /* columns of a line of emitted code */
+#define EMITTED_WIDTH 100 /* columns of a line of emitted code */
 
 struct filling {
     const char *name; /* "T_m" */
@@ -32,8 +32,8 @@ struct fill {
     void *data;
 };
 
-/* Breaks the lines of emitted text that are too long, behind commas and aligned: what prints lines need not. */
-void template_wrap(struct cx *cx, struct text *out, const char *text);
+/* All of a file, in lines of at most EMITTED_WIDTH columns: what prints lines need not look. */
+const char *emit_fit(struct arena *arena, const char *text);
 
 void template_fill(struct cx *cx, struct text *out, const char *template_text, const struct fill *fill);
 

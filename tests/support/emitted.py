@@ -38,6 +38,17 @@ def check(folder, source):
             yield f"struct {model}_{name}: see emitted_struct"
 
 
+WIDTH = 100
+
+
+def check_width(folder):
+    """No line is wider, but for words that are so long that nothing breaks them."""
+    for path in sorted(folder.rglob("*.[ch]")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if len(line) > WIDTH and max(map(len, line.split())) < WIDTH - 40:
+                yield f"{path.name}:{number} has {len(line)} columns: {line.strip()}"
+
+
 def check_locals():
     """Locals that functions declare, against those that c_argument keeps values away from."""
     names = pathlib.Path("generator/plan/plan_names.c").read_text()
@@ -57,7 +68,7 @@ def main(modc):
     for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([modc, "generate", *case, "-o", folder], check=True, stdout=subprocess.DEVNULL)
-            faults += check(pathlib.Path(folder), source)
+            faults += [*check(pathlib.Path(folder), source), *check_width(pathlib.Path(folder))]
     print("\n".join(faults))
     return 1 if faults else 0
 

@@ -24,6 +24,7 @@ TEXTS = {
     "emit_expr.c": "names in use; identifiers of what callers give as text",
     "emit_function.c": "what a body uses: printed text",
     "emit_header.c": "the name of an entry",
+    "emit_line.c": "lines that are too long",
     "emit_loops.c": "which parameters a nest uses: printed text",
     "emit_optim.c": "names of an optimiser's variables",
     "emit_params.c": "names of specs and of lists; the search in printed text",

@@ -110,19 +110,58 @@ static void test_tails(void **state)
 
 static void test_layout(void **state)
 {
-    const char *text;
-
     (void)state;
     FILLS("x[i * 1 + 0] = a - 0;\n", "x[i] = a;\n");
     FILLS("x[i * 0 + j] = f(a,\n       b);\n", "x[j] = f(a, b);\n");
-    /* arguments of a long call have lines of their own, whatever it is called */
-    text = filled(
-        "    T_NAME_with_a_long_name(first_argument, second_argument, third_argument, fourth_argument, "
-        "fifth_argument, sixth_argument);\n",
-        NULL);
-    assert_non_null(strstr(text, "long_name(\n        first_argument"));
-    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+}
+
+static const char *fitted(const char *text)
+{
+    const char *fits = emit_fit(&cx.arena, text);
+
+    for (const char *line = fits; *line; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= EMITTED_WIDTH);
+    return fits;
+}
+
+#define FORTY "a_word_of_some_thirty_nine_characters__ "
+
+static void test_lines(void **state)
+{
+    (void)state;
+    assert_string_equal(fitted("int a;\n"), "int a;\n");
+    /* arguments of a long call have lines of their own, whatever it is called */
+    assert_non_null(strstr(
+        fitted("    with_a_long_name(first_argument, second_argument, third_argument, fourth_argument, "
+               "fifth_argument, sixth_argument);\n"),
+        "long_name(\n        first_argument"));
+    /* a choice breaks before what it chooses, sums before products, strings last */
+    assert_string_equal(
+        fitted(
+            "    sum[i] = BIAS && i < tile ? load(bias + column + i % vectors * MODC_LANES + more) : modc_f32_set(0);\n"),
+        "    sum[i] = BIAS && i < tile ? load(bias + column + i % vectors * MODC_LANES + more)\n"
+        "                              : modc_f32_set(0);\n");
+    assert_non_null(strstr(fitted("    y = " FORTY "* b + c * " FORTY "* another_one_of_them_in_the_end;\n"),
+                           "* b +\n        c *"));
+    assert_non_null(strstr(fitted("    {\"" FORTY FORTY FORTY "\", 1},\n"), "\"\n     \""));
+}
+
+static void test_comments(void **state)
+{
+    (void)state;
+    assert_string_equal(fitted("/* " FORTY FORTY "is long\n * goes on */\n"),
+                        "/* " FORTY FORTY "is long\n * goes on */\n");
+    assert_string_equal(fitted("/* " FORTY FORTY "is too long as it stands\n * and goes on */\n"),
+                        "/* " FORTY FORTY "is too long as it\n * stands and goes on */\n");
+    /* not into another clause, or a list */
+    assert_non_null(strstr(fitted("/* " FORTY FORTY "and that is all of it;\n * then more */\n"),
+                           "of it;\n * then more */\n"));
+    assert_non_null(strstr(fitted("/* " FORTY FORTY FORTY "\n *     item */\n"), "\n *     item */\n"));
+    /* behind code it goes in front, or the value under its name */
+    assert_string_equal(fitted("    " FORTY "member; /* " FORTY FORTY "*/\n"),
+                        "    /* " FORTY FORTY "*/\n    " FORTY "member;\n");
+    assert_string_equal(fitted("    int " FORTY "= value; /* " FORTY FORTY "*/\n"),
+                        "    int " FORTY "=\n        value; /* " FORTY FORTY "*/\n");
 }
 
 /* Faults of a template are faults of modc: it says so and ends. */
@@ -160,7 +199,8 @@ int main(void)
         cmocka_unit_test(test_holes),      cmocka_unit_test(test_head_comment),
         cmocka_unit_test(test_conditions), cmocka_unit_test(test_nested_conditions),
         cmocka_unit_test(test_choices),    cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_layout),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_layout),     cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_comments),   cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

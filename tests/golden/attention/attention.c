@@ -1,4 +1,5 @@
-/* attention.c - written by modc from attention.yaml; change the spec, not this file. It is yours, under any terms. */
+/* attention.c - written by modc from attention.yaml; change the spec, not this file. It is yours,
+ * under any terms. */
 #include "attention.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@ struct attention_packed {
     MODC_ALIGNED float out_bias[32]; /* [24], zero padded */
 };
 
-typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_PACKED_BYTES ? 1 : -1];
+typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_PACKED_BYTES ? 1
+        : -1];
 
 MODC_KERNELS_BEGIN
 
@@ -32,15 +34,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -80,8 +83,8 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int bands = N / band, rest = N % band;
 
@@ -94,8 +97,8 @@ MODC_INLINE void gemm_panel_across(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -103,7 +106,8 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
@@ -111,7 +115,8 @@ MODC_INLINE void gemm_panel(
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_strip(y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
         gemm_panel_strip(y, x, w, bias, 8, row, 1, BIAS, M, N, K, LDX, LDY);
@@ -150,14 +155,15 @@ static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int token
     modc_f32_transpose(y, 208, x0, 72, 12, tokens);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
 MODC_INLINE void matmul_strided_any_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row, const int column,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -179,7 +185,8 @@ MODC_INLINE void matmul_strided_any_tile(
         for (int j = 0; j < vectors; j++) {
             const float *const start = w + k * WK + j * MODC_LANES;
 
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -206,10 +213,10 @@ MODC_INLINE void matmul_strided_any_tile(
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_any_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
-    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
-    const int WN)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
     const int whole = N / MODC_LANES * MODC_LANES;
@@ -217,16 +224,16 @@ MODC_INLINE void matmul_strided_any_strip(
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_any_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
-                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         for (int c = full; c < whole; c += MODC_LANES)
             matmul_strided_any_tile(
-                y, x, w, bias, rows, 1, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1,
-                X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, 1, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > whole)
             matmul_strided_any_tile(
-                y, x, w, bias, rows, 1, N - whole, first, row + t * rows, whole, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, 1, N - whole, first, row + t * rows, whole, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
@@ -246,15 +253,15 @@ MODC_INLINE void matmul_strided_any(
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
             matmul_strided_any_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
             matmul_strided_any_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
             matmul_strided_any_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
@@ -266,7 +273,8 @@ static MODC_KERNEL void root_attention_scores(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int queries, int seen)
 {
-    matmul_strided_any(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
+    matmul_strided_any(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
 }
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
@@ -278,7 +286,8 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
         const float *const row = out;
         const int width = modc_min(REACH + r, ALL);
         const int full = width / MODC_LANES * MODC_LANES, rest = width - full;
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        /* high may lose a NaN, which exp brings back */
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
         float most, last;
         const int blocks = full / (4 * MODC_LANES) * (4 * MODC_LANES);
         modc_f32 highs[4] = {high, high, high, high};
@@ -288,7 +297,8 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
             for (int i = 0; i < 4; i++)
                 highs[i] = modc_f32_atleast(modc_f32_load(row + k + i * MODC_LANES), highs[i]);
         }
-        high = modc_f32_atleast(modc_f32_atleast(highs[0], highs[1]), modc_f32_atleast(highs[2], highs[3]));
+        high = modc_f32_atleast(modc_f32_atleast(highs[0], highs[1]),
+                                modc_f32_atleast(highs[2], highs[3]));
 
         for (int k = blocks; k < full; k += MODC_LANES)
             high = modc_f32_atleast(modc_f32_load(row + k), high);
@@ -296,14 +306,15 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
             high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
         most = modc_f32_hmax(high);
         for (int k = 0; k < full; k += MODC_LANES) {
-            const modc_f32 e = modc_f32_exp_negative((modc_f32_load(row + k) - most) * 0.288675129f);
+            const modc_f32 e = modc_f32_exp_negative((modc_f32_load(row + k) - most) *
+                                                     0.288675129f);
 
             total += e;
             modc_f32_store(out + k, e);
         }
         if (rest > 0) {
             const modc_f32 a = modc_f32_load_rest(row + full, rest, -modc_f32_inf()) - most,
-                e = modc_f32_exp_negative(a * 0.288675129f);
+                               e = modc_f32_exp_negative(a * 0.288675129f);
 
             total += e;
             modc_f32_store_part(out + full, e, rest);
@@ -325,21 +336,23 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
     }
 }
 
-/* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r values;
+/* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r
+ * values;
  * y is a part of a larger value */
 static MODC_KERNEL void root_attention_softmax(float *restrict y, int queries, int seen, int reach)
 {
     softmax_wide_in_place_scaled_causal(y, queries, seen, reach, 208, 208);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
 MODC_INLINE void matmul_strided_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row, const int column,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -361,7 +374,8 @@ MODC_INLINE void matmul_strided_tile(
         for (int j = 0; j < vectors; j++) {
             const float *const start = w + k * WK + j * MODC_LANES;
 
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -388,23 +402,23 @@ MODC_INLINE void matmul_strided_tile(
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
-    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
-    const int WN)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
-                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
             matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
-                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
-                WN);
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN);
     }
 }
 
@@ -424,15 +438,15 @@ MODC_INLINE void matmul_strided(
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
             matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
             matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
             matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
@@ -465,7 +479,8 @@ static MODC_KERNEL void root_attention(
 
                 root_attention_scores(s, q + batch1 * 12 + row * 72, s + 2912, NULL, queries, seen);
                 root_attention_softmax(s, queries, seen, reach);
-                root_attention_values(y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL, queries, seen);
+                root_attention_values(
+                    y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL, queries, seen);
             }
         }
     }
@@ -568,8 +583,8 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return attention_forward((struct attention *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -577,15 +592,17 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"tokens", ATTENTION_MAX_TOKENS}};
 
 static const struct modc_key keys_table[] = {
-    {"qkv.weight", MODC_FLOAT32, 2, {72, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_QKV,
+    {"qkv.weight", MODC_FLOAT32, 2, {72, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     ATTENTION_QKV,
      offsetof(struct attention_params, qkv.weight), 0, 0, MODC_INIT_UNIFORM, -0.20412414523193148,
          0.20412414523193148, NULL},
     {"qkv.bias", MODC_FLOAT32, 1, {72}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_QKV,
      offsetof(struct attention_params, qkv.bias), 6912, 1, MODC_INIT_UNIFORM, -0.20412414523193154,
          0.20412414523193154, NULL},
-    {"out.weight", MODC_FLOAT32, 2, {24, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_OUT,
-     offsetof(struct attention_params, out.weight), 7232, 2, MODC_INIT_UNIFORM, -0.20412414523193148,
-         0.20412414523193148, NULL},
+    {"out.weight", MODC_FLOAT32, 2, {24, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     ATTENTION_OUT,
+     offsetof(struct attention_params, out.weight), 7232, 2, MODC_INIT_UNIFORM,
+         -0.20412414523193148, 0.20412414523193148, NULL},
     {"out.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_OUT,
      offsetof(struct attention_params, out.bias), 9536, 3, MODC_INIT_UNIFORM, -0.20412414523193154,
          0.20412414523193154, NULL},

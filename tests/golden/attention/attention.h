@@ -1,4 +1,5 @@
-/* attention.h - written by modc from attention.yaml; change the spec, not this file. It is yours, under any terms.
+/* attention.h - written by modc from attention.yaml; change the spec, not this file. It is yours,
+ * under any terms.
  *
  *     struct attention_params params;
  *     struct attention net;
@@ -50,17 +51,18 @@ struct attention_params {
 };
 
 /* output float32 (tokens, 24) from x float32 (tokens, 24) */
-enum modc_status attention_forward(struct attention *net, int tokens, const float *x, float *output);
+enum modc_status attention_forward(struct attention *net, int tokens, const float *x,
+                                   float *output);
 
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model attention_model;
 
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(attention)
-    /* attention_bind, attention_load_bytes, attention_save_bytes, attention_pack, attention_reset,
-     * attention_changed, attention_to, attention_get, attention_named_parameters,
-     * attention_named_buffers, attention_init, attention_train, attention_eval, attention_seed,
-     * attention_print */
+    /* attention_bind, attention_load_bytes, attention_save_bytes, attention_pack,
+     * attention_reset, attention_changed, attention_to, attention_get,
+     * attention_named_parameters, attention_named_buffers, attention_init, attention_train,
+     * attention_eval, attention_seed, attention_print */
 MODC_HOSTED_FUNCTIONS(attention)
     /* attention_load, attention_save, attention_create, attention_destroy */
 

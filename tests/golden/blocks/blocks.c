@@ -1,4 +1,5 @@
-/* blocks.c - written by modc from blocks.yaml; change the spec, not this file. It is yours, under any terms. */
+/* blocks.c - written by modc from blocks.yaml; change the spec, not this file. It is yours, under
+ * any terms. */
 #include "blocks.h"
 
 #include <string.h>
@@ -6,15 +7,17 @@
 #include "modc_simd.h"
 
 static const float constant_64[64] MODC_ALIGNED = {
-    1.0f, 0.930572033f, 0.865964353f, 0.805842221f, 0.749894202f, 0.697830558f, 0.649381638f, 0.604296386f,
-    0.562341332f, 0.523299158f, 0.486967534f, 0.453158349f, 0.421696514f, 0.392418981f, 0.365174145f,
-    0.339820832f, 0.316227764f, 0.294272721f, 0.273841977f, 0.254829675f, 0.237137362f, 0.220673397f,
-    0.2053525f, 0.191095293f, 0.177827939f, 0.165481701f, 0.153992653f, 0.143301263f, 0.133352146f,
-    0.124093771f, 0.115478203f, 0.107460782f, 0.100000001f, 0.0930572003f, 0.0865964293f, 0.0805842131f,
-    0.0749894157f, 0.0697830543f, 0.0649381652f, 0.0604296438f, 0.0562341288f, 0.0523299128f, 0.0486967526f,
-    0.0453158356f, 0.0421696492f, 0.0392418988f, 0.0365174115f, 0.0339820832f, 0.0316227786f, 0.0294272732f,
-    0.0273841955f, 0.0254829675f, 0.0237137359f, 0.0220673401f, 0.0205352511f, 0.0191095304f, 0.0177827943f,
-    0.0165481716f, 0.0153992651f, 0.0143301254f, 0.0133352149f, 0.0124093769f, 0.0115478197f, 0.0107460786f
+    1.0f, 0.930572033f, 0.865964353f, 0.805842221f, 0.749894202f, 0.697830558f, 0.649381638f,
+    0.604296386f, 0.562341332f, 0.523299158f, 0.486967534f, 0.453158349f, 0.421696514f,
+    0.392418981f, 0.365174145f, 0.339820832f, 0.316227764f, 0.294272721f, 0.273841977f,
+    0.254829675f, 0.237137362f, 0.220673397f, 0.2053525f, 0.191095293f, 0.177827939f,
+    0.165481701f, 0.153992653f, 0.143301263f, 0.133352146f, 0.124093771f, 0.115478203f,
+    0.107460782f, 0.100000001f, 0.0930572003f, 0.0865964293f, 0.0805842131f, 0.0749894157f,
+    0.0697830543f, 0.0649381652f, 0.0604296438f, 0.0562341288f, 0.0523299128f, 0.0486967526f,
+    0.0453158356f, 0.0421696492f, 0.0392418988f, 0.0365174115f, 0.0339820832f, 0.0316227786f,
+    0.0294272732f, 0.0273841955f, 0.0254829675f, 0.0237137359f, 0.0220673401f, 0.0205352511f,
+    0.0191095304f, 0.0177827943f, 0.0165481716f, 0.0153992651f, 0.0143301254f, 0.0133352149f,
+    0.0124093769f, 0.0115478197f, 0.0107460786f
 };
 
 /* Block(64, 2) */
@@ -36,14 +39,15 @@ MODC_KERNELS_BEGIN
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, const int M, const int K, const int LDX, const int LDY, const int LDE0)
+    const float *restrict e0, const int M, const int K, const int LDX, const int LDY,
+    const int LDE0)
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
@@ -86,7 +90,8 @@ MODC_INLINE void layer_norm_bias_weight_add(
         error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -105,7 +110,8 @@ MODC_INLINE void layer_norm_bias_weight_add(
     }
 }
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension;
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
+ * last dimension;
  * then x0 + x1 */
 static MODC_KERNEL void block_norm_norm_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -142,15 +148,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -190,22 +197,23 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
         gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY, TAIL);
     if (rest > 0)
-        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
+        gemm_panel_tile(
+            y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -213,10 +221,12 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int TAIL)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
@@ -260,7 +270,8 @@ static MODC_KERNEL void block_up_gelu(
 MODC_INLINE void gemm_panel_add_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
@@ -271,15 +282,16 @@ MODC_INLINE void gemm_panel_add_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -323,13 +335,14 @@ MODC_INLINE void gemm_panel_add_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_add_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int band, const int row, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemm_panel_add_tile(y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_tile(
+            y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
     if (rest > 0)
         gemm_panel_add_tile(
             y, x, w, bias, rows, rest, row, bands * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -338,16 +351,18 @@ MODC_INLINE void gemm_panel_add_across(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_add_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
     for (int t = 0; t < flat; t++)
-        gemm_panel_add_across(y, x, w, bias, rows, band, row + t * rows, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_across(
+            y, x, w, bias, rows, band, row + t * rows, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
@@ -357,7 +372,8 @@ MODC_INLINE void gemm_panel_add(
 
     if (row > 0)
         gemm_panel_add_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY,
+            LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
         gemm_panel_add_strip(y, x, w, bias, 8, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -407,7 +423,7 @@ MODC_INLINE void layer_norm_bias_weight(
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
@@ -450,7 +466,8 @@ MODC_INLINE void layer_norm_bias_weight(
         error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -469,7 +486,8 @@ MODC_INLINE void layer_norm_bias_weight(
     }
 }
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
+ * last dimension */
 static MODC_KERNEL void root_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
@@ -582,28 +600,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -617,8 +638,8 @@ static MODC_KERNEL void block_down_linear(
 }
 
 /* y (tokens, 64) = x0 + x1 * x2 */
-static MODC_KERNEL void block_mul_add(float *y, const float *x0, const float *x1, const float *x2,
-                                      int tokens)
+static MODC_KERNEL void block_mul_add(
+    float *y, const float *x0, const float *x1, const float *x2, int tokens)
 {
     for (int i = 0; i < tokens; i++) {
         for (int j = 0; j < 64; j += MODC_LANES) {
@@ -708,9 +729,10 @@ static void block_eval(const struct blocks_block *p, const struct blocks_block_p
 }
 
 /* Block(64, 2): (tokens, 64) from (tokens, 64) */
-static enum modc_status block_eval_fenced(const struct blocks_block *p, const struct blocks_block_packed *k,
-                                          struct blocks *net, int module, char *ws, int tokens,
-                                          const float *x, float *y)
+static enum modc_status block_eval_fenced(const struct blocks_block *p,
+                                          const struct blocks_block_packed *k, struct blocks *net,
+                                          int module, char *ws, int tokens, const float *x,
+                                          float *y)
 {
     float *const x_copy = (float *)(void *)(ws + 32768); /* (tokens, 64) */
     float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
@@ -759,7 +781,8 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
     float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
 
     {
-        float *const buffers[2] = {(float *)(void *)(ws + 32768), blocks_0}; /* by turns; the last is the result */
+        float *const buffers[2] =
+            {(float *)(void *)(ws + 32768), blocks_0}; /* by turns; the last is the result */
         const float *in = x;
 
         for (int i = 0; i < 12; i++) {
@@ -793,24 +816,27 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     MODC_ENTER(net, self_call, BLOCKS_ROOT, {x_copy, MODC_FLOAT32, 2, {tokens, 64}});
 
     /* blocks */
-    MODC_ENTER(net, blocks_call, BLOCKS_BLOCKS, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(
+        net, blocks_call, BLOCKS_BLOCKS, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
     {
-        float *const buffers[2] = {(float *)(void *)(ws + 57344), blocks_0}; /* by turns; the last is the result */
+        float *const buffers[2] =
+            {(float *)(void *)(ws + 57344), blocks_0}; /* by turns; the last is the result */
         const float *in = blocks_call_in[0].data;
 
         for (int i = 0; i < 12; i++) {
             float *out = buffers[i % 2];
 
             MODC_TRY(
-                block_eval_fenced(&p->blocks[i], &k->blocks[i], net, BLOCKS_BLOCKS_0 + 5 * i, ws + 0,
-                                  tokens, in, out));
+                block_eval_fenced(&p->blocks[i], &k->blocks[i], net, BLOCKS_BLOCKS_0 + 5 * i,
+                                  ws + 0, tokens, in, out));
             in = out;
         }
     }
     MODC_LEAVE(net, blocks_call, {blocks_0, MODC_FLOAT32, 2, {tokens, 64}});
 
     /* norm: LayerNorm(dim) */
-    MODC_ENTER(net, norm_call, BLOCKS_NORM, {blocks_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(
+        net, norm_call, BLOCKS_NORM, {blocks_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
     root_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
 
@@ -845,8 +871,8 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return blocks_forward((struct blocks *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -855,29 +881,32 @@ static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
 
 #define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
     {at_path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module, \
-     offsetof(struct blocks_params, at_member.scale), at_block, at_key, MODC_INIT_CONSTANT, 1.0, 0.0, \
-         NULL}, \
+     offsetof(struct blocks_params, at_member.scale), at_block, at_key, MODC_INIT_CONSTANT, 1.0, \
+         0.0, NULL}, \
     {at_path ".norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
      at_module + 1, \
      offsetof(struct blocks_params, at_member.norm.weight), at_block + 256, at_key + 1, \
          MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
-    {at_path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 1, \
-     offsetof(struct blocks_params, at_member.norm.bias), at_block + 512, at_key + 2, MODC_INIT_CONSTANT, \
-         0.0, 0.0, NULL}, \
+    {at_path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 1, \
+     offsetof(struct blocks_params, at_member.norm.bias), at_block + 512, at_key + 2, \
+         MODC_INIT_CONSTANT, 0.0, 0.0, NULL}, \
     {at_path ".up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
      at_module + 2, \
-     offsetof(struct blocks_params, at_member.up.weight), at_block + 768, at_key + 3, MODC_INIT_UNIFORM, \
-         -0.12499999999999999, 0.12499999999999999, NULL}, \
-    {at_path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 2, \
-     offsetof(struct blocks_params, at_member.up.bias), at_block + 33536, at_key + 4, MODC_INIT_UNIFORM, \
-         -0.125, 0.125, NULL}, \
+     offsetof(struct blocks_params, at_member.up.weight), at_block + 768, at_key + 3, \
+         MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999, NULL}, \
+    {at_path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 2, \
+     offsetof(struct blocks_params, at_member.up.bias), at_block + 33536, at_key + 4, \
+         MODC_INIT_UNIFORM, -0.125, 0.125, NULL}, \
     {at_path ".down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
      at_module + 4, \
      offsetof(struct blocks_params, at_member.down.weight), at_block + 34048, at_key + 5, \
          MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842, NULL}, \
-    {at_path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 4, \
-     offsetof(struct blocks_params, at_member.down.bias), at_block + 66816, at_key + 6, MODC_INIT_UNIFORM, \
-         -0.08838834764831843, 0.08838834764831843, NULL},
+    {at_path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 4, \
+     offsetof(struct blocks_params, at_member.down.bias), at_block + 66816, at_key + 6, \
+         MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843, NULL},
 
 static const struct modc_key keys_table[] = {
     KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0, blocks[0], 0, 0)
@@ -897,8 +926,8 @@ static const struct modc_key keys_table[] = {
     {"norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_NORM,
      offsetof(struct blocks_params, norm.bias), 805120, 85, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
     {"head.weight", MODC_FLOAT32, 2, {8, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_HEAD,
-     offsetof(struct blocks_params, head.weight), 805376, 86, MODC_INIT_UNIFORM, -0.12499999999999999,
-         0.12499999999999999, NULL},
+     offsetof(struct blocks_params, head.weight), 805376, 86, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
     {"head.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_HEAD,
      offsetof(struct blocks_params, head.bias), 807424, 87, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
 };
@@ -931,10 +960,11 @@ static const struct modc_draw draws_table[] = {
     {at_path, at_name, "Block", "", 1, 4, false}, \
     {at_path ".norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", \
      at_module, 0, false}, \
-    {at_path ".up", "up", "Linear", "in_features=64, out_features=128, bias=True", at_module, 0, false}, \
+    {at_path ".up", "up", "Linear", "in_features=64, out_features=128, bias=True", at_module, 0, \
+     false}, \
     {at_path ".act", "act", "GELU", "approximate='none'", at_module, 0, false}, \
-    {at_path ".down", "down", "Linear", "in_features=128, out_features=64, bias=True", at_module, 0, \
-     false},
+    {at_path ".down", "down", "Linear", "in_features=128, out_features=64, bias=True", at_module, \
+     0, false},
 
 static const struct modc_module modules_table[] = {
     {"", "", "blocks", "", -1, 63, false},
@@ -951,7 +981,8 @@ static const struct modc_module modules_table[] = {
     MODULES_OF_BLOCKS("blocks.9", "9", BLOCKS_BLOCKS_9)
     MODULES_OF_BLOCKS("blocks.10", "10", BLOCKS_BLOCKS_10)
     MODULES_OF_BLOCKS("blocks.11", "11", BLOCKS_BLOCKS_11)
-    {"norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0, false},
+    {"norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0,
+     false},
     {"head", "head", "Linear", "in_features=64, out_features=8, bias=True", 0, 0, false},
 };
 

@@ -1,4 +1,5 @@
-/* cnn.c - written by modc from cnn.yaml; change the spec, not this file. It is yours, under any terms. */
+/* cnn.c - written by modc from cnn.yaml; change the spec, not this file. It is yours, under any
+ * terms. */
 #include "cnn.h"
 
 #include <string.h>
@@ -34,8 +35,8 @@ enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_relu_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -43,7 +44,8 @@ MODC_INLINE void y_0_relu_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1) + k];
@@ -55,14 +57,15 @@ MODC_INLINE void y_0_relu_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_relu_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -80,10 +83,12 @@ MODC_INLINE void y_0_relu_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+                    y_0_relu_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -94,9 +99,9 @@ MODC_INLINE void y_0_relu_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
-                                       whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                       to > rows ? rows : to, vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                       kw == whole && whole < end ? (end - whole) : 1,
+                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -140,16 +145,18 @@ MODC_INLINE void y_0_relu_line_tiles(
         return;
     }
     if (left)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                           channel, batch);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                           row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
         y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
     for (int t = tall > left ? tall : left; t < end; t++)
         y_0_relu_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -165,7 +172,8 @@ MODC_INLINE void y_0_relu_line(
         y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -175,10 +183,11 @@ MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_relu_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     float *const out = y + row * ldy + channel;
@@ -202,7 +211,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -214,8 +224,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_relu_lines(lines, xn, oh - 1, batch);
                         y_0_relu_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 16 + c,
-                            batch);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
                     }
                 }
             }
@@ -225,8 +235,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_relu_lines(lines, xn, oh - 1, batch);
                     y_0_relu_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full, n * 8 + oh,
-                        g * 16 + full, batch);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
                 }
             }
         }
@@ -260,9 +270,9 @@ static MODC_KERNEL void y_3_max_pool2d_pool(float *restrict y, const float *rest
     }
 }
 
-/* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails share it: the inputs of
- * a block of tiles are transformed, and multiplied by the weights in register tiles, for as many channels at a time as
- * keep the products of the block in the cache. */
+/* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails
+ * share it: the inputs of a block of tiles are transformed, and multiplied by the weights in
+ * register tiles, for as many channels at a time as keep the products of the block in the cache. */
 
 /* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
 MODC_INLINE void y_4_relu_tiles_input(
@@ -286,10 +296,11 @@ MODC_INLINE void y_4_relu_tiles_input(
     }
 }
 
-/* B^T d B of `count` tiles, 64 at the most, from tile `first` on, counted over lines and images of x, into the planes of
- * v. What is outside of an image is 0, by way of `halo`. */
+/* B^T d B of `count` tiles, 64 at the most, from tile `first` on, counted over lines and images of
+ * x, into the planes of v. What is outside of an image is 0, by way of `halo`. */
 static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_inputs(
-    float *restrict v, const float *restrict x, float *restrict halo, const int first, const int count)
+    float *restrict v, const float *restrict x, float *restrict halo, const int first,
+    const int count)
 {
     const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4;
 
@@ -313,11 +324,12 @@ static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_inputs(
     }
 }
 
-/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. Where
- * share > 0 it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
+/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and
+ * columns are constants. Where share > 0 it prefetches share values of the next plane with each
+ * step in K, as the turn-th of its plane. */
 MODC_INLINE void y_4_relu_tiles_tile(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows, const int columns,
-    const int tile, const int share, const int turn)
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int columns, const int tile, const int share, const int turn)
 {
     const int vectors = columns / MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -333,7 +345,8 @@ MODC_INLINE void y_4_relu_tiles_tile(
             MODC_PREFETCH(w + 32 * 16 + (turn * 16 + k) * share);
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             const float a = v[i * 16 + k];
@@ -348,14 +361,16 @@ MODC_INLINE void y_4_relu_tiles_tile(
         modc_f32_store(m + (tile + i / vectors) * 32 + i % vectors * MODC_LANES, sum[i]);
 }
 
-/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
+/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of
+ * the panels from w on. */
 MODC_INLINE void y_4_relu_tiles_planes(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows, const int tile,
-    const int tall, const int flat, const int columns)
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int tile, const int tall, const int flat, const int columns)
 {
     const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
-        band = most < columns ? most : columns;
-    const int rest = columns % band, tiles = tall + flat, share = 0 ? (band + tiles - 1) / tiles : 0;
+                     band = most < columns ? most : columns;
+    const int rest = columns % band, tiles = tall + flat,
+                                             share = 0 ? (band + tiles - 1) / tiles : 0;
 
     for (int p = 0; p < 36; p++) {
         float *const mp = m + p * (64 * 32 + 16);
@@ -366,13 +381,16 @@ MODC_INLINE void y_4_relu_tiles_planes(
 
             if (n + band > columns) {
                 for (int t = 0; rest > 0 && t < tall; t++)
-                    y_4_relu_tiles_tile(mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
+                    y_4_relu_tiles_tile(
+                        mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
                 for (int t = 0; rest > 0 && t < flat; t++)
-                    y_4_relu_tiles_tile(mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
+                    y_4_relu_tiles_tile(
+                        mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
                 break;
             }
             for (int t = 0; t < tall; t++)
-                y_4_relu_tiles_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
+                y_4_relu_tiles_tile(
+                    mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
             for (int t = 0; t < flat; t++)
                 y_4_relu_tiles_tile(
                     mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, share, tall + t);
@@ -408,8 +426,8 @@ MODC_INLINE void y_4_relu_tiles_block(
     y_4_relu_tiles_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
 }
 
-/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into m: 32 channels, or
- * those that are left of 32. */
+/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into
+ * m: 32 channels, or those that are left of 32. */
 static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_products(
     float *restrict m, const float *restrict v, const float *restrict w, const int count,
     const int columns)
@@ -422,8 +440,8 @@ MODC_INLINE modc_f32 y_4_relu_tail_v(modc_f32 x)
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
-/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
- * from `channel` on. */
+/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
+ * `columns` channels from `channel` on. */
 MODC_INLINE void y_4_relu_output(
     float *restrict y, const float *restrict m, const float *restrict bias, const int first,
     const int lines, const int pixels, const int channel, const int columns, int batch)
@@ -455,7 +473,8 @@ MODC_INLINE void y_4_relu_output(
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
- * By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144 */
+ * By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
+ * 144 */
 static MODC_KERNEL MODC_ALONE void y_4_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     float *restrict v, int batch)
@@ -475,7 +494,8 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
                 const int n = (first + t) / (down * across);
                 const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
 
-                y_4_relu_output(y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h, 4 - p, c, columns, batch);
+                y_4_relu_output(
+                    y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h, 4 - p, c, columns, batch);
             }
         }
     }
@@ -578,28 +598,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -623,8 +646,8 @@ enum { y_0_conv2d_conv_direct_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_conv2d_conv_direct_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -632,7 +655,8 @@ MODC_INLINE void y_0_conv2d_conv_direct_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1) + k];
@@ -644,14 +668,15 @@ MODC_INLINE void y_0_conv2d_conv_direct_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_conv2d_conv_direct_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -673,7 +698,8 @@ MODC_INLINE void y_0_conv2d_conv_direct_line_tile(
                         sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -684,9 +710,10 @@ MODC_INLINE void y_0_conv2d_conv_direct_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_conv2d_conv_direct_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
-                                                     whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                                     to > rows ? rows : to, vectors);
+                    y_0_conv2d_conv_direct_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                                     kw == whole && whole < end ? (end - whole) : 1,
+                                                     from < 0 ? 0 : from, to > rows ? rows : to,
+                                                     vectors);
             }
         } else {
             y_0_conv2d_conv_direct_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -731,11 +758,12 @@ MODC_INLINE void y_0_conv2d_conv_direct_line_tiles(
         return;
     }
     if (left)
-        y_0_conv2d_conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0,
-                                         0, row, channel, batch);
+        y_0_conv2d_conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 1,
+                                         tiles == 1 && right, 0, 0, row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
         y_0_conv2d_conv_direct_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
     for (int t = tall > left ? tall : left; t < end; t++)
         y_0_conv2d_conv_direct_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
@@ -758,8 +786,10 @@ MODC_INLINE void y_0_conv2d_conv_direct_line(
         y_0_conv2d_conv_direct_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void y_0_conv2d_conv_direct_lines(const float **lines, const float *x, const int y0, int batch)
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void y_0_conv2d_conv_direct_lines(
+    const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -768,10 +798,11 @@ MODC_INLINE void y_0_conv2d_conv_direct_lines(const float **lines, const float *
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_conv2d_conv_direct_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     float *const out = y + row * ldy + channel;
@@ -794,7 +825,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d_conv_direct(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -806,8 +838,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d_conv_direct(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
                         y_0_conv2d_conv_direct_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 16 + c,
-                            batch);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
                     }
                 }
             }
@@ -817,8 +849,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d_conv_direct(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
                     y_0_conv2d_conv_direct_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full, n * 8 + oh,
-                        g * 16 + full, batch);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
                 }
             }
         }
@@ -833,8 +865,8 @@ static MODC_KERNEL void y_0_copy_batchx16x8x8(float *y, const float *x0, int bat
 }
 
 /* y (batch, 16, 8, 8) = x1 * x2 + x0 */
-static MODC_KERNEL void y_1_mul_add_batchx16x8x8(float *y, const float *x0, const float *x1,
-                                                 const float *x2, int batch)
+static MODC_KERNEL void y_1_mul_add_batchx16x8x8(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 16; j++) {
@@ -863,12 +895,15 @@ static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
         modc_f32_store(y + i, y_2_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count)
-        modc_f32_store_part(y + i, y_2_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    if (i < count) {
+        modc_f32_store_part(
+            y + i, y_2_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
 }
 
 /* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8).
- * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window */
+ * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
+ * columns of each window */
 static MODC_KERNEL void y_3_max_pool2d_pool_planes(
     float *restrict y, const float *restrict x, float *restrict v, int batch)
 {
@@ -921,7 +956,8 @@ static MODC_KERNEL void y_3_max_pool2d_pool_planes(
                 MODC_UNROLL
                 for (int kw = 0; kw < 2; kw++) {
                     const float *const at = joined + ow * 2 + kw;
-                    const modc_f32 a = modc_f32_evens(modc_f32_load(at), modc_f32_load(at + MODC_LANES));
+                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
+                                                      modc_f32_load(at + MODC_LANES));
 
                     value = kw == 0 ? a : modc_f32_max(value, a);
                 }
@@ -947,8 +983,8 @@ enum { y_4_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_4_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -956,7 +992,8 @@ MODC_INLINE void y_4_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1 * 16) + k];
@@ -968,14 +1005,15 @@ MODC_INLINE void y_4_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_4_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -993,10 +1031,12 @@ MODC_INLINE void y_4_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16, 0, rows, vectors);
+                    y_4_line_taps(
+                        sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -1007,9 +1047,9 @@ MODC_INLINE void y_4_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), kw == whole &&
-                                  whole < end ? (end - whole) * 16 : 16, from < 0 ? 0 : from,
-                                  to > rows ? rows : to, vectors);
+                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16),
+                                  kw == whole && whole < end ? (end - whole) * 16 : 16,
+                                  from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_4_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
@@ -1062,9 +1102,11 @@ MODC_INLINE void y_4_line_tiles(
         y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
 }
 
-/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or those that are left.
- * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
- * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
+/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or
+ * those that are left.
+ * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps
+ * that lie outside are left out. lines[kh] is the line of x under line kh of the windows, NULL
+ * outside; pixels of y are ldy apart; bias may be NULL.
  * Apart, since all tails share it. */
 static MODC_KERNEL MODC_ALONE void y_4_line(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
@@ -1078,8 +1120,10 @@ static MODC_KERNEL MODC_ALONE void y_4_line(
         y_4_line_tiles(y, ldy, lines, w, bias, rest);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void y_4_conv2d_conv_direct_lines(const float **lines, const float *x, const int y0, int batch)
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void y_4_conv2d_conv_direct_lines(
+    const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -1088,10 +1132,11 @@ MODC_INLINE void y_4_conv2d_conv_direct_lines(const float **lines, const float *
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_4_conv2d_conv_direct_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 32, row = line * 4;
     float *const out = y + row * ldy + channel;
@@ -1114,7 +1159,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d_conv_direct(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -1126,8 +1172,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d_conv_direct(
                     for (int oh = 0; oh < 4; oh++) {
                         y_4_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
                         y_4_conv2d_conv_direct_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh, g * 32 + c,
-                            batch);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh,
+                            g * 32 + c, batch);
                     }
                 }
             }
@@ -1137,8 +1183,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d_conv_direct(
                 for (int oh = 0; oh < 4; oh++) {
                     y_4_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
                     y_4_conv2d_conv_direct_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full, n * 4 + oh,
-                        g * 32 + full, batch);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full,
+                        n * 4 + oh, g * 32 + full, batch);
                 }
             }
         }
@@ -1153,8 +1199,8 @@ static MODC_KERNEL void y_4_copy_batchx32x4x4(float *y, const float *x0, int bat
 }
 
 /* y (batch, 32, 4, 4) = x1 * x2 + x0 */
-static MODC_KERNEL void y_5_mul_add_batchx32x4x4(float *y, const float *x0, const float *x1,
-                                                 const float *x2, int batch)
+static MODC_KERNEL void y_5_mul_add_batchx32x4x4(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1183,12 +1229,15 @@ static MODC_KERNEL void y_6_relu(float *y, const float *x0, int batch)
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
         modc_f32_store(y + i, y_6_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count)
-        modc_f32_store_part(y + i, y_6_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    if (i < count) {
+        modc_f32_store_part(
+            y + i, y_6_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
 }
 
 /* y (batch, 32, 2, 2) = maximum of windows of 2 x 2 of x (batch, 32, 4, 4).
- * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window */
+ * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
+ * columns of each window */
 static MODC_KERNEL void y_7_max_pool2d_pool_planes(
     float *restrict y, const float *restrict x, float *restrict v, int batch)
 {
@@ -1241,7 +1290,8 @@ static MODC_KERNEL void y_7_max_pool2d_pool_planes(
                 MODC_UNROLL
                 for (int kw = 0; kw < 2; kw++) {
                     const float *const at = joined + ow * 2 + kw;
-                    const modc_f32 a = modc_f32_evens(modc_f32_load(at), modc_f32_load(at + MODC_LANES));
+                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
+                                                      modc_f32_load(at + MODC_LANES));
 
                     value = kw == 0 ? a : modc_f32_max(value, a);
                 }
@@ -1289,8 +1339,8 @@ static MODC_KERNEL void y_1_div_mean_batchx8x8x16_over_0_1_2(float *y, const flo
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_var_batchx8x8x16_over_0_1_2(float *y, const float *x0, const float *x1,
-                                                            int batch)
+static MODC_KERNEL void y_1_div_var_batchx8x8x16_over_0_1_2(
+    float *y, const float *x0, const float *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1360,8 +1410,8 @@ static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, 
 }
 
 /* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2,
-                                         int batch)
+static MODC_KERNEL void y_2_mul_add_relu(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < 64 * batch; i++) {
         for (int j = 0; j < 16; j += MODC_LANES) {
@@ -1370,8 +1420,9 @@ static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float 
             const modc_f32 v2 = modc_f32_load(x2 + j);
             const modc_f32 sum = v1 * v2 + v0;
 
-            modc_f32_store(y + i * 16 + j,
-                           modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
+            modc_f32_store(
+                y + i * 16 + j,
+                modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
         }
     }
 }
@@ -1396,8 +1447,8 @@ static MODC_KERNEL void y_5_div_mean_batchx4x4x32_over_0_1_2(float *y, const flo
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_var_batchx4x4x32_over_0_1_2(float *y, const float *x0, const float *x1,
-                                                            int batch)
+static MODC_KERNEL void y_5_div_var_batchx4x4x32_over_0_1_2(
+    float *y, const float *x0, const float *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1467,8 +1518,8 @@ static MODC_KERNEL void y_5_mul_sub(float *y, const float *x0, const float *x1, 
 }
 
 /* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_6_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2,
-                                         int batch)
+static MODC_KERNEL void y_6_mul_add_relu(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < 16 * batch; i++) {
         for (int j = 0; j < 32; j += MODC_LANES) {
@@ -1477,8 +1528,9 @@ static MODC_KERNEL void y_6_mul_add_relu(float *y, const float *x0, const float 
             const modc_f32 v2 = modc_f32_load(x2 + j);
             const modc_f32 sum = v1 * v2 + v0;
 
-            modc_f32_store(y + i * 32 + j,
-                           modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
+            modc_f32_store(
+                y + i * 32 + j,
+                modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
         }
     }
 }
@@ -1495,8 +1547,8 @@ static MODC_KERNEL void y_7_copy_batchx32x2x2(float *y, const float *x0, int bat
 }
 
 /* y (batch, 128) = x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
-static MODC_KERNEL void y_9_dropped_mul(float *y, const float *x0, uint64_t seed, uint64_t counter,
-                                        uint32_t stream, int batch)
+static MODC_KERNEL void y_9_dropped_mul(
+    float *y, const float *x0, uint64_t seed, uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1535,8 +1587,8 @@ static MODC_KERNEL void y_1_div_mean_batchx16x8x8_over_0_2_3(float *y, const flo
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_var_batchx16x8x8_over_0_2_3(float *y, const float *x0, const float *x1,
-                                                            int batch)
+static MODC_KERNEL void y_1_div_var_batchx16x8x8_over_0_2_3(
+    float *y, const float *x0, const float *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1585,8 +1637,8 @@ static MODC_KERNEL void y_5_div_mean_batchx32x4x4_over_0_2_3(float *y, const flo
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_var_batchx32x4x4_over_0_2_3(float *y, const float *x0, const float *x1,
-                                                            int batch)
+static MODC_KERNEL void y_5_div_var_batchx32x4x4_over_0_2_3(
+    float *y, const float *x0, const float *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1611,7 +1663,8 @@ static MODC_KERNEL void y_5_div_var_batchx32x4x4_over_0_2_3(float *y, const floa
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void pack_0_weight_folded(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 16; j++)
@@ -1620,8 +1673,8 @@ static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const fl
 }
 
 /* y in [16] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_0_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                           const float *x3, const float *x4)
+static MODC_KERNEL void pack_0_bias_folded(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1635,8 +1688,10 @@ static MODC_KERNEL void pack_0_bias_folded(float *y, const float *x0, const floa
     }
 }
 
-/* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_4_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
+/* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) *
+ * x1) */
+static MODC_KERNEL void pack_4_weight_folded(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 2; j++) {
@@ -1645,7 +1700,8 @@ static MODC_KERNEL void pack_4_weight_folded(float *y, const float *x0, const fl
                     const float product = modc_f32s_rsqrt(x2[j * 16 + l] + 9.99999975e-06f) *
                                           x1[j * 16 + l];
 
-                    y[i * 512 + j * 256 + k * 16 + l] = x0[i + j * 2304 + k * 9 + l * 144] * product;
+                    y[i * 512 + j * 256 + k * 16 + l] = x0[i + j * 2304 + k * 9 + l * 144] *
+                                                        product;
                 }
             }
         }
@@ -1653,8 +1709,8 @@ static MODC_KERNEL void pack_4_weight_folded(float *y, const float *x0, const fl
 }
 
 /* y in [32] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_4_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                           const float *x3, const float *x4)
+static MODC_KERNEL void pack_4_bias_folded(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1686,8 +1742,8 @@ static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
 }
 
 /* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
-static MODC_KERNEL void pack_1_bias_prepared(float *y, const float *x0, const float *x1, const float *x2,
-                                             const float *x3)
+static MODC_KERNEL void pack_1_bias_prepared(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1719,8 +1775,8 @@ static MODC_KERNEL void pack_4_weight(float *y, const float *x0)
 }
 
 /* y in (32, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
-static MODC_KERNEL void pack_5_bias_prepared(float *y, const float *x0, const float *x1, const float *x2,
-                                             const float *x3)
+static MODC_KERNEL void pack_5_bias_prepared(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1751,11 +1807,14 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
 
     pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
     pack_0_bias_folded(
-        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias, p->_1.running_mean);
-    pack_4_weight_folded(k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
+        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
+        p->_1.running_mean);
+    pack_4_weight_folded(
+        k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
     modc_winograd_weights(k->_4_weight_folded, 6, 512);
     pack_4_bias_folded(
-        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias, p->_5.running_mean);
+        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
+        p->_5.running_mean);
     pack_10_weight(k->_10_weight, p->_10.weight);
     pack_0_weight(k->_0_weight, p->_0.weight);
     pack_1_bias_prepared(
@@ -1832,7 +1891,8 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
 
     /* 1: BatchNorm2d(16) */
     MODC_ENTER(net, m_1_call, CNN_1, {m_0_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_1_mul_add_batchx16x8x8(y_1, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
+    y_1_mul_add_batchx16x8x8(
+        y_1, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
     MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
 
     /* 2: ReLU() */
@@ -1854,7 +1914,8 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
 
     /* 5: BatchNorm2d(32) */
     MODC_ENTER(net, m_5_call, CNN_5, {m_4_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_5_mul_add_batchx32x4x4(y_5, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
+    y_5_mul_add_batchx32x4x4(
+        y_5, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
     MODC_LEAVE(net, m_5_call, {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
 
     /* 6: ReLU() */
@@ -1958,10 +2019,12 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    int64_t *const _1_num_batches_tracked_shadow = (int64_t *)(void *)(ws + 540928); /* committed at the end */
+    int64_t *const _1_num_batches_tracked_shadow =
+        (int64_t *)(void *)(ws + 540928); /* committed at the end */
     float *const _1_running_mean_shadow = (float *)(void *)(ws + 540992); /* committed at the end */
     float *const _1_running_var_shadow = (float *)(void *)(ws + 541056); /* committed at the end */
-    int64_t *const _5_num_batches_tracked_shadow = (int64_t *)(void *)(ws + 541120); /* committed at the end */
+    int64_t *const _5_num_batches_tracked_shadow =
+        (int64_t *)(void *)(ws + 541120); /* committed at the end */
     float *const _5_running_mean_shadow = (float *)(void *)(ws + 540672); /* committed at the end */
     float *const _5_running_var_shadow = (float *)(void *)(ws + 540800); /* committed at the end */
     float *const image_copy = (float *)(void *)(ws + 524288); /* (batch, 1, 8, 8) */
@@ -2117,8 +2180,8 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return cnn_forward((struct cnn *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -2141,7 +2204,8 @@ static const struct modc_key keys_table[] = {
     {"1.running_var", MODC_FLOAT32, 1, {16}, MODC_KEY_PERSISTENT, CNN_1,
      offsetof(struct cnn_params, _1.running_var), 832, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_1,
-     offsetof(struct cnn_params, _1.num_batches_tracked), 896, 6, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+     offsetof(struct cnn_params, _1.num_batches_tracked), 896, 6, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
     {"4.weight", MODC_FLOAT32, 4, {32, 16, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_4,
      offsetof(struct cnn_params, _4.weight), 960, 7, MODC_INIT_UNIFORM, -0.08333333333333331,
          0.08333333333333331, NULL},
@@ -2157,7 +2221,8 @@ static const struct modc_key keys_table[] = {
     {"5.running_var", MODC_FLOAT32, 1, {32}, MODC_KEY_PERSISTENT, CNN_5,
      offsetof(struct cnn_params, _5.running_var), 19904, 12, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"5.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_5,
-     offsetof(struct cnn_params, _5.num_batches_tracked), 20032, 13, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+     offsetof(struct cnn_params, _5.num_batches_tracked), 20032, 13, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
     {"10.weight", MODC_FLOAT32, 2, {10, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_10,
      offsetof(struct cnn_params, _10.weight), 20096, 14, MODC_INIT_UNIFORM, -0.08838834764831842,
          0.08838834764831842, NULL},
@@ -2182,12 +2247,14 @@ static const struct modc_module modules_table[] = {
     {"1", "1", "BatchNorm2d",
      "16, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
     {"2", "2", "ReLU", "", 0, 0, false},
-    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0,
+     false},
     {"4", "4", "Conv2d", "16, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)", 0, 0, false},
     {"5", "5", "BatchNorm2d",
      "32, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
     {"6", "6", "ReLU", "", 0, 0, false},
-    {"7", "7", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"7", "7", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0,
+     false},
     {"8", "8", "Flatten", "start_dim=1, end_dim=-1", 0, 0, false},
     {"9", "9", "Dropout", "p=0.25, inplace=False", 0, 0, false},
     {"10", "10", "Linear", "in_features=128, out_features=10, bias=True", 0, 0, false},

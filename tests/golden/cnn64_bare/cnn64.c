@@ -1,4 +1,5 @@
-/* cnn64.c - written by modc from cnn64_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+/* cnn64.c - written by modc from cnn64_bare.yaml; change the spec, not this file. It is yours,
+ * under any terms. */
 #include "cnn64.h"
 
 #include <string.h>
@@ -30,8 +31,8 @@ enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_relu_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -39,7 +40,8 @@ MODC_INLINE void y_0_relu_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 + k * 8);
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 +
+                                 k * 8);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const double a = x[i * (1) + k];
@@ -51,14 +53,15 @@ MODC_INLINE void y_0_relu_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_relu_line_tile(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
     const double *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
 {
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -79,7 +82,8 @@ MODC_INLINE void y_0_relu_line_tile(
                     y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -90,9 +94,9 @@ MODC_INLINE void y_0_relu_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), kw == whole &&
-                                       whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                       to > rows ? rows : to, vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
+                                       kw == whole && whole < end ? (end - whole) : 1,
+                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -136,16 +140,18 @@ MODC_INLINE void y_0_relu_line_tiles(
         return;
     }
     if (left)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                           channel, batch);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                           row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
         y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
     for (int t = tall > left ? tall : left; t < end; t++)
         y_0_relu_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -161,7 +167,8 @@ MODC_INLINE void y_0_relu_line(
         y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_0_relu_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -171,10 +178,11 @@ MODC_INLINE void y_0_relu_lines(const double **lines, const double *x, const int
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_relu_band(
-    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    double *restrict y, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     double *const out = y + row * ldy + channel;
@@ -186,8 +194,8 @@ MODC_INLINE void y_0_relu_band(
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL MODC_ALONE void y_0_relu(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    int batch)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 8,
@@ -198,7 +206,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
     };
     const double *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
@@ -210,8 +219,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_relu_lines(lines, xn, oh - 1, batch);
                         y_0_relu_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh, g * 16 + c,
-                            batch);
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
                     }
                 }
             }
@@ -221,8 +230,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_relu_lines(lines, xn, oh - 1, batch);
                     y_0_relu_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full, n * 8 + oh,
-                        g * 16 + full, batch);
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
                 }
             }
         }
@@ -266,8 +275,8 @@ enum { y_4_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_4_relu_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -275,7 +284,8 @@ MODC_INLINE void y_4_relu_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 16 * 8) + j * MODC_LANES64 % 8 + k * 8);
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 16 * 8) +
+                                 j * MODC_LANES64 % 8 + k * 8);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const double a = x[i * (1 * 16) + k];
@@ -287,14 +297,15 @@ MODC_INLINE void y_4_relu_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_4_relu_line_tile(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
     const double *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
 {
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -312,10 +323,12 @@ MODC_INLINE void y_4_relu_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    y_4_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
+                    y_4_relu_line_taps(
+                        sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -326,9 +339,9 @@ MODC_INLINE void y_4_relu_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_4_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), kw == whole &&
-                                       whole < end ? (end - whole) * 16 : 16, from < 0 ? 0 : from,
-                                       to > rows ? rows : to, vectors);
+                    y_4_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
+                                       kw == whole && whole < end ? (end - whole) * 16 : 16,
+                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_4_relu_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
@@ -372,16 +385,18 @@ MODC_INLINE void y_4_relu_line_tiles(
         return;
     }
     if (left)
-        y_4_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                           channel, batch);
+        y_4_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                           row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
         y_4_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
     for (int t = tall > left ? tall : left; t < end; t++)
         y_4_relu_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        y_4_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows, row, channel, batch);
+        y_4_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -397,7 +412,8 @@ MODC_INLINE void y_4_relu_line(
         y_4_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_4_relu_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -407,10 +423,11 @@ MODC_INLINE void y_4_relu_lines(const double **lines, const double *x, const int
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_4_relu_band(
-    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    double *restrict y, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 32, row = line * 4;
     double *const out = y + row * ldy + channel;
@@ -422,8 +439,8 @@ MODC_INLINE void y_4_relu_band(
  * then where(x0 <= 0.0, 0.0, x0).
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL MODC_ALONE void y_4_relu(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    int batch)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 16 * 8,
@@ -434,7 +451,8 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
     };
     const double *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
@@ -446,8 +464,8 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
                     for (int oh = 0; oh < 4; oh++) {
                         y_4_relu_lines(lines, xn, oh - 1, batch);
                         y_4_relu_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh, g * 32 + c,
-                            batch);
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh,
+                            g * 32 + c, batch);
                     }
                 }
             }
@@ -457,8 +475,8 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
                 for (int oh = 0; oh < 4; oh++) {
                     y_4_relu_lines(lines, xn, oh - 1, batch);
                     y_4_relu_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full, n * 4 + oh,
-                        g * 32 + full, batch);
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full,
+                        n * 4 + oh, g * 32 + full, batch);
                 }
             }
         }
@@ -494,9 +512,10 @@ static MODC_KERNEL void y_7_max_pool2d_pool(double *restrict y, const double *re
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int rows, const int outputs, const int row, const int column,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
     const int full = K / MODC_LANES64 * MODC_LANES64;
@@ -561,37 +580,40 @@ MODC_INLINE void gemm_dot_tile(
 
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int rows, const int row, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
 static MODC_KERNEL void y_10_linear(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    int batch)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
 {
     gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
 }
@@ -601,8 +623,8 @@ enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LAN
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_conv2d_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -610,7 +632,8 @@ MODC_INLINE void y_0_conv2d_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 + k * 8);
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 +
+                                 k * 8);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const double a = x[i * (1) + k];
@@ -622,14 +645,15 @@ MODC_INLINE void y_0_conv2d_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_conv2d_line_tile(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
     const double *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
 {
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -647,10 +671,12 @@ MODC_INLINE void y_0_conv2d_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
+                    y_0_conv2d_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -661,9 +687,9 @@ MODC_INLINE void y_0_conv2d_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), kw == whole &&
-                                         whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                         to > rows ? rows : to, vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
+                                         kw == whole && whole < end ? (end - whole) : 1,
+                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -703,20 +729,23 @@ MODC_INLINE void y_0_conv2d_line_tiles(
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            y_0_conv2d_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
+            y_0_conv2d_line_tile(
+                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                             channel, batch);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                             row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
         y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
     for (int t = tall > left ? tall : left; t < end; t++)
         y_0_conv2d_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -732,7 +761,8 @@ MODC_INLINE void y_0_conv2d_line(
         y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_0_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -742,10 +772,11 @@ MODC_INLINE void y_0_conv2d_lines(const double **lines, const double *x, const i
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_conv2d_band(
-    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    double *restrict y, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     double *const out = y + row * ldy + channel;
@@ -756,8 +787,8 @@ MODC_INLINE void y_0_conv2d_band(
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    int batch)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 8,
@@ -768,7 +799,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     };
     const double *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
@@ -780,8 +812,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_conv2d_lines(lines, xn, oh - 1, batch);
                         y_0_conv2d_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh, g * 16 + c,
-                            batch);
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
                     }
                 }
             }
@@ -791,8 +823,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_conv2d_lines(lines, xn, oh - 1, batch);
                     y_0_conv2d_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full, n * 8 + oh,
-                        g * 16 + full, batch);
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
                 }
             }
         }
@@ -858,13 +890,14 @@ static MODC_KERNEL void y_1_running_mean(double *y, const double *x0, const doub
     }
 }
 
-/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) / float64(dim(64 *
- * batch - 1))))) */
+/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) /
+ * float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 product = modc_f64_load(x1 + i) * ((double)(64 * batch) / (double)(64 * batch - 1));
+        const modc_f64 product = modc_f64_load(x1 + i) *
+                                 ((double)(64 * batch) / (double)(64 * batch - 1));
 
         modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * product);
     }
@@ -873,8 +906,10 @@ static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const doubl
 /* y (16) = rsqrt(x1 + 1e-05) * x0 */
 static MODC_KERNEL void y_1_add_rsqrt_mul(double *y, const double *x0, const double *x1)
 {
-    for (int i = 0; i < 16; i += MODC_LANES64)
-        modc_f64_store(y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
+    for (int i = 0; i < 16; i += MODC_LANES64) {
+        modc_f64_store(
+            y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
+    }
 }
 
 /* y (16) = x0 - x1 * x2 */
@@ -890,8 +925,8 @@ static MODC_KERNEL void y_1_mul_sub(double *y, const double *x0, const double *x
 }
 
 /* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(double *y, const double *x0, const double *x1, const double *x2,
-                                         int batch)
+static MODC_KERNEL void y_2_mul_add_relu(
+    double *y, const double *x0, const double *x1, const double *x2, int batch)
 {
     for (int i = 0; i < 64 * batch; i++) {
         for (int j = 0; j < 16; j += MODC_LANES64) {
@@ -900,8 +935,9 @@ static MODC_KERNEL void y_2_mul_add_relu(double *y, const double *x0, const doub
             const modc_f64 v2 = modc_f64_load(x2 + j);
             const modc_f64 sum = v1 * v2 + v0;
 
-            modc_f64_store(y + i * 16 + j,
-                           modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum));
+            modc_f64_store(
+                y + i * 16 + j,
+                modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum));
         }
     }
 }
@@ -911,8 +947,8 @@ enum { y_4_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_4_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -920,7 +956,8 @@ MODC_INLINE void y_4_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 16 * 8) + j * MODC_LANES64 % 8 + k * 8);
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 16 * 8) +
+                                 j * MODC_LANES64 % 8 + k * 8);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const double a = x[i * (1 * 16) + k];
@@ -932,14 +969,15 @@ MODC_INLINE void y_4_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_4_line_tile(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
     const double *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel)
 {
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -957,10 +995,12 @@ MODC_INLINE void y_4_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
+                    y_4_line_taps(
+                        sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -971,9 +1011,9 @@ MODC_INLINE void y_4_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), kw == whole &&
-                                  whole < end ? (end - whole) * 16 : 16, from < 0 ? 0 : from,
-                                  to > rows ? rows : to, vectors);
+                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
+                                  kw == whole && whole < end ? (end - whole) * 16 : 16,
+                                  from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_4_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
@@ -1026,9 +1066,11 @@ MODC_INLINE void y_4_line_tiles(
         y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
 }
 
-/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or those that are left.
- * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
- * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
+/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or
+ * those that are left.
+ * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps
+ * that lie outside are left out. lines[kh] is the line of x under line kh of the windows, NULL
+ * outside; pixels of y are ldy apart; bias may be NULL.
  * Apart, since all tails share it. */
 static MODC_KERNEL MODC_ALONE void y_4_line(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
@@ -1042,7 +1084,8 @@ static MODC_KERNEL MODC_ALONE void y_4_line(
         y_4_line_tiles(y, ldy, lines, w, bias, rest);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_4_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -1052,10 +1095,11 @@ MODC_INLINE void y_4_conv2d_lines(const double **lines, const double *x, const i
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_4_conv2d_band(
-    double *restrict y, const double *const *lines, const double *restrict w, const double *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    double *restrict y, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 32, row = line * 4;
     double *const out = y + row * ldy + channel;
@@ -1066,8 +1110,8 @@ MODC_INLINE void y_4_conv2d_band(
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
 static MODC_KERNEL MODC_ALONE void y_4_conv2d(
-    double *restrict y, const double *restrict x, const double *restrict w, const double *restrict bias,
-    int batch)
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
 {
     enum {
         panel = 3 * 3 * 16 * 8,
@@ -1078,7 +1122,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
     };
     const double *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
@@ -1090,8 +1135,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
                     for (int oh = 0; oh < 4; oh++) {
                         y_4_conv2d_lines(lines, xn, oh - 1, batch);
                         y_4_conv2d_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh, g * 32 + c,
-                            batch);
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh,
+                            g * 32 + c, batch);
                     }
                 }
             }
@@ -1101,8 +1146,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
                 for (int oh = 0; oh < 4; oh++) {
                     y_4_conv2d_lines(lines, xn, oh - 1, batch);
                     y_4_conv2d_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full, n * 4 + oh,
-                        g * 32 + full, batch);
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full,
+                        n * 4 + oh, g * 32 + full, batch);
                 }
             }
         }
@@ -1162,13 +1207,14 @@ static MODC_KERNEL void y_5_running_mean(double *y, const double *x0, const doub
     }
 }
 
-/* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) / float64(dim(16 *
- * batch - 1))))) */
+/* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) /
+ * float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_running_var(double *y, const double *x0, const double *x1, int batch)
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 product = modc_f64_load(x1 + i) * ((double)(16 * batch) / (double)(16 * batch - 1));
+        const modc_f64 product = modc_f64_load(x1 + i) *
+                                 ((double)(16 * batch) / (double)(16 * batch - 1));
 
         modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * product);
     }
@@ -1177,8 +1223,10 @@ static MODC_KERNEL void y_5_running_var(double *y, const double *x0, const doubl
 /* y (32) = rsqrt(x1 + 1e-05) * x0 */
 static MODC_KERNEL void y_5_add_rsqrt_mul(double *y, const double *x0, const double *x1)
 {
-    for (int i = 0; i < 32; i += MODC_LANES64)
-        modc_f64_store(y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
+    for (int i = 0; i < 32; i += MODC_LANES64) {
+        modc_f64_store(
+            y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
+    }
 }
 
 /* y (32) = x0 - x1 * x2 */
@@ -1194,8 +1242,8 @@ static MODC_KERNEL void y_5_mul_sub(double *y, const double *x0, const double *x
 }
 
 /* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_6_mul_add_relu(double *y, const double *x0, const double *x1, const double *x2,
-                                         int batch)
+static MODC_KERNEL void y_6_mul_add_relu(
+    double *y, const double *x0, const double *x1, const double *x2, int batch)
 {
     for (int i = 0; i < 16 * batch; i++) {
         for (int j = 0; j < 32; j += MODC_LANES64) {
@@ -1204,8 +1252,9 @@ static MODC_KERNEL void y_6_mul_add_relu(double *y, const double *x0, const doub
             const modc_f64 v2 = modc_f64_load(x2 + j);
             const modc_f64 sum = v1 * v2 + v0;
 
-            modc_f64_store(y + i * 32 + j,
-                           modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum));
+            modc_f64_store(
+                y + i * 32 + j,
+                modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum));
         }
     }
 }
@@ -1222,8 +1271,8 @@ static MODC_KERNEL void y_7_copy_batchx32x2x2(double *y, const double *x0, int b
 }
 
 /* y (batch, 128) = x1 * where(float64(x0) < 0.25, 0.0, 1.3333333333333333) */
-static MODC_KERNEL void y_9_float64_dropped_mul(double *y, const double *x0, uint64_t seed,
-                                                uint64_t counter, uint32_t stream, int batch)
+static MODC_KERNEL void y_9_float64_dropped_mul(
+    double *y, const double *x0, uint64_t seed, uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1238,8 +1287,8 @@ static MODC_KERNEL void y_9_float64_dropped_mul(double *y, const double *x0, uin
 }
 
 /* y in panels [2][9][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */
-static MODC_KERNEL void pack_0_weight_folded(double *y, const double *x0, const double *x1,
-                                             const double *x2)
+static MODC_KERNEL void pack_0_weight_folded(
+    double *y, const double *x0, const double *x1, const double *x2)
 {
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 9; j++) {
@@ -1253,8 +1302,9 @@ static MODC_KERNEL void pack_0_weight_folded(double *y, const double *x0, const 
 }
 
 /* y in [16] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_0_bias_folded(double *y, const double *x0, const double *x1, const double *x2,
-                                           const double *x3, const double *x4)
+static MODC_KERNEL void pack_0_bias_folded(
+    double *y, const double *x0, const double *x1, const double *x2, const double *x3,
+    const double *x4)
 {
     for (int i = 0; i < 16; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1269,8 +1319,8 @@ static MODC_KERNEL void pack_0_bias_folded(double *y, const double *x0, const do
 }
 
 /* y in panels [4][144][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */
-static MODC_KERNEL void pack_4_weight_folded(double *y, const double *x0, const double *x1,
-                                             const double *x2)
+static MODC_KERNEL void pack_4_weight_folded(
+    double *y, const double *x0, const double *x1, const double *x2)
 {
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 9; j++) {
@@ -1278,7 +1328,8 @@ static MODC_KERNEL void pack_4_weight_folded(double *y, const double *x0, const 
                 for (int l = 0; l < 8; l++) {
                     const double product = modc_f64s_rsqrt(x2[i * 8 + l] + 1e-05) * x1[i * 8 + l];
 
-                    y[i * 1152 + j * 128 + k * 8 + l] = x0[i * 1152 + j + k * 9 + l * 144] * product;
+                    y[i * 1152 + j * 128 + k * 8 + l] = x0[i * 1152 + j + k * 9 + l * 144] *
+                                                        product;
                 }
             }
         }
@@ -1286,8 +1337,9 @@ static MODC_KERNEL void pack_4_weight_folded(double *y, const double *x0, const 
 }
 
 /* y in [32] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_4_bias_folded(double *y, const double *x0, const double *x1, const double *x2,
-                                           const double *x3, const double *x4)
+static MODC_KERNEL void pack_4_bias_folded(
+    double *y, const double *x0, const double *x1, const double *x2, const double *x3,
+    const double *x4)
 {
     for (int i = 0; i < 32; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
@@ -1345,10 +1397,12 @@ static enum modc_status cnn64_pack_all(struct modc_params *params)
 
     pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
     pack_0_bias_folded(
-        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias, p->_1.running_mean);
+        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
+        p->_1.running_mean);
     pack_4_weight_folded(k->_4_weight_folded, p->_4.weight, p->_5.weight, p->_5.running_var);
     pack_4_bias_folded(
-        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias, p->_5.running_mean);
+        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
+        p->_5.running_mean);
     pack_10_weight(k->_10_weight, p->_10.weight);
     pack_0_weight(k->_0_weight, p->_0.weight);
     pack_4_weight(k->_4_weight, p->_4.weight);
@@ -1481,8 +1535,8 @@ enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return cnn64_forward((struct cnn64 *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -1505,7 +1559,8 @@ static const struct modc_key keys_table[] = {
     {"1.running_var", MODC_FLOAT64, 1, {16}, MODC_KEY_PERSISTENT, CNN64_1,
      offsetof(struct cnn64_params, _1.running_var), 1664, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN64_1,
-     offsetof(struct cnn64_params, _1.num_batches_tracked), 1792, 6, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+     offsetof(struct cnn64_params, _1.num_batches_tracked), 1792, 6, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
     {"4.weight", MODC_FLOAT64, 4, {32, 16, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN64_4,
      offsetof(struct cnn64_params, _4.weight), 1856, 7, MODC_INIT_UNIFORM, -0.08333333333333331,
          0.08333333333333331, NULL},
@@ -1521,7 +1576,8 @@ static const struct modc_key keys_table[] = {
     {"5.running_var", MODC_FLOAT64, 1, {32}, MODC_KEY_PERSISTENT, CNN64_5,
      offsetof(struct cnn64_params, _5.running_var), 39744, 12, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"5.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN64_5,
-     offsetof(struct cnn64_params, _5.num_batches_tracked), 40000, 13, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+     offsetof(struct cnn64_params, _5.num_batches_tracked), 40000, 13, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
     {"10.weight", MODC_FLOAT64, 2, {10, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN64_10,
      offsetof(struct cnn64_params, _10.weight), 40064, 14, MODC_INIT_UNIFORM, -0.08838834764831842,
          0.08838834764831842, NULL},
@@ -1546,12 +1602,14 @@ static const struct modc_module modules_table[] = {
     {"1", "1", "BatchNorm2d",
      "16, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
     {"2", "2", "ReLU", "", 0, 0, false},
-    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0,
+     false},
     {"4", "4", "Conv2d", "16, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)", 0, 0, false},
     {"5", "5", "BatchNorm2d",
      "32, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
     {"6", "6", "ReLU", "", 0, 0, false},
-    {"7", "7", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"7", "7", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0,
+     false},
     {"8", "8", "Flatten", "start_dim=1, end_dim=-1", 0, 0, false},
     {"9", "9", "Dropout", "p=0.25, inplace=False", 0, 0, false},
     {"10", "10", "Linear", "in_features=128, out_features=10, bias=True", 0, 0, false},

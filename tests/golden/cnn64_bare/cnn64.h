@@ -1,4 +1,5 @@
-/* cnn64.h - written by modc from cnn64_bare.yaml; change the spec, not this file. It is yours, under any terms.
+/* cnn64.h - written by modc from cnn64_bare.yaml; change the spec, not this file. It is yours,
+ * under any terms.
  *
  *     struct cnn64_params params;
  *     struct cnn64 net;
@@ -81,9 +82,9 @@ extern const struct modc_model cnn64_model;
 
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(cnn64)
-    /* cnn64_bind, cnn64_load_bytes, cnn64_save_bytes, cnn64_pack, cnn64_reset, cnn64_changed, cnn64_to,
-     * cnn64_get, cnn64_named_parameters, cnn64_named_buffers, cnn64_init, cnn64_train, cnn64_eval,
-     * cnn64_seed, cnn64_print */
+    /* cnn64_bind, cnn64_load_bytes, cnn64_save_bytes, cnn64_pack, cnn64_reset, cnn64_changed,
+     * cnn64_to, cnn64_get, cnn64_named_parameters, cnn64_named_buffers, cnn64_init, cnn64_train,
+     * cnn64_eval, cnn64_seed, cnn64_print */
 MODC_HOSTED_FUNCTIONS(cnn64)
     /* cnn64_load, cnn64_save, cnn64_create, cnn64_destroy */
 

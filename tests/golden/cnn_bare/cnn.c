@@ -1,4 +1,5 @@
-/* cnn.c - written by modc from cnn_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+/* cnn.c - written by modc from cnn_bare.yaml; change the spec, not this file. It is yours, under
+ * any terms. */
 #include "cnn.h"
 
 #include <string.h>
@@ -30,8 +31,8 @@ enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_relu_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -39,7 +40,8 @@ MODC_INLINE void y_0_relu_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1) + k];
@@ -51,14 +53,15 @@ MODC_INLINE void y_0_relu_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_relu_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -76,10 +79,12 @@ MODC_INLINE void y_0_relu_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+                    y_0_relu_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -90,9 +95,9 @@ MODC_INLINE void y_0_relu_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
-                                       whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                       to > rows ? rows : to, vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                       kw == whole && whole < end ? (end - whole) : 1,
+                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -136,16 +141,18 @@ MODC_INLINE void y_0_relu_line_tiles(
         return;
     }
     if (left)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                           channel, batch);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                           row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
         y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
     for (int t = tall > left ? tall : left; t < end; t++)
         y_0_relu_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -161,7 +168,8 @@ MODC_INLINE void y_0_relu_line(
         y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -171,10 +179,11 @@ MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_relu_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     float *const out = y + row * ldy + channel;
@@ -198,7 +207,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -210,8 +220,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_relu_lines(lines, xn, oh - 1, batch);
                         y_0_relu_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 16 + c,
-                            batch);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
                     }
                 }
             }
@@ -221,8 +231,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_relu_lines(lines, xn, oh - 1, batch);
                     y_0_relu_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full, n * 8 + oh,
-                        g * 16 + full, batch);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
                 }
             }
         }
@@ -256,9 +266,9 @@ static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict 
     }
 }
 
-/* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails share it: the inputs of
- * a block of tiles are transformed, and multiplied by the weights in register tiles, for as many channels at a time as
- * keep the products of the block in the cache. */
+/* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails
+ * share it: the inputs of a block of tiles are transformed, and multiplied by the weights in
+ * register tiles, for as many channels at a time as keep the products of the block in the cache. */
 
 /* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
 MODC_INLINE void y_4_relu_tiles_input(
@@ -282,10 +292,11 @@ MODC_INLINE void y_4_relu_tiles_input(
     }
 }
 
-/* B^T d B of `count` tiles, 64 at the most, from tile `first` on, counted over lines and images of x, into the planes of
- * v. What is outside of an image is 0, by way of `halo`. */
+/* B^T d B of `count` tiles, 64 at the most, from tile `first` on, counted over lines and images of
+ * x, into the planes of v. What is outside of an image is 0, by way of `halo`. */
 static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_inputs(
-    float *restrict v, const float *restrict x, float *restrict halo, const int first, const int count)
+    float *restrict v, const float *restrict x, float *restrict halo, const int first,
+    const int count)
 {
     const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4;
 
@@ -309,11 +320,12 @@ static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_inputs(
     }
 }
 
-/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. Where
- * share > 0 it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
+/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and
+ * columns are constants. Where share > 0 it prefetches share values of the next plane with each
+ * step in K, as the turn-th of its plane. */
 MODC_INLINE void y_4_relu_tiles_tile(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows, const int columns,
-    const int tile, const int share, const int turn)
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int columns, const int tile, const int share, const int turn)
 {
     const int vectors = columns / MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -329,7 +341,8 @@ MODC_INLINE void y_4_relu_tiles_tile(
             MODC_PREFETCH(w + 32 * 16 + (turn * 16 + k) * share);
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             const float a = v[i * 16 + k];
@@ -344,14 +357,16 @@ MODC_INLINE void y_4_relu_tiles_tile(
         modc_f32_store(m + (tile + i / vectors) * 32 + i % vectors * MODC_LANES, sum[i]);
 }
 
-/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
+/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of
+ * the panels from w on. */
 MODC_INLINE void y_4_relu_tiles_planes(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows, const int tile,
-    const int tall, const int flat, const int columns)
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int tile, const int tall, const int flat, const int columns)
 {
     const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
-        band = most < columns ? most : columns;
-    const int rest = columns % band, tiles = tall + flat, share = 0 ? (band + tiles - 1) / tiles : 0;
+                     band = most < columns ? most : columns;
+    const int rest = columns % band, tiles = tall + flat,
+                                             share = 0 ? (band + tiles - 1) / tiles : 0;
 
     for (int p = 0; p < 36; p++) {
         float *const mp = m + p * (64 * 32 + 16);
@@ -362,13 +377,16 @@ MODC_INLINE void y_4_relu_tiles_planes(
 
             if (n + band > columns) {
                 for (int t = 0; rest > 0 && t < tall; t++)
-                    y_4_relu_tiles_tile(mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
+                    y_4_relu_tiles_tile(
+                        mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
                 for (int t = 0; rest > 0 && t < flat; t++)
-                    y_4_relu_tiles_tile(mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
+                    y_4_relu_tiles_tile(
+                        mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
                 break;
             }
             for (int t = 0; t < tall; t++)
-                y_4_relu_tiles_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
+                y_4_relu_tiles_tile(
+                    mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
             for (int t = 0; t < flat; t++)
                 y_4_relu_tiles_tile(
                     mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, share, tall + t);
@@ -404,8 +422,8 @@ MODC_INLINE void y_4_relu_tiles_block(
     y_4_relu_tiles_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
 }
 
-/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into m: 32 channels, or
- * those that are left of 32. */
+/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into
+ * m: 32 channels, or those that are left of 32. */
 static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_products(
     float *restrict m, const float *restrict v, const float *restrict w, const int count,
     const int columns)
@@ -418,8 +436,8 @@ MODC_INLINE modc_f32 y_4_relu_tail_v(modc_f32 x)
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
 }
 
-/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
- * from `channel` on. */
+/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
+ * `columns` channels from `channel` on. */
 MODC_INLINE void y_4_relu_output(
     float *restrict y, const float *restrict m, const float *restrict bias, const int first,
     const int lines, const int pixels, const int channel, const int columns, int batch)
@@ -451,7 +469,8 @@ MODC_INLINE void y_4_relu_output(
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
  * then where(x0 <= 0.0, 0.0, x0).
- * By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144 */
+ * By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
+ * 144 */
 static MODC_KERNEL MODC_ALONE void y_4_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     float *restrict v, int batch)
@@ -471,7 +490,8 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
                 const int n = (first + t) / (down * across);
                 const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
 
-                y_4_relu_output(y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h, 4 - p, c, columns, batch);
+                y_4_relu_output(
+                    y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h, 4 - p, c, columns, batch);
             }
         }
     }
@@ -574,28 +594,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -613,8 +636,8 @@ enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LAN
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_conv2d_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -622,7 +645,8 @@ MODC_INLINE void y_0_conv2d_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1) + k];
@@ -634,14 +658,15 @@ MODC_INLINE void y_0_conv2d_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_conv2d_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel, int batch)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -659,10 +684,12 @@ MODC_INLINE void y_0_conv2d_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+                    y_0_conv2d_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -673,9 +700,9 @@ MODC_INLINE void y_0_conv2d_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
-                                         whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                         to > rows ? rows : to, vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                         kw == whole && whole < end ? (end - whole) : 1,
+                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -715,20 +742,23 @@ MODC_INLINE void y_0_conv2d_line_tiles(
 
     if (narrow) { /* the padding reaches beyond one tile */
         for (int p = 0; p < 8; p++)
-            y_0_conv2d_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
+            y_0_conv2d_line_tile(
+                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
         return;
     }
     if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                             channel, batch);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                             row, channel, batch);
     for (int t = left; t < tall && t < end; t++)
         y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel, batch);
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
     for (int t = tall > left ? tall : left; t < end; t++)
         y_0_conv2d_line_tile(
             y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
     if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -744,7 +774,8 @@ MODC_INLINE void y_0_conv2d_line(
         y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -754,10 +785,11 @@ MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_conv2d_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 16, row = line * 8;
     float *const out = y + row * ldy + channel;
@@ -780,7 +812,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -792,8 +825,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_conv2d_lines(lines, xn, oh - 1, batch);
                         y_0_conv2d_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 16 + c,
-                            batch);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
                     }
                 }
             }
@@ -803,8 +836,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_conv2d_lines(lines, xn, oh - 1, batch);
                     y_0_conv2d_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full, n * 8 + oh,
-                        g * 16 + full, batch);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
                 }
             }
         }
@@ -909,8 +942,8 @@ static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, 
 }
 
 /* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2,
-                                         int batch)
+static MODC_KERNEL void y_2_mul_add_relu(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < 64 * batch; i++) {
         for (int j = 0; j < 16; j += MODC_LANES) {
@@ -919,8 +952,9 @@ static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float 
             const modc_f32 v2 = modc_f32_load(x2 + j);
             const modc_f32 sum = v1 * v2 + v0;
 
-            modc_f32_store(y + i * 16 + j,
-                           modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
+            modc_f32_store(
+                y + i * 16 + j,
+                modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
         }
     }
 }
@@ -930,8 +964,8 @@ enum { y_4_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES };
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_4_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -939,7 +973,8 @@ MODC_INLINE void y_4_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1 * 16) + k];
@@ -951,14 +986,15 @@ MODC_INLINE void y_4_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_4_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -976,10 +1012,12 @@ MODC_INLINE void y_4_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 4)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16, 0, rows, vectors);
+                    y_4_line_taps(
+                        sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 16 > 16) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -990,9 +1028,9 @@ MODC_INLINE void y_4_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), kw == whole &&
-                                  whole < end ? (end - whole) * 16 : 16, from < 0 ? 0 : from,
-                                  to > rows ? rows : to, vectors);
+                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16),
+                                  kw == whole && whole < end ? (end - whole) * 16 : 16,
+                                  from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_4_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
@@ -1045,9 +1083,11 @@ MODC_INLINE void y_4_line_tiles(
         y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
 }
 
-/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or those that are left.
- * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
- * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
+/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or
+ * those that are left.
+ * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps
+ * that lie outside are left out. lines[kh] is the line of x under line kh of the windows, NULL
+ * outside; pixels of y are ldy apart; bias may be NULL.
  * Apart, since all tails share it. */
 static MODC_KERNEL MODC_ALONE void y_4_line(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
@@ -1061,7 +1101,8 @@ static MODC_KERNEL MODC_ALONE void y_4_line(
         y_4_line_tiles(y, ldy, lines, w, bias, rest);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_4_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -1071,10 +1112,11 @@ MODC_INLINE void y_4_conv2d_lines(const float **lines, const float *x, const int
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_4_conv2d_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel, int batch)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, int batch)
 {
     const int ldy = 32, row = line * 4;
     float *const out = y + row * ldy + channel;
@@ -1097,7 +1139,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? batch : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -1109,8 +1152,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
                     for (int oh = 0; oh < 4; oh++) {
                         y_4_conv2d_lines(lines, xn, oh - 1, batch);
                         y_4_conv2d_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh, g * 32 + c,
-                            batch);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh,
+                            g * 32 + c, batch);
                     }
                 }
             }
@@ -1120,8 +1163,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
                 for (int oh = 0; oh < 4; oh++) {
                     y_4_conv2d_lines(lines, xn, oh - 1, batch);
                     y_4_conv2d_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full, n * 4 + oh,
-                        g * 32 + full, batch);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full,
+                        n * 4 + oh, g * 32 + full, batch);
                 }
             }
         }
@@ -1218,8 +1261,8 @@ static MODC_KERNEL void y_5_mul_sub(float *y, const float *x0, const float *x1, 
 }
 
 /* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_6_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2,
-                                         int batch)
+static MODC_KERNEL void y_6_mul_add_relu(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < 16 * batch; i++) {
         for (int j = 0; j < 32; j += MODC_LANES) {
@@ -1228,8 +1271,9 @@ static MODC_KERNEL void y_6_mul_add_relu(float *y, const float *x0, const float 
             const modc_f32 v2 = modc_f32_load(x2 + j);
             const modc_f32 sum = v1 * v2 + v0;
 
-            modc_f32_store(y + i * 32 + j,
-                           modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
+            modc_f32_store(
+                y + i * 32 + j,
+                modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
         }
     }
 }
@@ -1246,8 +1290,8 @@ static MODC_KERNEL void y_7_copy_batchx32x2x2(float *y, const float *x0, int bat
 }
 
 /* y (batch, 128) = x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
-static MODC_KERNEL void y_9_dropped_mul(float *y, const float *x0, uint64_t seed, uint64_t counter,
-                                        uint32_t stream, int batch)
+static MODC_KERNEL void y_9_dropped_mul(
+    float *y, const float *x0, uint64_t seed, uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
         uint32_t words[4];
@@ -1262,7 +1306,8 @@ static MODC_KERNEL void y_9_dropped_mul(float *y, const float *x0, uint64_t seed
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void pack_0_weight_folded(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 16; j++)
@@ -1271,8 +1316,8 @@ static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const fl
 }
 
 /* y in [16] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_0_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                           const float *x3, const float *x4)
+static MODC_KERNEL void pack_0_bias_folded(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
     for (int i = 0; i < 16; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1286,8 +1331,10 @@ static MODC_KERNEL void pack_0_bias_folded(float *y, const float *x0, const floa
     }
 }
 
-/* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_4_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
+/* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) *
+ * x1) */
+static MODC_KERNEL void pack_4_weight_folded(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 2; j++) {
@@ -1296,7 +1343,8 @@ static MODC_KERNEL void pack_4_weight_folded(float *y, const float *x0, const fl
                     const float product = modc_f32s_rsqrt(x2[j * 16 + l] + 9.99999975e-06f) *
                                           x1[j * 16 + l];
 
-                    y[i * 512 + j * 256 + k * 16 + l] = x0[i + j * 2304 + k * 9 + l * 144] * product;
+                    y[i * 512 + j * 256 + k * 16 + l] = x0[i + j * 2304 + k * 9 + l * 144] *
+                                                        product;
                 }
             }
         }
@@ -1304,8 +1352,8 @@ static MODC_KERNEL void pack_4_weight_folded(float *y, const float *x0, const fl
 }
 
 /* y in [32] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_4_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                           const float *x3, const float *x4)
+static MODC_KERNEL void pack_4_bias_folded(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
     for (int i = 0; i < 32; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
@@ -1354,11 +1402,14 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
 
     pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
     pack_0_bias_folded(
-        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias, p->_1.running_mean);
-    pack_4_weight_folded(k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
+        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
+        p->_1.running_mean);
+    pack_4_weight_folded(
+        k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
     modc_winograd_weights(k->_4_weight_folded, 6, 512);
     pack_4_bias_folded(
-        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias, p->_5.running_mean);
+        k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
+        p->_5.running_mean);
     pack_10_weight(k->_10_weight, p->_10.weight);
     pack_0_weight(k->_0_weight, p->_0.weight);
     pack_4_weight(k->_4_weight, p->_4.weight);
@@ -1491,8 +1542,8 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return cnn_forward((struct cnn *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -1515,7 +1566,8 @@ static const struct modc_key keys_table[] = {
     {"1.running_var", MODC_FLOAT32, 1, {16}, MODC_KEY_PERSISTENT, CNN_1,
      offsetof(struct cnn_params, _1.running_var), 832, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_1,
-     offsetof(struct cnn_params, _1.num_batches_tracked), 896, 6, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+     offsetof(struct cnn_params, _1.num_batches_tracked), 896, 6, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
     {"4.weight", MODC_FLOAT32, 4, {32, 16, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_4,
      offsetof(struct cnn_params, _4.weight), 960, 7, MODC_INIT_UNIFORM, -0.08333333333333331,
          0.08333333333333331, NULL},
@@ -1531,7 +1583,8 @@ static const struct modc_key keys_table[] = {
     {"5.running_var", MODC_FLOAT32, 1, {32}, MODC_KEY_PERSISTENT, CNN_5,
      offsetof(struct cnn_params, _5.running_var), 19904, 12, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"5.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_5,
-     offsetof(struct cnn_params, _5.num_batches_tracked), 20032, 13, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+     offsetof(struct cnn_params, _5.num_batches_tracked), 20032, 13, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
     {"10.weight", MODC_FLOAT32, 2, {10, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_10,
      offsetof(struct cnn_params, _10.weight), 20096, 14, MODC_INIT_UNIFORM, -0.08838834764831842,
          0.08838834764831842, NULL},
@@ -1556,12 +1609,14 @@ static const struct modc_module modules_table[] = {
     {"1", "1", "BatchNorm2d",
      "16, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
     {"2", "2", "ReLU", "", 0, 0, false},
-    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0,
+     false},
     {"4", "4", "Conv2d", "16, 32, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1)", 0, 0, false},
     {"5", "5", "BatchNorm2d",
      "32, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
     {"6", "6", "ReLU", "", 0, 0, false},
-    {"7", "7", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
+    {"7", "7", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0,
+     false},
     {"8", "8", "Flatten", "start_dim=1, end_dim=-1", 0, 0, false},
     {"9", "9", "Dropout", "p=0.25, inplace=False", 0, 0, false},
     {"10", "10", "Linear", "in_features=128, out_features=10, bias=True", 0, 0, false},

@@ -1,4 +1,5 @@
-/* cnn.h - written by modc from cnn_bare.yaml; change the spec, not this file. It is yours, under any terms.
+/* cnn.h - written by modc from cnn_bare.yaml; change the spec, not this file. It is yours, under
+ * any terms.
  *
  *     struct cnn_params params;
  *     struct cnn net;
@@ -81,8 +82,9 @@ extern const struct modc_model cnn_model;
 
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(cnn)
-    /* cnn_bind, cnn_load_bytes, cnn_save_bytes, cnn_pack, cnn_reset, cnn_changed, cnn_to, cnn_get,
-     * cnn_named_parameters, cnn_named_buffers, cnn_init, cnn_train, cnn_eval, cnn_seed, cnn_print */
+    /* cnn_bind, cnn_load_bytes, cnn_save_bytes, cnn_pack, cnn_reset, cnn_changed, cnn_to,
+     * cnn_get, cnn_named_parameters, cnn_named_buffers, cnn_init, cnn_train, cnn_eval, cnn_seed,
+     * cnn_print */
 MODC_HOSTED_FUNCTIONS(cnn)
     /* cnn_load, cnn_save, cnn_create, cnn_destroy */
 

@@ -1,4 +1,5 @@
-/* family_deep.c - written by modc from family_deep.yaml; change the spec, not this file. It is yours, under any terms. */
+/* family_deep.c - written by modc from family_deep.yaml; change the spec, not this file. It is
+ * yours, under any terms. */
 #include "family_deep.h"
 
 #include <string.h>
@@ -23,7 +24,8 @@ struct family_deep_packed {
     struct family_deep_blocks_0_block_packed blocks_2;
 };
 
-typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY_DEEP_PACKED_BYTES ? 1 : -1];
+typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY_DEEP_PACKED_BYTES
+                                     ? 1 : -1];
 
 MODC_KERNELS_BEGIN
 
@@ -37,7 +39,7 @@ MODC_INLINE void layer_norm_bias_weight(
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
@@ -80,7 +82,8 @@ MODC_INLINE void layer_norm_bias_weight(
         error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -99,7 +102,8 @@ MODC_INLINE void layer_norm_bias_weight(
     }
 }
 
-/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last
+ * dimension */
 static MODC_KERNEL void blocks_norm_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
@@ -137,15 +141,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -185,22 +190,23 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
         gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY, TAIL);
     if (rest > 0)
-        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
+        gemm_panel_tile(
+            y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -208,10 +214,12 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int TAIL)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
@@ -255,7 +263,8 @@ static MODC_KERNEL void blocks_up_linear_gelu(
 MODC_INLINE void gemm_panel_add_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
@@ -266,15 +275,16 @@ MODC_INLINE void gemm_panel_add_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -318,13 +328,14 @@ MODC_INLINE void gemm_panel_add_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_add_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int band, const int row, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemm_panel_add_tile(y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_tile(
+            y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
     if (rest > 0)
         gemm_panel_add_tile(
             y, x, w, bias, rows, rest, row, bands * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -333,16 +344,18 @@ MODC_INLINE void gemm_panel_add_across(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_add_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
     for (int t = 0; t < flat; t++)
-        gemm_panel_add_across(y, x, w, bias, rows, band, row + t * rows, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_add_across(
+            y, x, w, bias, rows, band, row + t * rows, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
@@ -352,7 +365,8 @@ MODC_INLINE void gemm_panel_add(
 
     if (row > 0)
         gemm_panel_add_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY,
+            LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
         gemm_panel_add_strip(y, x, w, bias, 8, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -465,28 +479,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -509,13 +526,15 @@ static MODC_KERNEL void head_last_matmul(
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax(
-    float *restrict y, const float *restrict x, const int M, const int K, const int LDX, const int LDY)
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
+    const int LDY)
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         float *const out = y + r * LDY;
         const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        /* high may lose a NaN, which exp brings back */
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
         float most, last;
 
         for (int k = 0; k < full; k += MODC_LANES)
@@ -531,7 +550,7 @@ MODC_INLINE void softmax(
         }
         if (rest > 0) {
             const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
-                                                                        -modc_f32_inf()) - most);
+                    -modc_f32_inf()) - most);
 
             total += e;
             modc_f32_store_part(out + full, e, rest);
@@ -616,8 +635,8 @@ static enum modc_status family_deep_pack_all(struct modc_params *params)
 
 /* Block(8, 2): (batch, 8) from (batch, 8) */
 static void blocks_0_block_eval(const struct family_deep_blocks_0_block *p,
-                                const struct family_deep_blocks_0_block_packed *k, char *ws, int batch,
-                                const float *x, float *y)
+                                const struct family_deep_blocks_0_block_packed *k, char *ws,
+                                int batch, const float *x, float *y)
 {
     float *const norm = (float *)(void *)(ws + 384); /* (batch, 8) */
     float *const up = (float *)(void *)(ws + 0); /* (batch, 16) */
@@ -633,9 +652,11 @@ static void blocks_0_block_eval(const struct family_deep_blocks_0_block *p,
     blocks_down_linear_add(y, up, k->down_weight, k->down_bias, x, batch);
 }
 
-static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x, float *output)
+static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x,
+                                     float *output)
 {
-    const struct family_deep_params *p = (const struct family_deep_params *)(const void *)net->base.params;
+    const struct family_deep_params *p =
+        (const struct family_deep_params *)(const void *)net->base.params;
     const struct family_deep_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const blocks_0 = (float *)(void *)(ws + 576); /* (batch, 8) */
@@ -650,11 +671,13 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    blocks_up_linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_linear_gelu(
+        blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
     blocks_down_linear_add(
-        blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
+        blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0,
+        batch);
     blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
@@ -671,7 +694,8 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
 static void family_deep_probabilities_eval(struct family_deep *net, int batch, const float *x,
                                            float *output)
 {
-    const struct family_deep_params *p = (const struct family_deep_params *)(const void *)net->base.params;
+    const struct family_deep_params *p =
+        (const struct family_deep_params *)(const void *)net->base.params;
     const struct family_deep_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const blocks_0 = (float *)(void *)(ws + 576); /* (batch, 8) */
@@ -687,11 +711,13 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    blocks_up_linear_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_linear_gelu(
+        blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
     blocks_down_linear_add(
-        blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0, batch);
+        blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0,
+        batch);
     blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
@@ -706,7 +732,8 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     root_softmax(output, head_last, batch);
 }
 
-enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x, float *output)
+enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x,
+                                     float *output)
 {
     enum modc_status status = MODC_OK;
 
@@ -739,8 +766,8 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return family_deep_forward((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -748,7 +775,8 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static enum modc_status probabilities_call(struct modc_context *net, const int *sizes,
                                            const void *const *inputs, void *const *outputs)
 {
-    return family_deep_probabilities((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
+    return family_deep_probabilities((struct family_deep *)(void *)net, sizes[0], inputs[0],
+                                     outputs[0]);
 }
 
 static const struct modc_size sizes_table[] = {{"batch", FAMILY_DEEP_MAX_BATCH}};
@@ -756,23 +784,26 @@ static const struct modc_size sizes_table[] = {{"batch", FAMILY_DEEP_MAX_BATCH}}
 #define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
     {at_path ".norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
      at_module + 1, \
-     offsetof(struct family_deep_params, at_member.norm.weight), at_block, at_key, MODC_INIT_CONSTANT, \
-         1.0, 0.0, NULL}, \
-    {at_path ".norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 1, \
+     offsetof(struct family_deep_params, at_member.norm.weight), at_block, at_key, \
+         MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
+    {at_path ".norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 1, \
      offsetof(struct family_deep_params, at_member.norm.bias), at_block + 64, at_key + 1, \
          MODC_INIT_CONSTANT, 0.0, 0.0, NULL}, \
     {at_path ".up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
      at_module + 2, \
      offsetof(struct family_deep_params, at_member.up.weight), at_block + 128, at_key + 2, \
          MODC_INIT_UNIFORM, -0.3535533905932737, 0.3535533905932737, NULL}, \
-    {at_path ".up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 2, \
+    {at_path ".up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 2, \
      offsetof(struct family_deep_params, at_member.up.bias), at_block + 640, at_key + 3, \
          MODC_INIT_UNIFORM, -0.35355339059327373, 0.35355339059327373, NULL}, \
     {at_path ".down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
      at_module + 4, \
      offsetof(struct family_deep_params, at_member.down.weight), at_block + 704, at_key + 4, \
          MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997, NULL}, \
-    {at_path ".down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module + 4, \
+    {at_path ".down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
+     at_module + 4, \
      offsetof(struct family_deep_params, at_member.down.bias), at_block + 1216, at_key + 5, \
          MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
 
@@ -792,22 +823,25 @@ static const struct modc_key keys_table[] = {
          -0.24999999999999997, 0.24999999999999997, NULL},
     {"blocks.1.down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
      FAMILY_DEEP_BLOCKS_1_DOWN,
-     offsetof(struct family_deep_params, blocks._1.down.bias), 2368, 9, MODC_INIT_UNIFORM, -0.25, 0.25,
-         NULL},
+     offsetof(struct family_deep_params, blocks._1.down.bias), 2368, 9, MODC_INIT_UNIFORM, -0.25,
+         0.25, NULL},
     KEYS_OF_BLOCKS("blocks.2", FAMILY_DEEP_BLOCKS_2, blocks._2, 10, 2432)
     {"head.0.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
      FAMILY_DEEP_HEAD_0,
-     offsetof(struct family_deep_params, head._0.weight), 3712, 16, MODC_INIT_UNIFORM, -0.3535533905932737,
-         0.3535533905932737, NULL},
-    {"head.0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FAMILY_DEEP_HEAD_0,
-     offsetof(struct family_deep_params, head._0.bias), 4224, 17, MODC_INIT_UNIFORM, -0.35355339059327373,
-         0.35355339059327373, NULL},
+     offsetof(struct family_deep_params, head._0.weight), 3712, 16, MODC_INIT_UNIFORM,
+         -0.3535533905932737, 0.3535533905932737, NULL},
+    {"head.0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_HEAD_0,
+     offsetof(struct family_deep_params, head._0.bias), 4224, 17, MODC_INIT_UNIFORM,
+         -0.35355339059327373, 0.35355339059327373, NULL},
     {"head.2.weight", MODC_FLOAT32, 2, {5, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
      FAMILY_DEEP_HEAD_2,
-     offsetof(struct family_deep_params, head._2.weight), 4288, 18, MODC_INIT_UNIFORM, -0.24999999999999997,
-         0.24999999999999997, NULL},
-    {"head.2.bias", MODC_FLOAT32, 1, {5}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FAMILY_DEEP_HEAD_2,
-     offsetof(struct family_deep_params, head._2.bias), 4608, 19, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+     offsetof(struct family_deep_params, head._2.weight), 4288, 18, MODC_INIT_UNIFORM,
+         -0.24999999999999997, 0.24999999999999997, NULL},
+    {"head.2.bias", MODC_FLOAT32, 1, {5}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FAMILY_DEEP_HEAD_2,
+     offsetof(struct family_deep_params, head._2.bias), 4608, 19, MODC_INIT_UNIFORM, -0.25, 0.25,
+         NULL},
     {"head.last.weight", MODC_FLOAT32, 2, {5, 5}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
      FAMILY_DEEP_HEAD_LAST,
      offsetof(struct family_deep_params, head.last.weight), 4672, 20, MODC_INIT_UNIFORM,
@@ -839,9 +873,11 @@ static const struct modc_draw draws_table[] = {
     {at_path, at_name, "Block", "", 1, 4, false}, \
     {at_path ".norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", \
      at_module, 0, false}, \
-    {at_path ".up", "up", "Linear", "in_features=8, out_features=16, bias=True", at_module, 0, false}, \
+    {at_path ".up", "up", "Linear", "in_features=8, out_features=16, bias=True", at_module, 0, \
+     false}, \
     {at_path ".act", "act", "GELU", "approximate='none'", at_module, 0, false}, \
-    {at_path ".down", "down", "Linear", "in_features=16, out_features=8, bias=True", at_module, 0, false},
+    {at_path ".down", "down", "Linear", "in_features=16, out_features=8, bias=True", at_module, 0, \
+     false},
 
 static const struct modc_module modules_table[] = {
     {"", "", "family_deep", "", -1, 21, false},
@@ -875,7 +911,8 @@ static const struct modc_entry entries_table[] = {
      {FAMILY_DEEP_WORKSPACE_BYTES, FAMILY_DEEP_TRAIN_WORKSPACE_BYTES},
      {0, 0},
      6006.0, NULL, forward_call, {0, 0}, NULL},
-    {"probabilities", 1, 1, probabilities_io, probabilities_io + 1, (const int[]){FAMILY_DEEP_MAX_BATCH},
+    {"probabilities", 1, 1, probabilities_io, probabilities_io + 1,
+     (const int[]){FAMILY_DEEP_MAX_BATCH},
      {FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES},
      {0, 0},
      6006.0, NULL, probabilities_call, {0, 0}, NULL},

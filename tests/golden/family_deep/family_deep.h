@@ -1,4 +1,5 @@
-/* family_deep.h - written by modc from family_deep.yaml; change the spec, not this file. It is yours, under any terms.
+/* family_deep.h - written by modc from family_deep.yaml; change the spec, not this file. It is
+ * yours, under any terms.
  *
  *     struct family_deep_params params;
  *     struct family_deep net;
@@ -35,12 +36,12 @@ extern "C" {
 enum {
     FAMILY_DEEP_ROOT,
     FAMILY_DEEP_BLOCKS,
-    FAMILY_DEEP_BLOCKS_0, FAMILY_DEEP_BLOCKS_0_NORM, FAMILY_DEEP_BLOCKS_0_UP, FAMILY_DEEP_BLOCKS_0_ACT,
-    FAMILY_DEEP_BLOCKS_0_DOWN,
-    FAMILY_DEEP_BLOCKS_1, FAMILY_DEEP_BLOCKS_1_NORM, FAMILY_DEEP_BLOCKS_1_UP, FAMILY_DEEP_BLOCKS_1_ACT,
-    FAMILY_DEEP_BLOCKS_1_DOWN,
-    FAMILY_DEEP_BLOCKS_2, FAMILY_DEEP_BLOCKS_2_NORM, FAMILY_DEEP_BLOCKS_2_UP, FAMILY_DEEP_BLOCKS_2_ACT,
-    FAMILY_DEEP_BLOCKS_2_DOWN,
+    FAMILY_DEEP_BLOCKS_0, FAMILY_DEEP_BLOCKS_0_NORM, FAMILY_DEEP_BLOCKS_0_UP,
+    FAMILY_DEEP_BLOCKS_0_ACT, FAMILY_DEEP_BLOCKS_0_DOWN,
+    FAMILY_DEEP_BLOCKS_1, FAMILY_DEEP_BLOCKS_1_NORM, FAMILY_DEEP_BLOCKS_1_UP,
+    FAMILY_DEEP_BLOCKS_1_ACT, FAMILY_DEEP_BLOCKS_1_DOWN,
+    FAMILY_DEEP_BLOCKS_2, FAMILY_DEEP_BLOCKS_2_NORM, FAMILY_DEEP_BLOCKS_2_UP,
+    FAMILY_DEEP_BLOCKS_2_ACT, FAMILY_DEEP_BLOCKS_2_DOWN,
     FAMILY_DEEP_HEAD,
     FAMILY_DEEP_HEAD_0,
     FAMILY_DEEP_HEAD_1,
@@ -80,7 +81,8 @@ struct family_deep_params {
 };
 
 /* output float32 (batch, 5) from x float32 (batch, 8) */
-enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x, float *output);
+enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x,
+                                     float *output);
 
 /* output float32 (batch, 5) from x float32 (batch, 8) */
 enum modc_status family_deep_probabilities(struct family_deep *net, int batch, const float *x,
@@ -93,8 +95,8 @@ extern const struct modc_model family_deep_model;
 MODC_FUNCTIONS(family_deep)
     /* family_deep_bind, family_deep_load_bytes, family_deep_save_bytes, family_deep_pack,
      * family_deep_reset, family_deep_changed, family_deep_to, family_deep_get,
-     * family_deep_named_parameters, family_deep_named_buffers, family_deep_init, family_deep_train,
-     * family_deep_eval, family_deep_seed, family_deep_print */
+     * family_deep_named_parameters, family_deep_named_buffers, family_deep_init,
+     * family_deep_train, family_deep_eval, family_deep_seed, family_deep_print */
 MODC_HOSTED_FUNCTIONS(family_deep)
     /* family_deep_load, family_deep_save, family_deep_create, family_deep_destroy */
 

@@ -1,4 +1,5 @@
-/* firmware.c - written by modc from firmware.yaml; change the spec, not this file. It is yours, under any terms. */
+/* firmware.c - written by modc from firmware.yaml; change the spec, not this file. It is yours,
+ * under any terms. */
 #include "firmware.h"
 
 #include <string.h>
@@ -33,8 +34,8 @@ enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_relu_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -42,7 +43,8 @@ MODC_INLINE void y_0_relu_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1) + k];
@@ -54,14 +56,15 @@ MODC_INLINE void y_0_relu_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_relu_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -79,10 +82,12 @@ MODC_INLINE void y_0_relu_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+                    y_0_relu_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -93,9 +98,9 @@ MODC_INLINE void y_0_relu_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
-                                       whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                       to > rows ? rows : to, vectors);
+                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                       kw == whole && whole < end ? (end - whole) : 1,
+                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -139,13 +144,14 @@ MODC_INLINE void y_0_relu_line_tiles(
         return;
     }
     if (left)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                           channel);
+        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                           row, channel);
     for (int t = left; t < tall && t < end; t++)
         y_0_relu_line_tile(
             y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel);
     for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
+        y_0_relu_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
     if (right && (tiles > 1 || !left))
         y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel);
 }
@@ -163,7 +169,8 @@ MODC_INLINE void y_0_relu_line(
         y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y0)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -173,10 +180,11 @@ MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_relu_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel)
 {
     const int ldy = 6, row = line * 8;
     float *const out = y + row * ldy + channel;
@@ -199,7 +207,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? 1 : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -211,7 +220,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_relu_lines(lines, xn, oh - 1);
                         y_0_relu_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 6 + c);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
+                            g * 6 + c);
                     }
                 }
             }
@@ -221,8 +231,8 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_relu_lines(lines, xn, oh - 1);
                     y_0_relu_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full, n * 8 + oh,
-                        g * 6 + full);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full,
+                        n * 8 + oh, g * 6 + full);
                 }
             }
         }
@@ -258,7 +268,8 @@ static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict 
 
                 for (int kh = 0; kh < 2; kh++) {
                     for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 8 + kw) * 6 + full, rest);
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 8 + kw) * 6 + full,
+                                                              rest);
 
                         value = modc_f32_max(value, a);
                     }
@@ -274,20 +285,21 @@ MODC_INLINE modc_f32 y_4_gelu_tail_v(modc_f32 x)
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
 }
 
-/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first line of x. `left` and
- * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows and these are constants. */
+/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
+ * line of x. `left` and `right`: the tile begins and ends the line; `clip`: a single pixel
+ * anywhere. rows and these are constants. */
 MODC_INLINE void y_4_gelu_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int lanes, const int line,
-    const int y0, const int pixel, const int channel)
+    const int rows, const int left, const int right, const int clip, const int lanes,
+    const int line, const int y0, const int pixel, const int channel)
 {
     const int x0 = pixel - 1;
     modc_f32 sum[MODC_DEPTHWISE_ROWS];
 
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
-        sum[i] = lanes < MODC_LANES ? modc_f32_load_part(bias + channel,
-                                                         lanes) : modc_f32_load(bias + channel);
+        sum[i] = lanes < MODC_LANES ? modc_f32_load_part(bias + channel, lanes)
+                                    : modc_f32_load(bias + channel);
     }
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -303,13 +315,15 @@ MODC_INLINE void y_4_gelu_tile(
             const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows) : rows;
 
             if (!clip || (x0 + kw >= 0 && x0 + kw < 4)) {
-                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes) : modc_f32_load(ww);
+                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes)
+                                                      : modc_f32_load(ww);
 
                 MODC_UNROLL
                 for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
                     const float *const a = xw + i * (1 * 6);
 
-                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes) : modc_f32_load(a)) * b;
+                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes)
+                                                  : modc_f32_load(a)) * b;
                 }
             }
         }
@@ -331,8 +345,8 @@ MODC_INLINE void y_4_gelu_tile(
 /* Channels channel ... end - 1 of such a tile. */
 MODC_INLINE void y_4_gelu_pixels(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int channel, const int end,
-    const int line, const int y0, const int pixel)
+    const int rows, const int left, const int right, const int clip, const int channel,
+    const int end, const int line, const int y0, const int pixel)
 {
     int c = channel;
 
@@ -418,7 +432,8 @@ static MODC_KERNEL void y_6_avg_pool2d_pool(float *restrict y, const float *rest
 
                 for (int kh = 0; kh < 2; kh++) {
                     for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 4 + kw) * 6 + full, rest);
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 4 + kw) * 6 + full,
+                                                              rest);
 
                         value = value + a;
                     }
@@ -449,7 +464,7 @@ MODC_INLINE void layer_norm_bias_weight(
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
@@ -492,7 +507,8 @@ MODC_INLINE void layer_norm_bias_weight(
         error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -511,7 +527,8 @@ MODC_INLINE void layer_norm_bias_weight(
     }
 }
 
-/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last
+ * dimension */
 static MODC_KERNEL void y_8_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
@@ -524,15 +541,17 @@ MODC_INLINE void gemv_panel_cached_band(
     const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
-        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
+                        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int j = 0; j < vectors * sets; j++)
-        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
+        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES)
+                                     : modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
+    /* a load of one value of x would take the place of one of weights */
+    for (int k = 0; k < whole; k += MODC_LANES) {
         const modc_f32 some = modc_f32_load(x + k);
 
         MODC_UNROLL
@@ -543,7 +562,9 @@ MODC_INLINE void gemv_panel_cached_band(
             for (int j = 0; j < vectors; j++) {
                 const int c = j * MODC_LANES;
 
-                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + i) * 16);
+                sum[i % sets * vectors + j] += one *
+                                               modc_f32_load(w + c / 16 * (K * 16) + c % 16 +
+                                                             (k + i) * 16);
             }
         }
     }
@@ -580,7 +601,8 @@ MODC_INLINE void gemv_panel_cached_band(
     }
 }
 
-/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
+/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight
+ * is read once. */
 MODC_INLINE void gemv_panel_cached(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int N, const int K)
@@ -592,8 +614,8 @@ MODC_INLINE void gemv_panel_cached(
         gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
     if (rest > 0)
         gemv_panel_cached_band(
-            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
-            BIAS, N, K);
+            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
+            bands * band, BIAS, N, K);
 }
 
 /* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
@@ -674,28 +696,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -709,13 +734,15 @@ static MODC_KERNEL void y_11_linear(
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax(
-    float *restrict y, const float *restrict x, const int M, const int K, const int LDX, const int LDY)
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
+    const int LDY)
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         float *const out = y + r * LDY;
         const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        /* high may lose a NaN, which exp brings back */
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
         float most, last;
 
         for (int k = 0; k < full; k += MODC_LANES)
@@ -731,7 +758,7 @@ MODC_INLINE void softmax(
         }
         if (rest > 0) {
             const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
-                                                                        -modc_f32_inf()) - most);
+                    -modc_f32_inf()) - most);
 
             total += e;
             modc_f32_store_part(out + full, e, rest);
@@ -762,8 +789,8 @@ enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LAN
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void y_0_conv2d_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels, const int from,
-    const int to, const int vectors)
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -771,7 +798,8 @@ MODC_INLINE void y_0_conv2d_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 + k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
             const float a = x[i * (1) + k];
@@ -783,14 +811,15 @@ MODC_INLINE void y_0_conv2d_line_taps(
     }
 }
 
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
- * anywhere. rows, columns and these are constants. */
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
 MODC_INLINE void y_0_conv2d_line_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int rows, const int columns, const int left, const int right,
     const int clip, const int pixel, const int row, const int channel)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors, x0 = pixel - 1;
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -808,10 +837,12 @@ MODC_INLINE void y_0_conv2d_line_tile(
         if (clip) {
             for (int kw = 0; kw < 3; kw++) {
                 if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+                    y_0_conv2d_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
             }
         } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
             const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
             const int end = right && reach < 3 ? reach : 3;
 
@@ -822,9 +853,9 @@ MODC_INLINE void y_0_conv2d_line_tile(
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16), kw == whole &&
-                                         whole < end ? (end - whole) : 1, from < 0 ? 0 : from,
-                                         to > rows ? rows : to, vectors);
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                         kw == whole && whole < end ? (end - whole) : 1,
+                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
             }
         } else {
             y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
@@ -868,15 +899,17 @@ MODC_INLINE void y_0_conv2d_line_tiles(
         return;
     }
     if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0, row,
-                             channel);
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                             row, channel);
     for (int t = left; t < tall && t < end; t++)
         y_0_conv2d_line_tile(
             y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel);
     for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
     if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel);
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -892,7 +925,8 @@ MODC_INLINE void y_0_conv2d_line(
         y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
 MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0)
 {
     for (int kh = 0; kh < 3; kh++) {
@@ -902,10 +936,11 @@ MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int
     }
 }
 
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
 MODC_INLINE void y_0_conv2d_band(
-    float *restrict y, const float *const *lines, const float *restrict w, const float *restrict bias,
-    const int columns, const int line, const int channel)
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel)
 {
     const int ldy = 6, row = line * 8;
     float *const out = y + row * ldy + channel;
@@ -927,7 +962,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     };
     const float *lines[3];
 
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
     for (int outer = 0; outer < (small ? 1 : 1); outer++) {
         for (int g = 0; g < 1; g++) {
             const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
@@ -939,7 +975,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                     for (int oh = 0; oh < 8; oh++) {
                         y_0_conv2d_lines(lines, xn, oh - 1);
                         y_0_conv2d_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh, g * 6 + c);
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
+                            g * 6 + c);
                     }
                 }
             }
@@ -949,8 +986,8 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
                 for (int oh = 0; oh < 8; oh++) {
                     y_0_conv2d_lines(lines, xn, oh - 1);
                     y_0_conv2d_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full, n * 8 + oh,
-                        g * 6 + full);
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full,
+                        n * 8 + oh, g * 6 + full);
                 }
             }
         }
@@ -1019,7 +1056,8 @@ static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, 
 }
 
 /* y (1, 8, 8, 6) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void y_2_mul_add_relu(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 64; i++) {
         for (int j = 0; j < 6; j++) {
@@ -1031,7 +1069,8 @@ static MODC_KERNEL void y_2_mul_add_relu(float *y, const float *x0, const float 
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void pack_0_weight_folded(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
         for (int j = 0; j < 6; j++)
@@ -1040,8 +1079,8 @@ static MODC_KERNEL void pack_0_weight_folded(float *y, const float *x0, const fl
 }
 
 /* y in [6], zero padded = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_0_bias_folded(float *y, const float *x0, const float *x1, const float *x2,
-                                           const float *x3, const float *x4)
+static MODC_KERNEL void pack_0_bias_folded(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
     for (int i = 0; i < 6; i++) {
         const float product = modc_f32s_rsqrt(x2[i] + 9.99999975e-06f) * x1[i];
@@ -1091,7 +1130,8 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
     pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
     memset(k->_0_bias_folded, 0, sizeof k->_0_bias_folded);
     pack_0_bias_folded(
-        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias, p->_1.running_mean);
+        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
+        p->_1.running_mean);
     pack_4_weight(k->_4_weight, p->_4.weight);
     pack_9_weight(k->_9_weight, p->_9.weight);
     memset(k->_0_weight, 0, sizeof k->_0_weight);
@@ -1103,7 +1143,8 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
 
 static void firmware_forward_eval(struct firmware *net, const float *image, float *output)
 {
-    const struct firmware_params *p = (const struct firmware_params *)(const void *)net->base.params;
+    const struct firmware_params *p =
+        (const struct firmware_params *)(const void *)net->base.params;
     const struct firmware_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const y_0 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
@@ -1149,7 +1190,8 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
 
 static void firmware_forward_train(struct firmware *net, const float *image, float *output)
 {
-    const struct firmware_params *p = (const struct firmware_params *)(const void *)net->base.params;
+    const struct firmware_params *p =
+        (const struct firmware_params *)(const void *)net->base.params;
     const struct firmware_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const x = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
@@ -1231,15 +1273,16 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     (void)sizes;
     return firmware_forward((struct firmware *)(void *)net, inputs[0], outputs[0]);
 }
 
 static const struct modc_key keys_table[] = {
-    {"0.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_0,
+    {"0.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FIRMWARE_0,
      offsetof(struct firmware_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.33333333333333326,
          0.33333333333333326, NULL},
     {"0.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_0,
@@ -1253,9 +1296,12 @@ static const struct modc_key keys_table[] = {
      offsetof(struct firmware_params, _1.running_mean), 288, 4, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
     {"1.running_var", MODC_FLOAT32, 1, {6}, MODC_KEY_PERSISTENT, FIRMWARE_1,
      offsetof(struct firmware_params, _1.running_var), 312, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, FIRMWARE_1,
-     offsetof(struct firmware_params, _1.num_batches_tracked), 336, 6, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"4.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_4,
+    {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL,
+     FIRMWARE_1,
+     offsetof(struct firmware_params, _1.num_batches_tracked), 336, 6, MODC_INIT_CONSTANT, 0.0, 0.0,
+         NULL},
+    {"4.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     FIRMWARE_4,
      offsetof(struct firmware_params, _4.weight), 344, 7, MODC_INIT_UNIFORM, -0.33333333333333326,
          0.33333333333333326, NULL},
     {"4.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_4,
@@ -1272,8 +1318,8 @@ static const struct modc_key keys_table[] = {
      offsetof(struct firmware_params, _9.bias), 2312, 12, MODC_INIT_UNIFORM, -0.20412414523193154,
          0.20412414523193154, NULL},
     {"11.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_11,
-     offsetof(struct firmware_params, _11.weight), 2376, 13, MODC_INIT_UNIFORM, -0.24999999999999997,
-         0.24999999999999997, NULL},
+     offsetof(struct firmware_params, _11.weight), 2376, 13, MODC_INIT_UNIFORM,
+         -0.24999999999999997, 0.24999999999999997, NULL},
     {"11.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_11,
      offsetof(struct firmware_params, _11.bias), 2568, 14, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
 };
@@ -1296,8 +1342,10 @@ static const struct modc_module modules_table[] = {
     {"1", "1", "BatchNorm2d",
      "6, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True", 0, 0, false},
     {"2", "2", "ReLU", "", 0, 0, false},
-    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0, false},
-    {"4", "4", "Conv2d", "6, 6, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=6", 0, 0, false},
+    {"3", "3", "MaxPool2d", "kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False", 0, 0,
+     false},
+    {"4", "4", "Conv2d", "6, 6, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), groups=6", 0, 0,
+     false},
     {"5", "5", "GELU", "approximate='none'", 0, 0, false},
     {"6", "6", "AvgPool2d", "kernel_size=2, stride=2, padding=0", 0, 0, false},
     {"7", "7", "Flatten", "start_dim=1, end_dim=-1", 0, 0, false},

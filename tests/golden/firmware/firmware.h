@@ -1,4 +1,5 @@
-/* firmware.h - written by modc from firmware.yaml; change the spec, not this file. It is yours, under any terms.
+/* firmware.h - written by modc from firmware.yaml; change the spec, not this file. It is yours,
+ * under any terms.
  *
  * For --target stm32f411, STM32F411xE: nothing in it needs an operating system.
  *
@@ -83,8 +84,9 @@ extern const struct modc_model firmware_model;
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(firmware)
     /* firmware_bind, firmware_load_bytes, firmware_save_bytes, firmware_pack, firmware_reset,
-     * firmware_changed, firmware_to, firmware_get, firmware_named_parameters, firmware_named_buffers,
-     * firmware_init, firmware_train, firmware_eval, firmware_seed, firmware_print */
+     * firmware_changed, firmware_to, firmware_get, firmware_named_parameters,
+     * firmware_named_buffers, firmware_init, firmware_train, firmware_eval, firmware_seed,
+     * firmware_print */
 
 #ifdef __cplusplus
 }

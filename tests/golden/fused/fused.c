@@ -1,4 +1,5 @@
-/* fused.c - written by modc from fused.yaml; change the spec, not this file. It is yours, under any terms. */
+/* fused.c - written by modc from fused.yaml; change the spec, not this file. It is yours, under any
+ * terms. */
 #include "fused.h"
 
 #include <string.h>
@@ -35,15 +36,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -83,8 +85,8 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int bands = N / band, rest = N % band;
 
@@ -97,8 +99,8 @@ MODC_INLINE void gemm_panel_across(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -106,7 +108,8 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
@@ -114,7 +117,8 @@ MODC_INLINE void gemm_panel(
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_strip(y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
         gemm_panel_strip(y, x, w, bias, 8, row, 1, BIAS, M, N, K, LDX, LDY);
@@ -218,28 +222,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -268,13 +275,15 @@ static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_log(
-    float *restrict y, const float *restrict x, const int M, const int K, const int LDX, const int LDY)
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
+    const int LDY)
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         float *const out = y + r * LDY;
         const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        /* high may lose a NaN, which exp brings back */
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
         float most, last;
 
         for (int k = 0; k < full; k += MODC_LANES)
@@ -289,7 +298,7 @@ MODC_INLINE void softmax_log(
         }
         if (rest > 0) {
             const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
-                                                                        -modc_f32_inf()) - most);
+                    -modc_f32_inf()) - most);
 
             total += e;
         }
@@ -378,7 +387,8 @@ static MODC_KERNEL void root_dgather_fill_batchx3(float *y, int batch)
 }
 
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
-static MODC_KERNEL void root_dgather_batchx3(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_dgather_batchx3(
+    float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
@@ -400,8 +410,8 @@ static MODC_KERNEL void root_sum_batchx3_over_1(float *y, const float *x0, int b
 }
 
 /* y (batch, 3) = x0 - exp(x2) * x1 */
-static MODC_KERNEL void root_exp_mul_sub(float *y, const float *x0, const float *x1, const float *x2,
-                                         int batch)
+static MODC_KERNEL void root_exp_mul_sub(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 3; j++)
@@ -411,19 +421,21 @@ static MODC_KERNEL void root_exp_mul_sub(float *y, const float *x0, const float 
 
 MODC_INLINE modc_f32 matmul_strided_fixed_tail_v(modc_f32 x)
 {
-    const modc_f32 chosen = modc_f32_select(modc_f32_gt(x, modc_f32_set(0.5f)), modc_f32_set(0.5f), x);
+    const modc_f32 chosen = modc_f32_select(modc_f32_gt(x, modc_f32_set(0.5f)), modc_f32_set(0.5f),
+                                            x);
 
     return modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f), chosen);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
 MODC_INLINE void matmul_strided_fixed_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row, const int column,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -445,7 +457,8 @@ MODC_INLINE void matmul_strided_fixed_tile(
         for (int j = 0; j < vectors; j++) {
             const float *const start = w + k * WK + j * MODC_LANES;
 
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -472,23 +485,23 @@ MODC_INLINE void matmul_strided_fixed_tile(
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_fixed_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
-    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
-    const int WN)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
-                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
             matmul_strided_fixed_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
-                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
-                WN);
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN);
     }
 }
 
@@ -505,15 +518,16 @@ MODC_INLINE void matmul_strided_fixed(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
+            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles,
+                    tall = M % tiles;
 
             if (tall > 0)
                 matmul_strided_fixed_strip(
-                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                    W1, M, N, K, YM, XM, XK, WK, WN);
+                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
             matmul_strided_fixed_strip(
-                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
     }
 }
@@ -531,7 +545,8 @@ static MODC_KERNEL void y_2_dweight(
 MODC_INLINE void gemm_panel_drelu_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
@@ -542,15 +557,16 @@ MODC_INLINE void gemm_panel_drelu_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -581,9 +597,9 @@ MODC_INLINE void gemm_panel_drelu_tile(
 
         if (rest >= MODC_LANES) {
             modc_f32_store(
-                y + r * LDY + c, modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
-                                                             modc_f32_set(0.0f)), modc_f32_set(0.0f),
-                                                 sum[i]));
+                y + r * LDY + c,
+                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
+                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
             continue;
         }
         float part[MODC_LANES];
@@ -597,13 +613,14 @@ MODC_INLINE void gemm_panel_drelu_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_drelu_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int band, const int row, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemm_panel_drelu_tile(y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_tile(
+            y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
     if (rest > 0)
         gemm_panel_drelu_tile(
             y, x, w, bias, rows, rest, row, bands * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -612,8 +629,8 @@ MODC_INLINE void gemm_panel_drelu_across(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_drelu_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -622,7 +639,8 @@ MODC_INLINE void gemm_panel_drelu_strip(
             y, x, w, bias, rows, band, row + t * rows, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel_drelu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
@@ -632,7 +650,8 @@ MODC_INLINE void gemm_panel_drelu(
 
     if (row > 0)
         gemm_panel_drelu_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY,
+            LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
         gemm_panel_drelu_strip(y, x, w, bias, 8, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -692,12 +711,12 @@ static MODC_KERNEL void y_0_clip(float *y, const float *x0, int batch)
         for (int j = 0; j < batch; j++)
             sum += modc_f32_load(x0 + j * 16 + i);
 
-        const modc_f32 chosen = modc_f32_select(modc_f32_gt(sum, modc_f32_set(0.5f)), modc_f32_set(0.5f),
-                                                sum);
+        const modc_f32 chosen = modc_f32_select(modc_f32_gt(sum, modc_f32_set(0.5f)),
+                                                modc_f32_set(0.5f), sum);
 
-        modc_f32_store(y + i,
-                       modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f),
-                                       chosen));
+        modc_f32_store(
+            y + i,
+            modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f), chosen));
     }
 }
 
@@ -752,8 +771,8 @@ static void fused_forward_eval(struct fused *net, int batch, const float *x, flo
     y_2_linear_gemm_dot(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
-static enum modc_status fused_loss_eval(struct fused *net, int batch, const float *x, const int64_t *target,
-                                        float *loss)
+static enum modc_status fused_loss_eval(struct fused *net, int batch, const float *x,
+                                        const int64_t *target, float *loss)
 {
     const struct fused_params *p = (const struct fused_params *)(const void *)net->base.params;
     const struct fused_packed *k = net->base.params->packed;
@@ -874,8 +893,9 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
 MODC_KERNELS_BEGIN
 
 /* A step of SGD of each element. */
-static MODC_KERNEL void sgd_momentum_float32(float *params, const float *grads, float *momentum_buffers,
-                                             size_t count, float lr, float momentum, float part)
+static MODC_KERNEL void sgd_momentum_float32(
+    float *params, const float *grads, float *momentum_buffers, size_t count, float lr,
+    float momentum, float part)
 {
     size_t i = 0;
 
@@ -904,8 +924,8 @@ static MODC_KERNEL void sgd_momentum_float32(float *params, const float *grads, 
 }
 
 /* A step of SGD of one parameter. hyper: lr, momentum, dampening, weight_decay. */
-static void sgd_momentum_float32_step(void *param, const void *grad, void *const *state, size_t count,
-                                      const double *hyper, double step)
+static void sgd_momentum_float32_step(void *param, const void *grad, void *const *state,
+                                      size_t count, const double *hyper, double step)
 {
     const double lr = hyper[0];
     const double momentum = hyper[1];
@@ -999,30 +1019,30 @@ enum modc_status fused_train_step(struct fused_training *training, int batch, co
     return status;
 }
 
-static enum modc_status fused_start(struct modc_training *training, struct modc_context *net, void *block,
-                                    size_t bytes)
+static enum modc_status fused_start(struct modc_training *training, struct modc_context *net,
+                                    void *block, size_t bytes)
 {
-    return fused_training_init((struct fused_training *)(void *)training, (struct fused *)(void *)net,
-                               block, bytes);
+    return fused_training_init((struct fused_training *)(void *)training,
+                               (struct fused *)(void *)net, block, bytes);
 }
 
 static enum modc_status fused_train_step_call(struct modc_training *training, const int *sizes,
                                               const void *const *inputs, void *loss)
 {
-    return fused_train_step((struct fused_training *)(void *)training, sizes[0], inputs[0], inputs[1],
-                            loss);
+    return fused_train_step((struct fused_training *)(void *)training, sizes[0], inputs[0],
+                            inputs[1], loss);
 }
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return fused_forward((struct fused *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
 
-static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                  void *const *outputs)
+static enum modc_status loss_call(struct modc_context *net, const int *sizes,
+                                  const void *const *inputs, void *const *outputs)
 {
     return fused_loss((struct fused *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
 }

@@ -1,4 +1,5 @@
-/* fused.h - written by modc from fused.yaml; change the spec, not this file. It is yours, under any terms.
+/* fused.h - written by modc from fused.yaml; change the spec, not this file. It is yours, under any
+ * terms.
  *
  *     struct fused_params params;
  *     struct fused net;
@@ -89,9 +90,10 @@ enum modc_status fused_forward(struct fused *net, int batch, const float *x, flo
 enum modc_status fused_loss(struct fused *net, int batch, const float *x, const int64_t *target,
                             float *loss);
 
-/* One step of training: the loss and its gradients, each of which updates its parameter as soon as it is complete and
- * is not kept. Inputs without elements are MODC_SIZE. After an error neither parameters nor optimiser have changed,
- * but for MODC_NONFINITE: then those parameters alone whose gradients are NaN or infinite have not. */
+/* One step of training: the loss and its gradients, each of which updates its parameter as soon as
+ * it is complete and is not kept. Inputs without elements are MODC_SIZE. After an error neither
+ * parameters nor optimiser have changed, but for MODC_NONFINITE: then those parameters alone whose
+ * gradients are NaN or infinite have not. */
 enum modc_status fused_train_step(struct fused_training *training, int batch, const float *x,
                                   const int64_t *target, float *loss);
 
@@ -100,9 +102,9 @@ extern const struct modc_model fused_model;
 
 /* The runtime's functions for this model, as modc.h and modc_optim.h have them: */
 MODC_FUNCTIONS(fused)
-    /* fused_bind, fused_load_bytes, fused_save_bytes, fused_pack, fused_reset, fused_changed, fused_to,
-     * fused_get, fused_named_parameters, fused_named_buffers, fused_init, fused_train, fused_eval,
-     * fused_seed, fused_print */
+    /* fused_bind, fused_load_bytes, fused_save_bytes, fused_pack, fused_reset, fused_changed,
+     * fused_to, fused_get, fused_named_parameters, fused_named_buffers, fused_init, fused_train,
+     * fused_eval, fused_seed, fused_print */
 MODC_HOSTED_FUNCTIONS(fused)
     /* fused_load, fused_save, fused_create, fused_destroy */
 MODC_OPTIMIZER_FUNCTIONS(fused)

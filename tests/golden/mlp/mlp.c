@@ -1,4 +1,5 @@
-/* mlp.c - written by modc from mlp.yaml; change the spec, not this file. It is yours, under any terms. */
+/* mlp.c - written by modc from mlp.yaml; change the spec, not this file. It is yours, under any
+ * terms. */
 #include "mlp.h"
 
 #include <string.h>
@@ -44,15 +45,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -92,22 +94,23 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
         gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY, TAIL);
     if (rest > 0)
-        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
+        gemm_panel_tile(
+            y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -115,10 +118,12 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int TAIL)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
@@ -194,8 +199,10 @@ static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
         modc_f32_store(y + i, y_2_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count)
-        modc_f32_store_part(y + i, y_2_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    if (i < count) {
+        modc_f32_store_part(
+            y + i, y_2_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
 }
 
 /* y (batch, 10) = x0 */
@@ -314,8 +321,8 @@ enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return mlp_forward((struct mlp *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }

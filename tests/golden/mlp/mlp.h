@@ -1,4 +1,5 @@
-/* mlp.h - written by modc from mlp.yaml; change the spec, not this file. It is yours, under any terms.
+/* mlp.h - written by modc from mlp.yaml; change the spec, not this file. It is yours, under any
+ * terms.
  *
  *     struct mlp_params params;
  *     struct mlp net;
@@ -61,8 +62,9 @@ extern const struct modc_model mlp_model;
 
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(mlp)
-    /* mlp_bind, mlp_load_bytes, mlp_save_bytes, mlp_pack, mlp_reset, mlp_changed, mlp_to, mlp_get,
-     * mlp_named_parameters, mlp_named_buffers, mlp_init, mlp_train, mlp_eval, mlp_seed, mlp_print */
+    /* mlp_bind, mlp_load_bytes, mlp_save_bytes, mlp_pack, mlp_reset, mlp_changed, mlp_to,
+     * mlp_get, mlp_named_parameters, mlp_named_buffers, mlp_init, mlp_train, mlp_eval, mlp_seed,
+     * mlp_print */
 MODC_HOSTED_FUNCTIONS(mlp)
     /* mlp_load, mlp_save, mlp_create, mlp_destroy */
 MODC_HOOK_FUNCTIONS(mlp)

@@ -1,4 +1,5 @@
-/* pair.c - written by modc from pair.yaml; change the spec, not this file. It is yours, under any terms. */
+/* pair.c - written by modc from pair.yaml; change the spec, not this file. It is yours, under any
+ * terms. */
 #include "pair.h"
 
 #include <string.h>
@@ -34,15 +35,16 @@ MODC_INLINE void gemm_panel_slice_of_columns_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -82,8 +84,8 @@ MODC_INLINE void gemm_panel_slice_of_columns_tile(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_slice_of_columns_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int slice)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int slice)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
     const int bands = N / band, rest = N % band;
@@ -93,19 +95,23 @@ MODC_INLINE void gemm_panel_slice_of_columns_strip(
     for (int n = from; n < modc_min(to, bands); n++) {
         for (int t = 0; t < flat; t++)
             gemm_panel_slice_of_columns_tile(
-                y, x, w, bias, rows, band, row + t * rows, n * band, BIAS, M, N, K, LDX, LDY, slice);
+                y, x, w, bias, rows, band, row + t * rows, n * band, BIAS, M, N, K, LDX, LDY,
+                slice);
     }
     if (rest > 0 && to > bands) {
         for (int t = 0; t < flat; t++)
             gemm_panel_slice_of_columns_tile(
-                y, x, w, bias, rows, rest, row + t * rows, bands * band, BIAS, M, N, K, LDX, LDY, slice);
+                y, x, w, bias, rows, rest, row + t * rows, bands * band, BIAS, M, N, K, LDX, LDY,
+                slice);
     }
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel_slice_of_columns(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int slice)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int slice)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
@@ -237,24 +243,26 @@ MODC_INLINE void gemm_dot_slice_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_slice_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW, const int slice)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW, const int slice)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_slice_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY, LDW,
-            slice);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW, slice);
     if (N > full)
-        gemm_dot_slice_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW, slice);
+        gemm_dot_slice_tile(
+            y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW, slice);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot_slice(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW,
-    const int slice)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW, const int slice)
 {
     const int tiles = M / MODC_DOT_ROWS;
     const int all = (M + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
@@ -347,7 +355,8 @@ static void root_sum_slice(const void *call, int slice)
     root_sum(c->y + from, c->x0 + from, batch, count);
 }
 
-static void root_sum_split(const struct modc_threading *threading, float *y, const float *x0, int batch)
+static void root_sum_split(const struct modc_threading *threading, float *y, const float *x0,
+                           int batch)
 {
     const struct root_sum_call call = {y, x0, batch};
 
@@ -372,7 +381,8 @@ static enum modc_status pair_pack_all(struct modc_params *params)
     return MODC_OK;
 }
 
-static void pair_forward_eval(struct pair *net, int batch, const float *x, float *output_0, float *output_1)
+static void pair_forward_eval(struct pair *net, int batch, const float *x, float *output_0,
+                              float *output_1)
 {
     const struct pair_params *p = (const struct pair_params *)(const void *)net->base.params;
     const struct pair_packed *k = net->base.params->packed;
@@ -387,7 +397,8 @@ static void pair_forward_eval(struct pair *net, int batch, const float *x, float
     root_sum_split(&net->threading, output_1, h, batch);
 }
 
-enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0, float *output_1)
+enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0,
+                              float *output_1)
 {
     enum modc_status status = MODC_OK;
 
@@ -404,8 +415,8 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return pair_forward((struct pair *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
 }
@@ -413,14 +424,16 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", PAIR_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"wide.weight", MODC_FLOAT32, 2, {512, 256}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_WIDE,
+    {"wide.weight", MODC_FLOAT32, 2, {512, 256}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     PAIR_WIDE,
      offsetof(struct pair_params, wide.weight), 0, 0, MODC_INIT_UNIFORM, -0.06249999999999999,
          0.06249999999999999, NULL},
     {"wide.bias", MODC_FLOAT32, 1, {512}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_WIDE,
      offsetof(struct pair_params, wide.bias), 524288, 1, MODC_INIT_UNIFORM, -0.0625, 0.0625, NULL},
-    {"narrow.weight", MODC_FLOAT32, 2, {8, 512}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_NARROW,
-     offsetof(struct pair_params, narrow.weight), 526336, 2, MODC_INIT_UNIFORM, -0.04419417382415921,
-         0.04419417382415921, NULL},
+    {"narrow.weight", MODC_FLOAT32, 2, {8, 512}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     PAIR_NARROW,
+     offsetof(struct pair_params, narrow.weight), 526336, 2, MODC_INIT_UNIFORM,
+         -0.04419417382415921, 0.04419417382415921, NULL},
     {"narrow.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_NARROW,
      offsetof(struct pair_params, narrow.bias), 542720, 3, MODC_INIT_UNIFORM, -0.044194173824159216,
          0.044194173824159216, NULL},

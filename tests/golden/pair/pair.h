@@ -1,4 +1,5 @@
-/* pair.h - written by modc from pair.yaml; change the spec, not this file. It is yours, under any terms.
+/* pair.h - written by modc from pair.yaml; change the spec, not this file. It is yours, under any
+ * terms.
  *
  *     struct pair_params params;
  *     struct pair net;
@@ -60,8 +61,8 @@ extern const struct modc_model pair_model;
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(pair)
     /* pair_bind, pair_load_bytes, pair_save_bytes, pair_pack, pair_reset, pair_changed, pair_to,
-     * pair_get, pair_named_parameters, pair_named_buffers, pair_init, pair_train, pair_eval, pair_seed,
-     * pair_print */
+     * pair_get, pair_named_parameters, pair_named_buffers, pair_init, pair_train, pair_eval,
+     * pair_seed, pair_print */
 MODC_HOSTED_FUNCTIONS(pair)
     /* pair_load, pair_save, pair_create, pair_destroy */
 MODC_THREAD_FUNCTIONS(pair)

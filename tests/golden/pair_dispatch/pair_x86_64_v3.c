@@ -1,4 +1,5 @@
-/* pair_x86_64_v3.c - written by modc from pair.yaml: the functions of pair.c once more, for machines with x86-64-v3.
+/* pair_x86_64_v3.c - written by modc from pair.yaml: the functions of pair.c once more, for
+ * machines with x86-64-v3.
  * Compile it with -march=x86-64-v3; for other processors than x86-64 it is empty. */
 #include "pair.h"
 

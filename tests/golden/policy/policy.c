@@ -1,4 +1,5 @@
-/* policy.c - written by modc from policy.yaml; change the spec, not this file. It is yours, under any terms. */
+/* policy.c - written by modc from policy.yaml; change the spec, not this file. It is yours, under
+ * any terms. */
 #include "policy.h"
 
 #include <string.h>
@@ -43,15 +44,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -91,22 +93,23 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
         gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY, TAIL);
     if (rest > 0)
-        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
+        gemm_panel_tile(
+            y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -114,10 +117,12 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int TAIL)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
@@ -236,28 +241,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -354,8 +362,8 @@ static enum modc_status policy_pack_all(struct modc_params *params)
     return MODC_OK;
 }
 
-static void policy_forward_eval(struct policy *net, int batch, const float *observation, float *logits,
-                                float *value)
+static void policy_forward_eval(struct policy *net, int batch, const float *observation,
+                                float *logits, float *value)
 {
     const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
@@ -378,8 +386,9 @@ static void policy_forward_eval(struct policy *net, int batch, const float *obse
     critic_linear(value, features, p->critic.weight, p->critic.bias, batch);
 }
 
-static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch, const float *observation,
-                                                   float *logits, float *value)
+static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch,
+                                                   const float *observation, float *logits,
+                                                   float *value)
 {
     const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
@@ -400,33 +409,42 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
 
     /* trunk.0: Linear(4, hidden) */
-    MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(
+        net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
     trunk_0_linear(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
     MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.1: Tanh() */
-    MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, trunk_1_call, POLICY_TRUNK_1,
+        {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     trunk_tanh(trunk_1, trunk_1_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.2: Linear(hidden, hidden) */
-    MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, trunk_2_call, POLICY_TRUNK_2,
+        {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     trunk_2_linear(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
     MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.3: Tanh() */
-    MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, trunk_3_call, POLICY_TRUNK_3,
+        {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     trunk_tanh(trunk_3, trunk_3_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
     MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
     /* actor: Linear(hidden, 2) */
-    MODC_ENTER(net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     actor_linear(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
     MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
 
     /* critic: Linear(hidden, 1) */
-    MODC_ENTER(net, critic_call, POLICY_CRITIC, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, critic_call, POLICY_CRITIC, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     critic_linear(critic, critic_call_in[0].data, p->critic.weight, p->critic.bias, batch);
     MODC_LEAVE(net, critic_call, {critic, MODC_FLOAT32, 2, {batch, 1}});
     MODC_LEAVE(
@@ -457,8 +475,8 @@ static void policy_act_eval(struct policy *net, int batch, const float *observat
     actor_linear(output, trunk_2, p->actor.weight, p->actor.bias, batch);
 }
 
-static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, const float *observation,
-                                               float *output)
+static enum modc_status policy_act_eval_fenced(struct policy *net, int batch,
+                                               const float *observation, float *output)
 {
     const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
@@ -478,28 +496,36 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
     MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
 
     /* trunk.0: Linear(4, hidden) */
-    MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(
+        net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
     trunk_0_linear(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
     MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.1: Tanh() */
-    MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, trunk_1_call, POLICY_TRUNK_1,
+        {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     trunk_tanh(trunk_1, trunk_1_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.2: Linear(hidden, hidden) */
-    MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, trunk_2_call, POLICY_TRUNK_2,
+        {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     trunk_2_linear(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
     MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
 
     /* trunk.3: Tanh() */
-    MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, trunk_3_call, POLICY_TRUNK_3,
+        {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     trunk_tanh(trunk_3, trunk_3_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
     MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
     /* actor: Linear(hidden, 2) */
-    MODC_ENTER(net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(
+        net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
     actor_linear(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
     MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
     MODC_LEAVE(net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}});
@@ -507,8 +533,8 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch, co
     return MODC_OK;
 }
 
-enum modc_status policy_forward(struct policy *net, int batch, const float *observation, float *logits,
-                                float *value)
+enum modc_status policy_forward(struct policy *net, int batch, const float *observation,
+                                float *logits, float *value)
 {
     enum modc_status status = MODC_OK;
 
@@ -552,8 +578,8 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
 
 static const float n_step_gammas[4] = {1.0f, 0.99000001f, 0.980099976f, 0.970299006f};
 
-/* Each of an episode's `count` steps gets the sum of its reward and of 2 behind it, or as many as there are, discounted by
- * 0.99. */
+/* Each of an episode's `count` steps gets the sum of its reward and of 2 behind it, or as many as
+ * there are, discounted by 0.99. */
 static void n_step_next_reward(float *reward, int count)
 {
     const int all = count, few = all < 2 ? all : 2, whole = all - few;
@@ -563,9 +589,11 @@ static void n_step_next_reward(float *reward, int count)
     for (int j = 0; j < few; j++)
         last[j] = reward[all - 1 - j] + (j < 1 ? 0 : 0.99000001f * last[j - 1]);
     for (; i <= whole - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(reward + i,
-                       modc_f32_load(reward + i) + 0.99000001f *
-                       (modc_f32_load(reward + i + 1) + 0.99000001f * modc_f32_load(reward + i + 2)));
+        modc_f32_store(
+            reward + i,
+            modc_f32_load(reward + i) +
+            0.99000001f *
+            (modc_f32_load(reward + i + 1) + 0.99000001f * modc_f32_load(reward + i + 2)));
     for (; i < whole; i++)
         reward[i] += 0.99000001f * (reward[i + 1] + 0.99000001f * reward[i + 2]);
     for (int j = 0; j < few; j++)
@@ -584,20 +612,22 @@ enum modc_status policy_n_step(const struct policy_rollout *rollout, int batch, 
     for (int row = 0; row < batch; row++) {
         const size_t first = (size_t)row * (size_t)time;
 
-        modc_windows(rollout->gamma ? rollout->gamma + first : NULL,
-                     rollout->steps_to_next_obs ? rollout->steps_to_next_obs + first : NULL,
-                     rollout->nonterminal ? rollout->nonterminal + first : NULL, n_step_gammas, NULL,
-                     (size_t)time, 3);
+        modc_windows(
+            rollout->gamma ? rollout->gamma + first : NULL,
+            rollout->steps_to_next_obs ? rollout->steps_to_next_obs + first : NULL,
+            rollout->nonterminal ? rollout->nonterminal + first : NULL, n_step_gammas, NULL,
+            (size_t)time, 3);
         for (int t = 0, count; t < time; t += count) {
             const size_t at = first + (size_t)t;
 
             count = modc_episode(rollout->next.done + at, 1, time - t);
             modc_episode_move(rollout->next.observation + 4 * at, 4 * sizeof(float), 1, count, 3);
             n_step_next_reward(rollout->next.reward + at, count);
-            modc_episode_windows(rollout->gamma ? rollout->gamma + at : NULL,
-                                 rollout->steps_to_next_obs ? rollout->steps_to_next_obs + at : NULL,
-                                 rollout->nonterminal ? rollout->nonterminal + at : NULL, n_step_gammas, 1,
-                                 count, 3);
+            modc_episode_windows(
+                rollout->gamma ? rollout->gamma + at : NULL,
+                rollout->steps_to_next_obs ? rollout->steps_to_next_obs + at : NULL,
+                rollout->nonterminal ? rollout->nonterminal + at : NULL, n_step_gammas, 1, count,
+                3);
         }
     }
     return MODC_OK;
@@ -609,24 +639,26 @@ static enum modc_status n_step_call(const void *rollout, int batch, int time)
 }
 
 static const struct modc_rollout_tensor rollout_tensors[] = {
-    {"observation", offsetof(struct policy_rollout, observation), 16, MODC_FLOAT32, MODC_ROLLOUT_STAYS, 1,
-        (const int[]){4}, -1},
-    {"action", offsetof(struct policy_rollout, action), 8, MODC_INT64, MODC_ROLLOUT_STAYS, 0, NULL, -1},
+    {"observation", offsetof(struct policy_rollout, observation), 16, MODC_FLOAT32,
+     MODC_ROLLOUT_STAYS, 1, (const int[]){4}, -1},
+    {"action", offsetof(struct policy_rollout, action), 8, MODC_INT64, MODC_ROLLOUT_STAYS, 0, NULL,
+     -1},
     {"next.observation", offsetof(struct policy_rollout, next.observation), 16, MODC_FLOAT32,
-        MODC_ROLLOUT_MOVES, 1, (const int[]){4}, -1},
-    {"next.reward", offsetof(struct policy_rollout, next.reward), 4, MODC_FLOAT32, MODC_ROLLOUT_REWARD, 0,
-        NULL, -1},
-    {"next.done", offsetof(struct policy_rollout, next.done), 1, MODC_BOOL, MODC_ROLLOUT_STAYS, 0, NULL,
-        -1},
-    {"next.terminated", offsetof(struct policy_rollout, next.terminated), 1, MODC_BOOL, MODC_ROLLOUT_STAYS,
-        0, NULL, -1},
+     MODC_ROLLOUT_MOVES, 1, (const int[]){4}, -1},
+    {"next.reward", offsetof(struct policy_rollout, next.reward), 4, MODC_FLOAT32,
+     MODC_ROLLOUT_REWARD, 0, NULL, -1},
+    {"next.done", offsetof(struct policy_rollout, next.done), 1, MODC_BOOL, MODC_ROLLOUT_STAYS, 0,
+     NULL, -1},
+    {"next.terminated", offsetof(struct policy_rollout, next.terminated), 1, MODC_BOOL,
+     MODC_ROLLOUT_STAYS, 0, NULL, -1},
     {"next.original_reward", offsetof(struct policy_rollout, next.original_reward), 4, MODC_FLOAT32,
-        MODC_ROLLOUT_ORIGINAL, 0, NULL, 3},
-    {"gamma", offsetof(struct policy_rollout, gamma), 4, MODC_FLOAT32, MODC_ROLLOUT_GAMMA, 0, NULL, -1},
+     MODC_ROLLOUT_ORIGINAL, 0, NULL, 3},
+    {"gamma", offsetof(struct policy_rollout, gamma), 4, MODC_FLOAT32, MODC_ROLLOUT_GAMMA, 0, NULL,
+     -1},
     {"steps_to_next_obs", offsetof(struct policy_rollout, steps_to_next_obs), 8, MODC_INT64,
-        MODC_ROLLOUT_STEPS, 0, NULL, -1},
-    {"nonterminal", offsetof(struct policy_rollout, nonterminal), 1, MODC_BOOL, MODC_ROLLOUT_NONTERMINAL,
-        0, NULL, -1},
+     MODC_ROLLOUT_STEPS, 0, NULL, -1},
+    {"nonterminal", offsetof(struct policy_rollout, nonterminal), 1, MODC_BOOL,
+     MODC_ROLLOUT_NONTERMINAL, 0, NULL, -1},
 };
 
 const struct modc_rollout_table policy_rollout_table = {
@@ -646,14 +678,15 @@ const struct modc_rollout_table policy_rollout_table = {
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
-    return policy_forward((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
+    return policy_forward((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0],
+                          outputs[1]);
 }
 
-static enum modc_status act_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                 void *const *outputs)
+static enum modc_status act_call(struct modc_context *net, const int *sizes,
+                                 const void *const *inputs, void *const *outputs)
 {
     return policy_act((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -665,24 +698,31 @@ static const float n_step_gammas_value[4] MODC_ALIGNED = {
 static const struct modc_size sizes_table[] = {{"batch", POLICY_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"trunk.0.weight", MODC_FLOAT32, 2, {64, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_0,
+    {"trunk.0.weight", MODC_FLOAT32, 2, {64, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     POLICY_TRUNK_0,
      offsetof(struct policy_params, trunk._0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
          0.49999999999999994, NULL},
-    {"trunk.0.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_0,
+    {"trunk.0.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     POLICY_TRUNK_0,
      offsetof(struct policy_params, trunk._0.bias), 1024, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
-    {"trunk.2.weight", MODC_FLOAT32, 2, {64, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_2,
-     offsetof(struct policy_params, trunk._2.weight), 1280, 2, MODC_INIT_UNIFORM, -0.12499999999999999,
-         0.12499999999999999, NULL},
-    {"trunk.2.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_TRUNK_2,
-     offsetof(struct policy_params, trunk._2.bias), 17664, 3, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"actor.weight", MODC_FLOAT32, 2, {2, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_ACTOR,
-     offsetof(struct policy_params, actor.weight), 17920, 4, MODC_INIT_UNIFORM, -0.12499999999999999,
-         0.12499999999999999, NULL},
+    {"trunk.2.weight", MODC_FLOAT32, 2, {64, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     POLICY_TRUNK_2,
+     offsetof(struct policy_params, trunk._2.weight), 1280, 2, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
+    {"trunk.2.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     POLICY_TRUNK_2,
+     offsetof(struct policy_params, trunk._2.bias), 17664, 3, MODC_INIT_UNIFORM, -0.125, 0.125,
+         NULL},
+    {"actor.weight", MODC_FLOAT32, 2, {2, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     POLICY_ACTOR,
+     offsetof(struct policy_params, actor.weight), 17920, 4, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
     {"actor.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_ACTOR,
      offsetof(struct policy_params, actor.bias), 18432, 5, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"critic.weight", MODC_FLOAT32, 2, {1, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_CRITIC,
-     offsetof(struct policy_params, critic.weight), 18496, 6, MODC_INIT_UNIFORM, -0.12499999999999999,
-         0.12499999999999999, NULL},
+    {"critic.weight", MODC_FLOAT32, 2, {1, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     POLICY_CRITIC,
+     offsetof(struct policy_params, critic.weight), 18496, 6, MODC_INIT_UNIFORM,
+         -0.12499999999999999, 0.12499999999999999, NULL},
     {"critic.bias", MODC_FLOAT32, 1, {1}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_CRITIC,
      offsetof(struct policy_params, critic.bias), 18752, 7, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
     {"n_step.gammas", MODC_FLOAT32, 3, {1, 1, 4}, MODC_KEY_PERSISTENT, POLICY_N_STEP,

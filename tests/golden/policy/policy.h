@@ -1,4 +1,5 @@
-/* policy.h - written by modc from policy.yaml; change the spec, not this file. It is yours, under any terms.
+/* policy.h - written by modc from policy.yaml; change the spec, not this file. It is yours, under
+ * any terms.
  *
  *     struct policy_params params;
  *     struct policy net;
@@ -69,8 +70,8 @@ struct policy_params {
 };
 
 /* logits float32 (batch, 2), value float32 (batch, 1) from observation float32 (batch, 4) */
-enum modc_status policy_forward(struct policy *net, int batch, const float *observation, float *logits,
-                                float *value);
+enum modc_status policy_forward(struct policy *net, int batch, const float *observation,
+                                float *logits, float *value);
 
 /* output float32 (batch, 2) from observation float32 (batch, 4) */
 enum modc_status policy_act(struct policy *net, int batch, const float *observation, float *output);
@@ -87,7 +88,8 @@ struct policy_rollout {
         float *original_reward; /* (batch, time): what next.reward was; NULL: not wanted */
     } next;
     float *gamma; /* (batch, time): 0.99 to the power of steps_to_next_obs; NULL: not wanted */
-    int64_t *steps_to_next_obs; /* (batch, time): how many rewards are in the sum; NULL: not wanted */
+    /* (batch, time): how many rewards are in the sum; NULL: not wanted */
+    int64_t *steps_to_next_obs;
     bool *nonterminal; /* (batch, time): whether next is that of a later step; NULL: not wanted */
 };
 
@@ -97,15 +99,17 @@ extern const struct modc_rollout_table policy_rollout_table;
 /* policy_rollout_bind: points all tensors into one block; see modc_rollout.h. */
 MODC_ROLLOUT_FUNCTIONS(policy)
 
-/* n-step returns in place, as n_step says: of next.reward the sum of up to 3, discounted by 0.99, which next.done and the
- * last step of a row end. What else is under next comes from the last of these steps, but for what says how a step
- * ended. MODC_POINTER: what it reads or moves is NULL; MODC_SIZE, MODC_ALIGNMENT. Then nothing is written. */
+/* n-step returns in place, as n_step says: of next.reward the sum of up to 3, discounted by 0.99,
+ * which next.done and the last step of a row end. What else is under next comes from the last of
+ * these steps, but for what says how a step ended. MODC_POINTER: what it reads or moves is NULL;
+ * MODC_SIZE, MODC_ALIGNMENT. Then nothing is written. */
 enum modc_status policy_n_step(const struct policy_rollout *rollout, int batch, int time);
 
 #define POLICY_WINDOW_BYTES(batch) ((size_t)(batch) * 138)
 
-/* The same for steps that come a few at a time, as modc_rollout.h says: policy_window_init with POLICY_WINDOW_BYTES(batch),
- * policy_window_set, policy_window_ready, policy_window_push, policy_window_flush. */
+/* The same for steps that come a few at a time, as modc_rollout.h says: policy_window_init with
+ * POLICY_WINDOW_BYTES(batch), policy_window_set, policy_window_ready, policy_window_push,
+ * policy_window_flush. */
 struct policy_window {
     struct modc_window base;
 };
@@ -116,9 +120,9 @@ extern const struct modc_model policy_model;
 
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(policy)
-    /* policy_bind, policy_load_bytes, policy_save_bytes, policy_pack, policy_reset, policy_changed,
-     * policy_to, policy_get, policy_named_parameters, policy_named_buffers, policy_init, policy_train,
-     * policy_eval, policy_seed, policy_print */
+    /* policy_bind, policy_load_bytes, policy_save_bytes, policy_pack, policy_reset,
+     * policy_changed, policy_to, policy_get, policy_named_parameters, policy_named_buffers,
+     * policy_init, policy_train, policy_eval, policy_seed, policy_print */
 MODC_HOSTED_FUNCTIONS(policy)
     /* policy_load, policy_save, policy_create, policy_destroy */
 MODC_HOOK_FUNCTIONS(policy)

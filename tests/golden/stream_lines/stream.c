@@ -1,4 +1,5 @@
-/* stream.c - written by modc from stream.yaml; change the spec, not this file. It is yours, under any terms. */
+/* stream.c - written by modc from stream.yaml; change the spec, not this file. It is yours, under
+ * any terms. */
 #include "stream.h"
 
 #include <string.h>
@@ -63,15 +64,17 @@ MODC_INLINE void gemv_panel_cached_band(
     const int TAIL)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
-        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
+                        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_TILE_REGISTERS];
 
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int j = 0; j < vectors * sets; j++)
-        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES) : modc_f32_set(0);
+        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES)
+                                     : modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) { /* a load of one value of x would take the place of one of weights */
+    /* a load of one value of x would take the place of one of weights */
+    for (int k = 0; k < whole; k += MODC_LANES) {
         const modc_f32 some = modc_f32_load(x + k);
 
         MODC_UNROLL
@@ -82,7 +85,9 @@ MODC_INLINE void gemv_panel_cached_band(
             for (int j = 0; j < vectors; j++) {
                 const int c = j * MODC_LANES;
 
-                sum[i % sets * vectors + j] += one * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + i) * 16);
+                sum[i % sets * vectors + j] += one *
+                                               modc_f32_load(w + c / 16 * (K * 16) + c % 16 +
+                                                             (k + i) * 16);
             }
         }
     }
@@ -119,7 +124,8 @@ MODC_INLINE void gemv_panel_cached_band(
     }
 }
 
-/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight is read once. */
+/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight
+ * is read once. */
 MODC_INLINE void gemv_panel_cached(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int N, const int K, const int TAIL)
@@ -131,8 +137,8 @@ MODC_INLINE void gemv_panel_cached(
         gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K, TAIL);
     if (rest > 0)
         gemv_panel_cached_band(
-            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K), bands * band,
-            BIAS, N, K, TAIL);
+            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
+            bands * band, BIAS, N, K, TAIL);
 }
 
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
@@ -213,28 +219,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -301,7 +310,8 @@ static enum modc_status stream_pack_all(struct modc_params *params)
     return MODC_OK;
 }
 
-static void stream_forward_eval(struct stream *net, const float *sample, float *output_0, int64_t *steps)
+static void stream_forward_eval(struct stream *net, const float *sample, float *output_0,
+                                int64_t *steps)
 {
     const struct stream_params *p = (const struct stream_params *)(const void *)net->base.params;
     const struct stream_packed *k = net->base.params->packed;
@@ -324,8 +334,8 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
     root_copy_steps(steps, s->steps);
 }
 
-static enum modc_status stream_forward_eval_fenced(struct stream *net, const float *sample, float *output_0,
-                                                   int64_t *steps)
+static enum modc_status stream_forward_eval_fenced(struct stream *net, const float *sample,
+                                                   float *output_0, int64_t *steps)
 {
     const struct stream_params *p = (const struct stream_params *)(const void *)net->base.params;
     const struct stream_packed *k = net->base.params->packed;
@@ -368,7 +378,8 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     MODC_LEAVE(net, out_call, {out_, MODC_FLOAT32, 1, {2}});
     root_copy_steps(steps_copy, steps_shadow);
     MODC_LEAVE(
-        net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}}, {steps_copy, MODC_INT64, 0, {0}});
+        net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}},
+        {steps_copy, MODC_INT64, 0, {0}});
     root_copy_2(output_0, self_call_out[0].data);
     root_copy_steps(steps, self_call_out[1].data);
 
@@ -377,7 +388,8 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     return MODC_OK;
 }
 
-enum modc_status stream_forward(struct stream *net, const float *sample, float *output_0, int64_t *steps)
+enum modc_status stream_forward(struct stream *net, const float *sample, float *output_0,
+                                int64_t *steps)
 {
     enum modc_status status = MODC_OK;
 
@@ -399,8 +411,8 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     (void)sizes;
     return stream_forward((struct stream *)(void *)net, inputs[0], outputs[0], outputs[1]);

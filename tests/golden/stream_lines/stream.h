@@ -1,4 +1,5 @@
-/* stream.h - written by modc from stream.yaml; change the spec, not this file. It is yours, under any terms.
+/* stream.h - written by modc from stream.yaml; change the spec, not this file. It is yours, under
+ * any terms.
  *
  *     struct stream_params params;
  *     struct stream net;
@@ -53,16 +54,17 @@ struct stream_params {
 };
 
 /* output_0 float32 (2), steps int64 () from sample float32 (8) */
-enum modc_status stream_forward(struct stream *net, const float *sample, float *output_0, int64_t *steps);
+enum modc_status stream_forward(struct stream *net, const float *sample, float *output_0,
+                                int64_t *steps);
 
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model stream_model;
 
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(stream)
-    /* stream_bind, stream_load_bytes, stream_save_bytes, stream_pack, stream_reset, stream_changed,
-     * stream_to, stream_get, stream_named_parameters, stream_named_buffers, stream_init, stream_train,
-     * stream_eval, stream_seed, stream_print */
+    /* stream_bind, stream_load_bytes, stream_save_bytes, stream_pack, stream_reset,
+     * stream_changed, stream_to, stream_get, stream_named_parameters, stream_named_buffers,
+     * stream_init, stream_train, stream_eval, stream_seed, stream_print */
 MODC_HOSTED_FUNCTIONS(stream)
     /* stream_load, stream_save, stream_create, stream_destroy */
 MODC_STATE_FUNCTIONS(stream)

@@ -1,4 +1,5 @@
-/* tensors.c - written by modc from tensors.yaml; change the spec, not this file. It is yours, under any terms. */
+/* tensors.c - written by modc from tensors.yaml; change the spec, not this file. It is yours, under
+ * any terms. */
 #include "tensors.h"
 
 #include <string.h>
@@ -15,28 +16,31 @@ static MODC_KERNEL void root_cat(float *y, const float *x0, int batch, int token
 }
 
 /* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
-static MODC_KERNEL void root_mul_add_where(float *y, const bool *x0, const float *x1, const float *x2,
-                                           const float *x3, int batch, int tokens)
+static MODC_KERNEL void root_mul_add_where(
+    float *y, const bool *x0, const float *x1, const float *x2, const float *x3, int batch,
+    int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {
             for (int k = 0; k < 8; k++) {
                 const float sum = x2[i * 8 * tokens + j * 8 + k] * x3[i * 8 + k] + 0.5f;
 
-                y[i * 8 * tokens + j * 8 + k] = x0[i * tokens + j] ? x1[i * 8 * tokens + j * 8 + k] : sum;
+                y[i * 8 * tokens + j * 8 + k] = x0[i * tokens + j] ? x1[i * 8 * tokens + j * 8 + k]
+                        : sum;
             }
         }
     }
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
 MODC_INLINE void matmul_strided_fixed_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row, const int column,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -58,7 +62,8 @@ MODC_INLINE void matmul_strided_fixed_tile(
         for (int j = 0; j < vectors; j++) {
             const float *const start = w + k * WK + j * MODC_LANES;
 
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -85,23 +90,23 @@ MODC_INLINE void matmul_strided_fixed_tile(
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_fixed_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
-    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
-    const int WN)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
-                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
             matmul_strided_fixed_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
-                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
-                WN);
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN);
     }
 }
 
@@ -118,15 +123,16 @@ MODC_INLINE void matmul_strided_fixed(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
+            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles,
+                    tall = M % tiles;
 
             if (tall > 0)
                 matmul_strided_fixed_strip(
-                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                    W1, M, N, K, YM, XM, XK, WK, WN);
+                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
             matmul_strided_fixed_strip(
-                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
     }
 }
@@ -136,16 +142,17 @@ static MODC_KERNEL void root_matmul_gram(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
-    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
+    matmul_strided_fixed(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
 }
 
 /* rows x outputs dot products at (row, column); both are constants of the call. */
 MODC_INLINE void matmul_strided_dot_any_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int first, const int row, const int column, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    const int rows, const int outputs, const int first, const int row, const int column,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
 {
     const int full = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -211,22 +218,22 @@ MODC_INLINE void matmul_strided_dot_any_tile(
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_dot_any_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
-    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
-    const int WN)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int full = N / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
             matmul_strided_dot_any_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         for (int c = full; c < N; c++)
             matmul_strided_dot_any_tile(
-                y, x, w, bias, rows, 1, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, 1, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
     }
 }
 
@@ -246,11 +253,11 @@ MODC_INLINE void matmul_strided_dot_any(
             const int most = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
             matmul_strided_dot_any_strip(
-                yb, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
             matmul_strided_dot_any_strip(
-                yb, xb, wb, bias, 1, first, most, M - most, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M,
-                N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 1, first, most, M - most, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1,
+                X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
     }
 }
@@ -262,18 +269,19 @@ static MODC_KERNEL void root_mul(
     int batch, int tokens)
 {
     matmul_strided_dot_any(
-        y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4, 4,
-        tokens, tokens, 4, tokens, 8, 1, 1, 8);
+        y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4,
+        4, tokens, tokens, 4, tokens, 8, 1, 1, 8);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
 MODC_INLINE void matmul_strided_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row, const int column,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -295,7 +303,8 @@ MODC_INLINE void matmul_strided_tile(
         for (int j = 0; j < vectors; j++) {
             const float *const start = w + k * WK + j * MODC_LANES;
 
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -322,23 +331,23 @@ MODC_INLINE void matmul_strided_tile(
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
-    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
-    const int WN)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
-                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
             matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
-                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
-                WN);
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN);
     }
 }
 
@@ -358,15 +367,15 @@ MODC_INLINE void matmul_strided(
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
             matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
             matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
             matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
@@ -379,12 +388,13 @@ static MODC_KERNEL void root_matmul_batchx2xtokensxtokens_to_4_part(
     int batch, int tokens)
 {
     matmul_strided(
-        y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4, tokens * tokens, 4,
-        tokens, 4, tokens, 8, tokens, 1, 8, 1);
+        y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4, tokens * tokens,
+        4, tokens, 4, tokens, 8, tokens, 1, 8, 1);
 }
 
 /* y (batch) = sum of where(x0, x1, -x1) */
-static MODC_KERNEL void root_sum_total(int64_t *y, const bool *x0, const int64_t *x1, int batch, int tokens)
+static MODC_KERNEL void root_sum_total(
+    int64_t *y, const bool *x0, const int64_t *x1, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         uint64_t sum = 0;
@@ -399,7 +409,8 @@ static MODC_KERNEL void root_sum_total(int64_t *y, const bool *x0, const int64_t
 }
 
 /* y (batch, tokens) = (x0 > 2) & ~x1 */
-static MODC_KERNEL void root_not_gt_and(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
+static MODC_KERNEL void root_not_gt_and(
+    bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
 {
     for (int i = 0; i < batch * tokens; i++)
         y[i] = x0[i] > 2 && !x1[i];
@@ -445,7 +456,8 @@ static MODC_KERNEL void root_sum(float *y, const float *x0, int batch, int token
 }
 
 /* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */
-static MODC_KERNEL void root_div_sub(float *y, const float *x0, const float *x1, int batch, int tokens)
+static MODC_KERNEL void root_div_sub(
+    float *y, const float *x0, const float *x1, int batch, int tokens)
 {
     const modc_f32 most = modc_f32_set(modc_f32_inf());
 
@@ -457,7 +469,8 @@ static MODC_KERNEL void root_div_sub(float *y, const float *x0, const float *x1,
             minima = modc_f32_min(minima, modc_f32_load(x0 + i * 8 + j));
         if (j < 8) {
             minima = modc_f32_min(minima,
-                                  modc_f32_first(modc_f32_load_part(x0 + i * 8 + j, 8 - j), 8 - j, most));
+                                  modc_f32_first(modc_f32_load_part(x0 + i * 8 + j, 8 - j), 8 - j,
+                                                 most));
         }
 
         const float smallest = modc_f32_hmin(minima);
@@ -467,8 +480,8 @@ static MODC_KERNEL void root_div_sub(float *y, const float *x0, const float *x1,
 }
 
 /* y (batch, tokens) = x0 % 3 - x0 // 2 */
-static MODC_KERNEL void root_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, int batch,
-                                                        int tokens)
+static MODC_KERNEL void root_floor_divide_remainder_sub(
+    int64_t *y, const int64_t *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch * tokens; i++) {
         const int64_t v0 = x0[i];
@@ -478,7 +491,8 @@ static MODC_KERNEL void root_floor_divide_remainder_sub(int64_t *y, const int64_
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void root_copy_even_forward_eval(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_even_forward_eval(
+    float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < (tokens + 1) / 2; j++) {
@@ -528,8 +542,9 @@ static MODC_KERNEL void root_copy_batchxtokensx2x4(float *y, const float *x0, in
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {
             for (int k = 0; k < 2; k++) {
-                memcpy(y + i * 8 * tokens + j * 8 + k * 4, x0 + i * 8 * tokens + j * 4 + k * 4 * tokens,
-                       4 * sizeof *y);
+                memcpy(
+                    y + i * 8 * tokens + j * 8 + k * 4,
+                    x0 + i * 8 * tokens + j * 4 + k * 4 * tokens, 4 * sizeof *y);
             }
         }
     }
@@ -542,7 +557,8 @@ static MODC_KERNEL void root_copy_gram(float *y, const float *x0)
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void root_copy_even_forward_eval_fenced(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_even_forward_eval_fenced(
+    float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(3 * batch * ((tokens + 1) / 2)) * sizeof *y);
 }
@@ -567,10 +583,10 @@ static MODC_KERNEL void root_copy_spread(float *y, const float *x0, int batch, i
 
 MODC_KERNELS_END
 
-static void tensors_forward_eval(struct tensors *net, int batch, int tokens, const float *x, const float *y,
-                                 const int64_t *count, const bool *mask, float *gram, float *merged,
-                                 float *even, int64_t *total, bool *many, float *peak, float *spread,
-                                 int64_t *parity)
+static void tensors_forward_eval(struct tensors *net, int batch, int tokens, const float *x,
+                                 const float *y, const int64_t *count, const bool *mask,
+                                 float *gram, float *merged, float *even, int64_t *total,
+                                 bool *many, float *peak, float *spread, int64_t *parity)
 {
     char *const ws = net->base.workspace;
     float *const cat = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
@@ -594,9 +610,10 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
 }
 
 static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int batch, int tokens,
-                                                    const float *x, const float *y, const int64_t *count,
-                                                    const bool *mask, float *gram, float *merged,
-                                                    float *even, int64_t *total, bool *many, float *peak,
+                                                    const float *x, const float *y,
+                                                    const int64_t *count, const bool *mask,
+                                                    float *gram, float *merged, float *even,
+                                                    int64_t *total, bool *many, float *peak,
                                                     float *spread, int64_t *parity)
 {
     char *const ws = net->base.workspace;
@@ -615,7 +632,8 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     float *const peak_max = (float *)(void *)(ws + 3200); /* (8) */
     float *const sum = (float *)(void *)(ws + 1920); /* (batch, tokens, 1) */
     float *const spread_min_div_sub = (float *)(void *)(ws + 2816); /* (batch, tokens, 1) */
-    int64_t *const parity_floor_divide_remainder_sub = (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
+    int64_t *const parity_floor_divide_remainder_sub =
+        (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
     float *const even_copy = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
 
     root_copy_batchxtokensx8(x_copy, x, batch, tokens);
@@ -630,7 +648,8 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     root_cat(cat, (float *)self_call_in[0].data + 4, batch, tokens);
     root_cat(cat + 4, self_call_in[0].data, batch, tokens);
     root_mul_add_where(
-        mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch, tokens);
+        mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch,
+        tokens);
     root_matmul_gram(gram_matmul, mixed, mixed, NULL, batch, tokens);
     root_mul(scores, mixed, mixed, NULL, batch, tokens);
     root_matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
@@ -640,13 +659,15 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     root_max(peak_max, copy, batch, tokens);
     root_sum(sum, copy, batch, tokens);
     root_div_sub(spread_min_div_sub, copy, sum, batch, tokens);
-    root_floor_divide_remainder_sub(parity_floor_divide_remainder_sub, self_call_in[2].data, batch, tokens);
+    root_floor_divide_remainder_sub(
+        parity_floor_divide_remainder_sub, self_call_in[2].data, batch, tokens);
     root_copy_even_forward_eval(even_copy, (float *)self_call_in[0].data + 1, batch, tokens);
     MODC_LEAVE(
-        net, self_call, {gram_matmul, MODC_FLOAT32, 2, {8, 8}}, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
-        {even_copy, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}}, {total_sum, MODC_INT64, 1, {batch}},
-        {many_not_gt_and, MODC_BOOL, 2, {batch, tokens}}, {peak_max, MODC_FLOAT32, 1, {8}},
-        {spread_min_div_sub, MODC_FLOAT32, 3, {batch, tokens, 1}},
+        net, self_call, {gram_matmul, MODC_FLOAT32, 2, {8, 8}},
+        {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
+        {even_copy, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}},
+        {total_sum, MODC_INT64, 1, {batch}}, {many_not_gt_and, MODC_BOOL, 2, {batch, tokens}},
+        {peak_max, MODC_FLOAT32, 1, {8}}, {spread_min_div_sub, MODC_FLOAT32, 3, {batch, tokens, 1}},
         {parity_floor_divide_remainder_sub, MODC_INT64, 2, {batch, tokens}});
     root_copy_gram(gram, self_call_out[0].data);
     root_copy_batchxtokensx8(merged, self_call_out[1].data, batch, tokens);
@@ -659,15 +680,15 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     return MODC_OK;
 }
 
-enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, const float *x, const float *y,
-                                 const int64_t *count, const bool *mask, float *gram, float *merged,
-                                 float *even, int64_t *total, bool *many, float *peak, float *spread,
-                                 int64_t *parity)
+enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, const float *x,
+                                 const float *y, const int64_t *count, const bool *mask,
+                                 float *gram, float *merged, float *even, int64_t *total,
+                                 bool *many, float *peak, float *spread, int64_t *parity)
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !y || !count || !mask || !gram || !merged || !even || !total || !many || !peak ||
-        !spread || !parity)
+    if (!net || !x || !y || !count || !mask || !gram || !merged || !even || !total || !many ||
+        !peak || !spread || !parity)
         return MODC_POINTER;
     if (((uintptr_t)x | (uintptr_t)y | (uintptr_t)gram | (uintptr_t)merged | (uintptr_t)even |
          (uintptr_t)peak | (uintptr_t)spread) % 4 != 0)
@@ -680,12 +701,13 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
         return MODC_SIZE;
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, TENSORS_FENCED_WORKSPACE_BYTES, false, false));
-        status = tensors_forward_eval_fenced(net, batch, tokens, x, y, count, mask, gram, merged, even,
-                                             total, many, peak, spread, parity);
+        status = tensors_forward_eval_fenced(net, batch, tokens, x, y, count, mask, gram, merged,
+                                             even, total, many, peak, spread, parity);
     } else {
         MODC_TRY(modc_check(&net->base, TENSORS_WORKSPACE_BYTES, false, false));
         tensors_forward_eval(
-            net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak, spread, parity);
+            net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak, spread,
+            parity);
     }
     return status;
 }
@@ -705,12 +727,12 @@ static void forward_shape(const int *sizes, int index, int *dims)
     }
 }
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return tensors_forward((struct tensors *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1],
-                           inputs[2], inputs[3], outputs[0], outputs[1], outputs[2], outputs[3], outputs[4],
-                           outputs[5], outputs[6], outputs[7]);
+                           inputs[2], inputs[3], outputs[0], outputs[1], outputs[2], outputs[3],
+                           outputs[4], outputs[5], outputs[6], outputs[7]);
 }
 
 static const struct modc_size sizes_table[] = {{"batch", TENSORS_MAX_BATCH},
@@ -736,7 +758,8 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 4, 8, forward_io, forward_io + 4, (const int[]){TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS},
+    {"forward", 4, 8, forward_io, forward_io + 4,
+     (const int[]){TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS},
      {TENSORS_WORKSPACE_BYTES, TENSORS_TRAIN_WORKSPACE_BYTES},
      {TENSORS_FENCED_WORKSPACE_BYTES, TENSORS_TRAIN_FENCED_WORKSPACE_BYTES},
      14940.0, forward_shape, forward_call, {0, 0}, NULL},

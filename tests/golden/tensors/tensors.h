@@ -1,4 +1,5 @@
-/* tensors.h - written by modc from tensors.yaml; change the spec, not this file. It is yours, under any terms.
+/* tensors.h - written by modc from tensors.yaml; change the spec, not this file. It is yours, under
+ * any terms.
  *
  *     struct tensors_params params;
  *     struct tensors net;
@@ -6,7 +7,8 @@
  *     tensors_load(&params, "tensors.safetensors", MODC_STRICT, &report);
  *     tensors_pack(&params, packed_block, sizeof packed_block);
  *     tensors_init(&net, &params, workspace, sizeof workspace);
- *     tensors_forward(&net, batch, tokens, x, y, count, mask, gram, merged, even, total, many, peak, spread, parity);
+ *     tensors_forward(&net, batch, tokens, x, y, count, mask, gram, merged, even, total, many,
+ *     peak, spread, parity);
  */
 #ifndef MODC_MODEL_TENSORS_H
 #define MODC_MODEL_TENSORS_H
@@ -48,20 +50,23 @@ struct tensors_params {
     struct modc_params base;
 };
 
-/* gram float32 (8, 8), merged float32 (batch, tokens, 8), even float32 (batch, (tokens + 1) // 2, 3), total int64 (batch), many bool (batch, tokens), peak float32 (8), spread float32 (batch, tokens, 1), parity int64 (batch, tokens) from x float32 (batch, tokens, 8), y float32 (batch, 1, 8), count int64 (batch, tokens), mask bool (batch, tokens) */
-enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, const float *x, const float *y,
-                                 const int64_t *count, const bool *mask, float *gram, float *merged,
-                                 float *even, int64_t *total, bool *many, float *peak, float *spread,
-                                 int64_t *parity);
+/* gram float32 (8, 8), merged float32 (batch, tokens, 8), even float32 (batch, (tokens + 1) // 2,
+ * 3), total int64 (batch), many bool (batch, tokens), peak float32 (8), spread float32 (batch,
+ * tokens, 1), parity int64 (batch, tokens) from x float32 (batch, tokens, 8), y float32 (batch, 1,
+ * 8), count int64 (batch, tokens), mask bool (batch, tokens) */
+enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, const float *x,
+                                 const float *y, const int64_t *count, const bool *mask,
+                                 float *gram, float *merged, float *even, int64_t *total,
+                                 bool *many, float *peak, float *spread, int64_t *parity);
 
 /* The model in tables: inputs, outputs, keys, modules, entries. */
 extern const struct modc_model tensors_model;
 
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(tensors)
-    /* tensors_bind, tensors_load_bytes, tensors_save_bytes, tensors_pack, tensors_reset, tensors_changed,
-     * tensors_to, tensors_get, tensors_named_parameters, tensors_named_buffers, tensors_init,
-     * tensors_train, tensors_eval, tensors_seed, tensors_print */
+    /* tensors_bind, tensors_load_bytes, tensors_save_bytes, tensors_pack, tensors_reset,
+     * tensors_changed, tensors_to, tensors_get, tensors_named_parameters, tensors_named_buffers,
+     * tensors_init, tensors_train, tensors_eval, tensors_seed, tensors_print */
 MODC_HOSTED_FUNCTIONS(tensors)
     /* tensors_load, tensors_save, tensors_create, tensors_destroy */
 MODC_HOOK_FUNCTIONS(tensors)

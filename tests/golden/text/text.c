@@ -1,4 +1,5 @@
-/* text.c - written by modc from text.yaml; change the spec, not this file. It is yours, under any terms. */
+/* text.c - written by modc from text.yaml; change the spec, not this file. It is yours, under any
+ * terms. */
 #include "text.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ typedef char text_packed_fits[sizeof(struct text_packed) <= TEXT_PACKED_BYTES ? 
 MODC_KERNELS_BEGIN
 
 /* y (batch, length, 32) = x0 (100, 32) at x1 (batch, length) along dimension 0 */
-static MODC_KERNEL void embed_embedding(float *y, const float *x0, const int64_t *x1, int batch, int length)
+static MODC_KERNEL void embed_embedding(
+    float *y, const float *x0, const int64_t *x1, int batch, int length)
 {
     for (int i = 0; i < batch * length; i++) {
         const float *from = x0 + (ptrdiff_t)x1[i] * 32;
@@ -37,8 +39,9 @@ static MODC_KERNEL void root_add(float *y, const float *x0, const float *x1, int
         int j = 0;
 
         for (; j <= count - MODC_LANES; j += MODC_LANES) {
-            modc_f32_store(y + i * 32 * length + j,
-                           modc_f32_load(x0 + i * 32 * length + j) + modc_f32_load(x1 + j));
+            modc_f32_store(
+                y + i * 32 * length + j,
+                modc_f32_load(x0 + i * 32 * length + j) + modc_f32_load(x1 + j));
         }
         if (j < count) {
             const modc_f32 v0 = modc_f32_load_part(x0 + i * 32 * length + j, count - j);
@@ -59,7 +62,7 @@ MODC_INLINE void layer_norm_bias_weight(
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-            off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
         float sum, mean, error, scale;
 
         for (int k = 0; k < four; k += 4 * MODC_LANES) {
@@ -102,7 +105,8 @@ MODC_INLINE void layer_norm_bias_weight(
         error /= (float)K;
         mean += error;
         middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) + (9.99999975e-06f));
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
             modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
@@ -121,7 +125,8 @@ MODC_INLINE void layer_norm_bias_weight(
     }
 }
 
-/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last dimension */
+/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of
+ * the last dimension */
 static MODC_KERNEL void norm_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int length)
@@ -145,8 +150,8 @@ static MODC_KERNEL void root_maximum(int64_t *y, const bool *x0, int batch, int 
 }
 
 /* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
-static MODC_KERNEL void root_div(float *y, const float *x0, const bool *x1, const int64_t *x2, int batch,
-                                 int length)
+static MODC_KERNEL void root_div(
+    float *y, const float *x0, const bool *x1, const int64_t *x2, int batch, int length)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -187,15 +192,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -235,22 +241,23 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
         gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY, TAIL);
     if (rest > 0)
-        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
+        gemm_panel_tile(
+            y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -258,10 +265,12 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int TAIL)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
@@ -371,28 +380,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -484,8 +496,10 @@ static MODC_KERNEL void root_relu(float *y, const float *x0, int batch)
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
         modc_f32_store(y + i, root_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count)
-        modc_f32_store_part(y + i, root_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    if (i < count) {
+        modc_f32_store_part(
+            y + i, root_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
 }
 
 /* y (batch, 4) = x0 */
@@ -518,8 +532,9 @@ static enum modc_status text_pack_all(struct modc_params *params)
     return MODC_OK;
 }
 
-static enum modc_status text_forward_eval(struct text *net, int batch, int length, const int64_t *tokens,
-                                          const bool *mask, float *logits, float *best)
+static enum modc_status text_forward_eval(struct text *net, int batch, int length,
+                                          const int64_t *tokens, const bool *mask, float *logits,
+                                          float *best)
 {
     const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
     const struct text_packed *k = net->base.params->packed;
@@ -555,8 +570,8 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
 }
 
 static enum modc_status text_forward_eval_fenced(struct text *net, int batch, int length,
-                                                 const int64_t *tokens, const bool *mask, float *logits,
-                                                 float *best)
+                                                 const int64_t *tokens, const bool *mask,
+                                                 float *logits, float *best)
 {
     const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
     const struct text_packed *k = net->base.params->packed;
@@ -586,8 +601,8 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     /* embed: Embedding(100, 32, padding_idx=0) */
     MODC_ENTER(net, embed_call, TEXT_EMBED, {self_call_in[0].data, MODC_INT64, 2, {batch, length}});
     MODC_TRY_HOOKED(
-        modc_check_index(&net->base, TEXT_EMBED, embed_call_in[0].data, MODC_INT64, batch * length, 0,
-                         100));
+        modc_check_index(&net->base, TEXT_EMBED, embed_call_in[0].data, MODC_INT64, batch * length,
+                         0, 100));
     embed_embedding(embed, p->embed.weight, embed_call_in[0].data, batch, length);
     MODC_LEAVE(net, embed_call, {embed, MODC_FLOAT32, 3, {batch, length, 32}});
     root_copy(copy, constant_16, length);
@@ -595,7 +610,8 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     /* position: Embedding(16, 32) */
     MODC_ENTER(net, position_call, TEXT_POSITION, {copy, MODC_INT64, 1, {length}});
     MODC_TRY_HOOKED(
-        modc_check_index(&net->base, TEXT_POSITION, position_call_in[0].data, MODC_INT64, length, 0, 16));
+        modc_check_index(&net->base, TEXT_POSITION, position_call_in[0].data, MODC_INT64, length, 0,
+                         16));
     position_embedding(position, p->position.weight, position_call_in[0].data, length);
     MODC_LEAVE(net, position_call, {position, MODC_FLOAT32, 2, {length, 32}});
     root_add(add, embed_call_out[0].data, position_call_out[0].data, batch, length);
@@ -654,25 +670,29 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
-    return text_forward((struct text *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1], outputs[0],
-                        outputs[1]);
+    return text_forward((struct text *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1],
+                        outputs[0], outputs[1]);
 }
 
-static const struct modc_size sizes_table[] = {{"batch", TEXT_MAX_BATCH}, {"length", TEXT_MAX_LENGTH}};
+static const struct modc_size sizes_table[] = {{"batch", TEXT_MAX_BATCH},
+                                               {"length", TEXT_MAX_LENGTH}};
 
 static const struct modc_key keys_table[] = {
-    {"embed.weight", MODC_FLOAT32, 2, {100, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_EMBED,
+    {"embed.weight", MODC_FLOAT32, 2, {100, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     TEXT_EMBED,
      offsetof(struct text_params, embed.weight), 0, 0, MODC_INIT_NORMAL, 0.0, 1.0, NULL},
-    {"position.weight", MODC_FLOAT32, 2, {16, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_POSITION,
+    {"position.weight", MODC_FLOAT32, 2, {16, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     TEXT_POSITION,
      offsetof(struct text_params, position.weight), 12800, 1, MODC_INIT_NORMAL, 0.0, 1.0, NULL},
     {"norm.weight", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_NORM,
      offsetof(struct text_params, norm.weight), 14848, 2, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"norm.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_NORM,
      offsetof(struct text_params, norm.bias), 14976, 3, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"hidden.weight", MODC_FLOAT32, 2, {64, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_HIDDEN,
+    {"hidden.weight", MODC_FLOAT32, 2, {64, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
+     TEXT_HIDDEN,
      offsetof(struct text_params, hidden.weight), 15104, 4, MODC_INIT_UNIFORM, -0.17677669529663684,
          0.17677669529663684, NULL},
     {"hidden.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TEXT_HIDDEN,
@@ -700,7 +720,8 @@ static const struct modc_module modules_table[] = {
     {"", "", "text", "", -1, 5, false},
     {"embed", "embed", "Embedding", "100, 32, padding_idx=0", 0, 0, false},
     {"position", "position", "Embedding", "16, 32", 0, 0, false},
-    {"norm", "norm", "LayerNorm", "(32,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0, false},
+    {"norm", "norm", "LayerNorm", "(32,), eps=1e-05, elementwise_affine=True, bias=True", 0, 0,
+     false},
     {"hidden", "hidden", "Linear", "in_features=32, out_features=64, bias=True", 0, 0, false},
     {"head", "head", "Linear", "in_features=64, out_features=4, bias=True", 0, 0, false},
 };

@@ -1,4 +1,5 @@
-/* text.h - written by modc from text.yaml; change the spec, not this file. It is yours, under any terms.
+/* text.h - written by modc from text.yaml; change the spec, not this file. It is yours, under any
+ * terms.
  *
  *     struct text_params params;
  *     struct text net;
@@ -58,7 +59,8 @@ struct text_params {
     struct { const float *weight, *bias; } head; /* (4, 64), (4) */
 };
 
-/* logits float32 (batch, 4), best float32 (batch, 1) from tokens int64 (batch, length), mask bool (batch, length) */
+/* logits float32 (batch, 4), best float32 (batch, 1) from tokens int64 (batch, length), mask bool
+ * (batch, length) */
 enum modc_status text_forward(struct text *net, int batch, int length, const int64_t *tokens,
                               const bool *mask, float *logits, float *best);
 
@@ -68,8 +70,8 @@ extern const struct modc_model text_model;
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(text)
     /* text_bind, text_load_bytes, text_save_bytes, text_pack, text_reset, text_changed, text_to,
-     * text_get, text_named_parameters, text_named_buffers, text_init, text_train, text_eval, text_seed,
-     * text_print */
+     * text_get, text_named_parameters, text_named_buffers, text_init, text_train, text_eval,
+     * text_seed, text_print */
 MODC_HOSTED_FUNCTIONS(text)
     /* text_load, text_save, text_create, text_destroy */
 MODC_HOOK_FUNCTIONS(text)

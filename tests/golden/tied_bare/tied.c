@@ -1,4 +1,5 @@
-/* tied.c - written by modc from tied_bare.yaml; change the spec, not this file. It is yours, under any terms. */
+/* tied.c - written by modc from tied_bare.yaml; change the spec, not this file. It is yours, under
+ * any terms. */
 #include "tied.h"
 
 #include <string.h>
@@ -43,15 +44,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -91,22 +93,23 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
         gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY, TAIL);
     if (rest > 0)
-        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
+        gemm_panel_tile(
+            y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int TAIL)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int TAIL)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -114,10 +117,12 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY, TAIL);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int TAIL)
 {
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
@@ -225,8 +230,8 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return tied_forward((struct tied *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -234,12 +239,12 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", TIED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"embed.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN,
-     TIED_EMBED,
+    {"embed.weight", MODC_FLOAT32, 2, {6, 6},
+     MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN, TIED_EMBED,
      offsetof(struct tied_params, embed.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
          0.40824829046386296, NULL},
-    {"head.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN,
-     TIED_HEAD,
+    {"head.weight", MODC_FLOAT32, 2, {6, 6},
+     MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN, TIED_HEAD,
      offsetof(struct tied_params, head.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
          0.40824829046386296, NULL},
     {"head.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TIED_HEAD,
@@ -250,7 +255,8 @@ static const struct modc_key keys_table[] = {
 /* in the order in which PyTorch draws */
 static const struct modc_draw draws_table[] = {
     {0, MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296}, /* embed.weight */
-    {-1 - (1), MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296}, /* head.weight; dropped, since it is tied */
+    /* head.weight; dropped, since it is tied */
+    {-1 - (1), MODC_INIT_UNIFORM, -0.40824829046386296, 0.40824829046386296},
     {2, MODC_INIT_UNIFORM, -0.4082482904638631, 0.4082482904638631}, /* head.bias */
 };
 

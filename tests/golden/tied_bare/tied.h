@@ -1,4 +1,5 @@
-/* tied.h - written by modc from tied_bare.yaml; change the spec, not this file. It is yours, under any terms.
+/* tied.h - written by modc from tied_bare.yaml; change the spec, not this file. It is yours, under
+ * any terms.
  *
  *     struct tied_params params;
  *     struct tied net;
@@ -62,8 +63,8 @@ extern const struct modc_model tied_model;
 /* The runtime's functions for this model, as modc.h has them: */
 MODC_FUNCTIONS(tied)
     /* tied_bind, tied_load_bytes, tied_save_bytes, tied_pack, tied_reset, tied_changed, tied_to,
-     * tied_get, tied_named_parameters, tied_named_buffers, tied_init, tied_train, tied_eval, tied_seed,
-     * tied_print */
+     * tied_get, tied_named_parameters, tied_named_buffers, tied_init, tied_train, tied_eval,
+     * tied_seed, tied_print */
 MODC_HOSTED_FUNCTIONS(tied)
     /* tied_load, tied_save, tied_create, tied_destroy */
 

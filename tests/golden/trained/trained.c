@@ -1,4 +1,5 @@
-/* trained.c - written by modc from trained.yaml; change the spec, not this file. It is yours, under any terms. */
+/* trained.c - written by modc from trained.yaml; change the spec, not this file. It is yours, under
+ * any terms. */
 #include "trained.h"
 
 #include <string.h>
@@ -35,15 +36,16 @@ MODC_INLINE void gemm_panel_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -83,8 +85,8 @@ MODC_INLINE void gemm_panel_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY)
+    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int bands = N / band, rest = N % band;
 
@@ -97,8 +99,8 @@ MODC_INLINE void gemm_panel_across(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY)
+    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -106,7 +108,8 @@ MODC_INLINE void gemm_panel_strip(
         gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
@@ -114,7 +117,8 @@ MODC_INLINE void gemm_panel(
     int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
     if (row > 0)
-        gemm_panel_strip(y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
+        gemm_panel_strip(
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
         gemm_panel_strip(y, x, w, bias, 8, row, 1, BIAS, M, N, K, LDX, LDY);
@@ -218,28 +222,31 @@ MODC_INLINE void gemm_dot_tile(
 /* rows rows of y from `row` on; rows is a constant of the call. */
 MODC_INLINE void gemm_dot_rows(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDW)
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
 {
     const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
 
     for (int t = 0; t < tiles; t++)
         gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX, LDY,
-            LDW);
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
     if (N > full)
         gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies. */
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
     const int tiles = M / MODC_DOT_ROWS;
 
     for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
@@ -253,7 +260,8 @@ static MODC_KERNEL void y_2_linear(
 }
 
 /* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void y_2_dbias(float *y, const float *x0, const float *x1, const float *x2, int batch)
+static MODC_KERNEL void y_2_dbias(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < 3; i++) {
         float sum = 0.0f;
@@ -269,19 +277,22 @@ MODC_INLINE float matmul_strided_fixed_accumulate_onto_tail(float x, float e0, f
     return e1 != 0.0f ? e0 + x : x;
 }
 
-MODC_INLINE modc_f32 matmul_strided_fixed_accumulate_onto_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
+MODC_INLINE modc_f32 matmul_strided_fixed_accumulate_onto_tail_v(
+    modc_f32 x, modc_f32 e0, modc_f32 e1)
 {
     return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
 MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const int rows,
-    const int vectors, const int part, const int first, const int row, const int column, const float *e0,
-    const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
-    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N, const int K,
-    const int YM, const int XM, const int XK, const int WK, const int WN, const int LDE0, const int LDE1)
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const float *e0, const float *e1, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, const int LDE0, const int LDE1)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -303,7 +314,8 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
         for (int j = 0; j < vectors; j++) {
             const float *const start = w + k * WK + j * MODC_LANES;
 
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -321,9 +333,10 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
 
         if (count == MODC_LANES) {
             modc_f32_store(
-                y + r * YM + c, matmul_strided_fixed_accumulate_onto_tail_v(sum[i],
-                                                                            modc_f32_load(e0 + (first + r) * LDE0 + (c)),
-                                                                            modc_f32_set(e1[(first + r) * LDE1])));
+                y + r * YM + c,
+                matmul_strided_fixed_accumulate_onto_tail_v(sum[i],
+                                                            modc_f32_load(e0 + (first + r) * LDE0 +
+                    (c)), modc_f32_set(e1[(first + r) * LDE1])));
             continue;
         }
         float lanes[MODC_LANES];
@@ -331,40 +344,41 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
         modc_f32_store(lanes, sum[i]);
         for (int l = 0; l < count; l++)
             y[r * YM + c + l] = matmul_strided_fixed_accumulate_onto_tail(lanes[l],
-                                                                          e0[(first + r) * LDE0 + (c + l)],
-                                                                          e1[(first + r) * LDE1]);
+                    e0[(first + r) * LDE0 + (c + l)], e1[(first + r) * LDE1]);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_fixed_accumulate_onto_strip(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const int rows,
-    const int first, const int row, const int count, const float *e0, const float *e1, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, const int LDE0, const int LDE1)
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const float *e0,
+    const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    const int LDE0, const int LDE1)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_accumulate_onto_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, e0, e1, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, e0, e1, BIAS,
+                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
         if (N > full)
             matmul_strided_fixed_accumulate_onto_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
-                row + t * rows, full, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM,
-                XK, WK, WN, LDE0, LDE1);
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
+                M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
     }
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
 MODC_INLINE void matmul_strided_fixed_accumulate_onto(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const float *e0,
-    const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
-    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N, const int K,
-    const int YM, const int XM, const int XK, const int WK, const int WN, const int LDE0, const int LDE1)
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *e0, const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0,
+    const int W0, const int BATCH1, const int Y1, const int X1, const int W1, const int M,
+    const int N, const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    const int LDE0, const int LDE1)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -372,15 +386,16 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
+            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles,
+                    tall = M % tiles;
 
             if (tall > 0)
                 matmul_strided_fixed_accumulate_onto_strip(
-                    yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+                    yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, BIAS, BATCH0, Y0, X0, W0,
+                    BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
             matmul_strided_fixed_accumulate_onto_strip(
-                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0, e1, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0, e1, BIAS,
+                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
         }
     }
 }
@@ -388,8 +403,8 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto(
 /* y (3, 16) = x (3, batch) . w (batch, 16);
  * then where(x2 != 0.0, x1 + x0, x0) */
 static MODC_KERNEL void y_2_dweight(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const float *e0,
-    const float *e1, int batch)
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *e0, const float *e1, int batch)
 {
     matmul_strided_fixed_accumulate_onto(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0);
@@ -399,7 +414,8 @@ static MODC_KERNEL void y_2_dweight(
 MODC_INLINE void gemm_panel_drelu_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDE0)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
@@ -410,15 +426,16 @@ MODC_INLINE void gemm_panel_drelu_tile(
     w += column / 16 * (K * 16) + column % 16;
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS &&
-            i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES) : modc_f32_set(0);
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
     MODC_ROLL
     for (int k = 0; k < K / sets * sets; k += sets) {
         MODC_UNROLL
         for (int s = 0; s < sets; s++) {
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + (k + s) * 16);
+                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
+                                     (k + s) * 16);
             MODC_UNROLL
             for (int i = 0; i < rows; i++) {
                 const float a = x[i * LDX + k + s];
@@ -449,9 +466,9 @@ MODC_INLINE void gemm_panel_drelu_tile(
 
         if (rest >= MODC_LANES) {
             modc_f32_store(
-                y + r * LDY + c, modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
-                                                             modc_f32_set(0.0f)), modc_f32_set(0.0f),
-                                                 sum[i]));
+                y + r * LDY + c,
+                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
+                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
             continue;
         }
         float part[MODC_LANES];
@@ -465,13 +482,14 @@ MODC_INLINE void gemm_panel_drelu_tile(
 /* Tiles of rows rows at `row` over all columns, a band at a time. */
 MODC_INLINE void gemm_panel_drelu_across(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int band, const int row, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemm_panel_drelu_tile(y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_drelu_tile(
+            y, x, w, bias, rows, band, row, n * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
     if (rest > 0)
         gemm_panel_drelu_tile(
             y, x, w, bias, rows, rest, row, bands * band, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -480,8 +498,8 @@ MODC_INLINE void gemm_panel_drelu_across(
 /* `flat` tiles of rows rows. */
 MODC_INLINE void gemm_panel_drelu_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDE0)
+    const int rows, const int row, const int flat, const float *restrict e0, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDE0)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -490,7 +508,8 @@ MODC_INLINE void gemm_panel_drelu_strip(
             y, x, w, bias, rows, band, row + t * rows, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
-/* In register tiles over all of the inner length, as many rows and panels of w as there are registers. */
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
 MODC_INLINE void gemm_panel_drelu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
@@ -500,7 +519,8 @@ MODC_INLINE void gemm_panel_drelu(
 
     if (row > 0)
         gemm_panel_drelu_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, e0, BIAS, M, N, K, LDX, LDY,
+            LDE0);
 #if MODC_TILE_ROWS > 8
     if ((M - row) & 8) {
         gemm_panel_drelu_strip(y, x, w, bias, 8, row, 1, e0, BIAS, M, N, K, LDX, LDY, LDE0);
@@ -537,21 +557,22 @@ static MODC_KERNEL void y_2_dinput(
 /* y (16, 4) = x (16, batch) . w (batch, 4);
  * then where(x2 != 0.0, x1 + x0, x0) */
 static MODC_KERNEL void y_0_dweight(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias, const float *e0,
-    const float *e1, int batch)
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *e0, const float *e1, int batch)
 {
     matmul_strided_fixed_accumulate_onto(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
- * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
 MODC_INLINE void matmul_strided_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row, const int column,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -573,7 +594,8 @@ MODC_INLINE void matmul_strided_tile(
         for (int j = 0; j < vectors; j++) {
             const float *const start = w + k * WK + j * MODC_LANES;
 
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part) : modc_f32_load(start);
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -600,23 +622,23 @@ MODC_INLINE void matmul_strided_tile(
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
 MODC_INLINE void matmul_strided_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS, const int BATCH0,
-    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1, const int W1,
-    const int M, const int N, const int K, const int YM, const int XM, const int XK, const int WK,
-    const int WN)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0,
-                W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
             matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES, first,
-                row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
-                WN);
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN);
     }
 }
 
@@ -636,15 +658,15 @@ MODC_INLINE void matmul_strided(
             const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
             matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #if MODC_LANES > 1
             matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1,
-                W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
             matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
 #endif
         }
     }
@@ -674,13 +696,15 @@ static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_log(
-    float *restrict y, const float *restrict x, const int M, const int K, const int LDX, const int LDY)
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
+    const int LDY)
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
         float *const out = y + r * LDY;
         const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0); /* high may lose a NaN, which exp brings back */
+        /* high may lose a NaN, which exp brings back */
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
         float most, last;
 
         for (int k = 0; k < full; k += MODC_LANES)
@@ -695,7 +719,7 @@ MODC_INLINE void softmax_log(
         }
         if (rest > 0) {
             const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
-                                                                        -modc_f32_inf()) - most);
+                    -modc_f32_inf()) - most);
 
             total += e;
         }
@@ -784,7 +808,8 @@ static MODC_KERNEL void root_dgather_fill_batchx3(float *y, int batch)
 }
 
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
-static MODC_KERNEL void root_dgather_batchx3(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_dgather_batchx3(
+    float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
@@ -806,8 +831,8 @@ static MODC_KERNEL void root_sum_batchx3_over_1(float *y, const float *x0, int b
 }
 
 /* y (batch, 3) = x0 - exp(x2) * x1 */
-static MODC_KERNEL void root_exp_mul_sub(float *y, const float *x0, const float *x1, const float *x2,
-                                         int batch)
+static MODC_KERNEL void root_exp_mul_sub(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 3; j++)
@@ -857,7 +882,8 @@ static void trained_forward_eval(struct trained *net, int batch, const float *x,
     y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
-static void trained_forward_eval_saving(struct trained *net, int batch, const float *x, float *output)
+static void trained_forward_eval_saving(struct trained *net, int batch, const float *x,
+                                        float *output)
 {
     const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
@@ -878,7 +904,8 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
     const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    const struct trained_training *training = (const struct trained_training *)(const void *)net->base.trainer;
+    const struct trained_training *training =
+        (const struct trained_training *)(const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
@@ -975,7 +1002,8 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
 {
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    const struct trained_training *training = (const struct trained_training *)(const void *)net->base.trainer;
+    const struct trained_training *training =
+        (const struct trained_training *)(const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
@@ -1020,10 +1048,9 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
 MODC_KERNELS_BEGIN
 
 /* A step of AdamW of each element. */
-static MODC_KERNEL void adamw_decay_float32(float *params, const float *grads, float *exp_avgs,
-                                            float *exp_avg_sqs, size_t count, float beta2, float eps,
-                                            float kept, float part1, float part2, float step_size,
-                                            float rescale)
+static MODC_KERNEL void adamw_decay_float32(
+    float *params, const float *grads, float *exp_avgs, float *exp_avg_sqs, size_t count,
+    float beta2, float eps, float kept, float part1, float part2, float step_size, float rescale)
 {
     size_t i = 0;
 
@@ -1060,8 +1087,8 @@ static MODC_KERNEL void adamw_decay_float32(float *params, const float *grads, f
 }
 
 /* A step of AdamW of one parameter. hyper: lr, beta1, beta2, eps, weight_decay. */
-static void adamw_decay_float32_step(void *param, const void *grad, void *const *state, size_t count,
-                                     const double *hyper, double step)
+static void adamw_decay_float32_step(void *param, const void *grad, void *const *state,
+                                     size_t count, const double *hyper, double step)
 {
     const double lr = hyper[0];
     const double beta1 = hyper[1];
@@ -1074,14 +1101,15 @@ static void adamw_decay_float32_step(void *param, const void *grad, void *const 
     const double step_size = lr / (1.0 - modc_f64s_pow(beta1, step));
     const double rescale = 1.0 / modc_f64s_sqrt(1.0 - modc_f64s_pow(beta2, step));
 
-    adamw_decay_float32(param, grad, state[0], state[1], count, (float)beta2, (float)eps, (float)kept,
-                        (float)part1, (float)part2, (float)step_size, (float)rescale);
+    adamw_decay_float32(
+        param, grad, state[0], state[1], count, (float)beta2, (float)eps, (float)kept, (float)part1,
+        (float)part2, (float)step_size, (float)rescale);
 }
 
 /* A step of AdamW of each element. */
-static MODC_KERNEL void adamw_float32(float *params, const float *grads, float *exp_avgs,
-                                      float *exp_avg_sqs, size_t count, float beta2, float eps,
-                                      float part1, float part2, float step_size, float rescale)
+static MODC_KERNEL void adamw_float32(
+    float *params, const float *grads, float *exp_avgs, float *exp_avg_sqs, size_t count,
+    float beta2, float eps, float part1, float part2, float step_size, float rescale)
 {
     size_t i = 0;
 
@@ -1128,8 +1156,9 @@ static void adamw_float32_step(void *param, const void *grad, void *const *state
     const double step_size = lr / (1.0 - modc_f64s_pow(beta1, step));
     const double rescale = 1.0 / modc_f64s_sqrt(1.0 - modc_f64s_pow(beta2, step));
 
-    adamw_float32(param, grad, state[0], state[1], count, (float)beta2, (float)eps, (float)part1,
-                  (float)part2, (float)step_size, (float)rescale);
+    adamw_float32(
+        param, grad, state[0], state[1], count, (float)beta2, (float)eps, (float)part1,
+        (float)part2, (float)step_size, (float)rescale);
 }
 
 MODC_KERNELS_END
@@ -1237,24 +1266,24 @@ enum modc_status trained_train_step(struct trained_training *training, int batch
     return status == MODC_OK ? trained_step(training) : status;
 }
 
-static enum modc_status trained_start(struct modc_training *training, struct modc_context *net, void *block,
-                                      size_t bytes)
+static enum modc_status trained_start(struct modc_training *training, struct modc_context *net,
+                                      void *block, size_t bytes)
 {
-    return trained_training_init((struct trained_training *)(void *)training, (struct trained *)(void *)net,
-                                 block, bytes);
+    return trained_training_init((struct trained_training *)(void *)training,
+                                 (struct trained *)(void *)net, block, bytes);
 }
 
 static enum modc_status trained_train_step_call(struct modc_training *training, const int *sizes,
                                                 const void *const *inputs, void *loss)
 {
-    return trained_train_step((struct trained_training *)(void *)training, sizes[0], inputs[0], inputs[1],
-                              loss);
+    return trained_train_step((struct trained_training *)(void *)training, sizes[0], inputs[0],
+                              inputs[1], loss);
 }
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                     void *const *outputs)
+static enum modc_status forward_call(struct modc_context *net, const int *sizes,
+                                     const void *const *inputs, void *const *outputs)
 {
     return trained_forward((struct trained *)(void *)net, sizes[0], inputs[0], outputs[0]);
 }
@@ -1267,8 +1296,8 @@ static enum modc_status forward_backward_call(struct modc_context *net, const in
                             input_gradients[0]);
 }
 
-static enum modc_status loss_call(struct modc_context *net, const int *sizes, const void *const *inputs,
-                                  void *const *outputs)
+static enum modc_status loss_call(struct modc_context *net, const int *sizes,
+                                  const void *const *inputs, void *const *outputs)
 {
     return trained_loss((struct trained *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
 }
@@ -1288,7 +1317,8 @@ static const struct modc_key keys_table[] = {
     {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_0,
      offsetof(struct trained_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
          0.49999999999999994, NULL},
-    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN, TRAINED_0,
+    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN,
+     TRAINED_0,
      offsetof(struct trained_params, _0.bias), 256, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
     {"2.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_2,
      offsetof(struct trained_params, _2.weight), 320, 2, MODC_INIT_UNIFORM, -0.24999999999999997,

@@ -1,4 +1,5 @@
-/* trained.h - written by modc from trained.yaml; change the spec, not this file. It is yours, under any terms.
+/* trained.h - written by modc from trained.yaml; change the spec, not this file. It is yours, under
+ * any terms.
  *
  *     struct trained_params params;
  *     struct trained net;
@@ -78,7 +79,8 @@ struct trained_optimizer {
 
 extern const struct modc_optimizer_table trained_optimizer_table;
 
-/* Gradients and optimiser of a context's parameters, in the same struct as these; see trained_get_gradient. */
+/* Gradients and optimiser of a context's parameters, in the same struct as these; see
+ * trained_get_gradient. */
 struct trained_training {
     struct modc_training base;
     struct trained_params gradients;
@@ -88,20 +90,22 @@ struct trained_training {
 /* output float32 (batch, 3) from x float32 (batch, 4) */
 enum modc_status trained_forward(struct trained *net, int batch, const float *x, float *output);
 
-/* Behind trained_forward with the same sizes, whose inputs are still there: adds the gradients of the parameters that are
- * wanted, from those of the results (NULL: zero), and gives those of the inputs (NULL: not wanted). */
+/* Behind trained_forward with the same sizes, whose inputs are still there: adds the gradients of
+ * the parameters that are wanted, from those of the results (NULL: zero), and gives those of the
+ * inputs (NULL: not wanted). */
 enum modc_status trained_backward(struct trained *net, int batch, const float *doutput, float *dx);
 
 /* loss float32 () from x float32 (batch, 4), target int64 (batch) */
 enum modc_status trained_loss(struct trained *net, int batch, const float *x, const int64_t *target,
                               float *loss);
 
-/* Behind trained_loss with the same sizes, whose inputs are still there: adds the gradients of the parameters that are
- * wanted. */
+/* Behind trained_loss with the same sizes, whose inputs are still there: adds the gradients of the
+ * parameters that are wanted. */
 enum modc_status trained_loss_backward(struct trained *net, int batch);
 
-/* One step of training: the loss, its gradients, clipping and the step of the optimiser, as trained_loss,
- * trained_loss_backward and trained_step behind zeroed gradients. Inputs without elements are MODC_SIZE.
+/* One step of training: the loss, its gradients, clipping and the step of the optimiser, as
+ * trained_loss, trained_loss_backward and trained_step behind zeroed gradients. Inputs without
+ * elements are MODC_SIZE.
  * After an error neither parameters nor optimiser have changed. */
 enum modc_status trained_train_step(struct trained_training *training, int batch, const float *x,
                                     const int64_t *target, float *loss);
@@ -111,9 +115,9 @@ extern const struct modc_model trained_model;
 
 /* The runtime's functions for this model, as modc.h and modc_optim.h have them: */
 MODC_FUNCTIONS(trained)
-    /* trained_bind, trained_load_bytes, trained_save_bytes, trained_pack, trained_reset, trained_changed,
-     * trained_to, trained_get, trained_named_parameters, trained_named_buffers, trained_init,
-     * trained_train, trained_eval, trained_seed, trained_print */
+    /* trained_bind, trained_load_bytes, trained_save_bytes, trained_pack, trained_reset,
+     * trained_changed, trained_to, trained_get, trained_named_parameters, trained_named_buffers,
+     * trained_init, trained_train, trained_eval, trained_seed, trained_print */
 MODC_HOSTED_FUNCTIONS(trained)
     /* trained_load, trained_save, trained_create, trained_destroy */
 MODC_OPTIMIZER_FUNCTIONS(trained)

@@ -144,10 +144,14 @@ static void find_needs(struct order *o, struct arena *arena)
 
 /* ---- moves ----------------------------------------------------------------------------------------------------- */
 
-/* Nothing moves past it. */
-static bool is_fixed(const struct step *step)
+/* Nothing moves past it: where a call ends, or a hook may look at values and write some. */
+static bool is_fixed(const struct order *o, int s)
 {
-    return step->op->code == GRAPH_OP_YIELD || step->op->code == GRAPH_OP_CHECK;
+    const struct op *op = o->variant->steps[s].op;
+
+    return op->code == GRAPH_OP_YIELD || op->code == GRAPH_OP_COMMIT || op->code == GRAPH_OP_CHECK ||
+           op->code == GRAPH_OP_FENCE ||
+           (o->variant->graph->fenced && op->code == GRAPH_OP_CALL && op->invoke.part != CALL_COMMIT);
 }
 
 /* Which steps from `to` to `at` go with the step at `at`: what it needs on its way to the front, what needs it on its way back.
@@ -161,7 +165,7 @@ static bool find_moves(struct order *o, int at, int to)
         const uint64_t *needs = &o->needs[o->ids[s] * o->words];
         uint64_t goes = 0;
 
-        if (is_fixed(&o->variant->steps[s]))
+        if (is_fixed(o, s))
             return false;
         if (step < 0)
             goes = o->bits[o->ids[s] / 64] >> o->ids[s] % 64 & 1;
@@ -255,7 +259,7 @@ static void update_early(struct order *o)
 
         if (steps[s].op->code != GRAPH_OP_UPDATE)
             continue;
-        while (!is_fixed(&steps[to - 1]) &&
+        while (!is_fixed(o, to - 1) &&
                !(o->needs[o->ids[s] * o->words + o->ids[to - 1] / 64] >> o->ids[to - 1] % 64 & 1))
             to--;
         if (to < s && find_moves(o, s, to))
@@ -312,12 +316,15 @@ void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(
     for (int s = 0; s < count; s++)
         order.ids[s] = s;
     find_needs(&order, arena);
-    update_early(&order);
+    if (!variant->graph->fenced)
+        update_early(&order);
     while (lower_peak(&order))
         ;
-    for (int round = 0; round < 4 && order_neighbours(&order); round++)
-        ;
-    while (lower_peak(&order))
-        ;
+    if (!variant->graph->fenced) {
+        for (int round = 0; round < 4 && order_neighbours(&order); round++)
+            ;
+        while (lower_peak(&order))
+            ;
+    }
     measure_again(&order);
 }

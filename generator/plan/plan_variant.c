@@ -218,7 +218,7 @@ static void order_and_join(struct planner *planner)
     struct variant *variant = planner->variant;
 
     planner_join_all(planner);
-    if (variant->yield < 0 || variant->graph->fenced)
+    if (variant->yield < 0)
         return;
     order_steps(planner->cx, variant, planner_measure, planner);
     planner_join_all(planner);

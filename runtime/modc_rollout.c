@@ -92,6 +92,216 @@ enum modc_status modc_rollout_check(const struct modc_rollout_table *table, cons
     return MODC_OK;
 }
 
+/* ---- n-step returns ----------------------------------------------------------------------------------------- */
+
+/* How many steps, of at most `left`, belong to the episode: what stands for a step stands `stride` behind that of the one before. */
+static int episode_steps(const bool *done, int stride, int left)
+{
+    int count = 0;
+
+    if (stride == 1)
+        for (uint64_t eight; count + 8 <= left; count += 8) {
+            memcpy(&eight, done + count, sizeof eight);
+            if (eight != 0)
+                break;
+        }
+    while (count < left && !done[count * stride])
+        count++;
+    return count < left ? count + 1 : left;
+}
+
+/* Each of an episode's steps, of so many bytes, becomes what stands n - 1 steps later, or the last one. */
+static inline void move_any(void *steps, size_t bytes, int stride, int count, int n)
+{
+    unsigned char *const at = (unsigned char *)steps;
+    const size_t apart = bytes * (size_t)stride;
+    const int whole = count - n + 1;
+
+    if (whole > 0 && stride == 1)
+        memmove(at, at + (size_t)(n - 1) * bytes, (size_t)whole * bytes);
+    else
+        for (int t = 0; t < whole; t++)
+            memcpy(at + (size_t)t * apart, at + (size_t)(t + n - 1) * apart, bytes);
+    for (int t = whole > 0 ? whole : 0; t < count - 1; t++)
+        memcpy(at + (size_t)t * apart, at + (size_t)(count - 1) * apart, bytes);
+}
+
+/* The same; sizes that are often are constants. */
+static void move_steps(void *steps, size_t bytes, int stride, int count, int n)
+{
+    switch (bytes) {
+    case 4:
+        move_any(steps, 4, stride, count, n);
+        break;
+    case 8:
+        move_any(steps, 8, stride, count, n);
+        break;
+    case 16:
+        move_any(steps, 16, stride, count, n);
+        break;
+    default:
+        move_any(steps, bytes, stride, count, n);
+    }
+}
+
+/* What most windows have, for all steps: gammas[n], n, and whether the step counts (mask: NULL is true). NULL is not wanted. */
+static void set_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas,
+                        const bool *mask, size_t count, int n)
+{
+    const float most = gammas[n];
+
+    if (gamma)
+        for (size_t i = 0; i < count; i++)
+            gamma[i] = most;
+    if (steps)
+        for (size_t i = 0; i < count; i++)
+            steps[i] = n;
+    if (nonterminal && mask && n > 1)
+        memcpy(nonterminal, mask, count);
+    else if (nonterminal)
+        memset(nonterminal, n > 1, count);
+}
+
+/* Those that the episode's end makes shorter. */
+static void set_short_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas,
+                              int stride, int count, int n)
+{
+    const int first = count < n ? 0 : count - n + 1;
+
+    if (gamma)
+        for (int t = first; t < count; t++)
+            gamma[t * stride] = gammas[count - t];
+    if (steps)
+        for (int t = first; t < count; t++)
+            steps[t * stride] = count - t;
+    if (nonterminal)
+        nonterminal[(count - 1) * stride] = false;
+}
+
+/* The step that a window ends at, of a row in which the episode begins at step `first`. */
+static void set_index(int64_t *index, int64_t first, int stride, int count, int n)
+{
+    for (int t = 0; index && t < count; t++)
+        index[t * stride] = first + (t + n < count ? t + n : count) - 1;
+}
+
+/* The flag of that step. */
+static void set_flag(bool *flag, const bool *flags, int stride, int count, int n)
+{
+    for (int t = 0; flag && t < count; t++)
+        flag[t * stride] = flags[((t + n < count ? t + n : count) - 1) * stride];
+}
+
+/* n-step returns that are being made, with what all episodes ask for. */
+struct returns {
+    const struct modc_rollout_table *table;
+    const void *rollout;
+    const bool *done, *terminated;
+    float *gamma; /* NULL: not wanted, like what follows */
+    int64_t *steps;
+    bool *nonterminal;
+};
+
+static struct returns returns_of(const struct modc_rollout_table *table, const void *rollout)
+{
+    struct returns returns = {
+        .table = table, .rollout = rollout, .done = tensor_of(table, rollout, table->done)};
+
+    if (table->terminated >= 0)
+        returns.terminated = tensor_of(table, rollout, table->terminated);
+    for (int i = 0; i < table->count; i++) {
+        void *const data = tensor_of(table, rollout, i);
+
+        if (table->tensors[i].role == MODC_ROLLOUT_GAMMA)
+            returns.gamma = data;
+        if (table->tensors[i].role == MODC_ROLLOUT_STEPS)
+            returns.steps = data;
+        if (table->tensors[i].role == MODC_ROLLOUT_NONTERMINAL)
+            returns.nonterminal = data;
+    }
+    return returns;
+}
+
+/* One tensor over the `count` steps of an episode that begins at step t of its row; `at` counts steps of agents. */
+static void return_tensor(const struct returns *r, int i, size_t at, int t, int count)
+{
+    const struct modc_rollout_tensor *tensor = &r->table->tensors[i];
+    const int agents = r->table->agents, n = r->table->n_steps;
+    const size_t bytes = agents > 1 ? tensor->bytes / (size_t)agents : tensor->bytes;
+    unsigned char *const data = tensor_of(r->table, r->rollout, i);
+
+    switch (data ? tensor->role : MODC_ROLLOUT_STAYS) {
+    case MODC_ROLLOUT_REWARD:
+        if (tensor->sum)
+            tensor->sum(data + at * bytes, count);
+        break;
+    case MODC_ROLLOUT_MOVES:
+        if (n > 1)
+            move_steps(data + at * bytes, bytes, agents, count, n);
+        break;
+    case MODC_ROLLOUT_INDEX:
+        set_index((int64_t *)(void *)data + at, t, agents, count, n);
+        break;
+    case MODC_ROLLOUT_DONE_AT:
+        set_flag((bool *)data + at, r->done + at, agents, count, n);
+        break;
+    case MODC_ROLLOUT_TERMINATED_AT:
+        set_flag((bool *)data + at, r->terminated + at, agents, count, n);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The episodes of an agent in a row, whose steps begin at `first`. */
+static void return_episodes(const struct returns *r, size_t first, int time)
+{
+    const struct modc_rollout_table *table = r->table;
+
+    for (int t = 0, count; t < time; t += count) {
+        const size_t at = first + (size_t)t * (size_t)table->agents;
+
+        count = episode_steps(r->done + at, table->agents, time - t);
+        for (int i = 0; i < table->count; i++)
+            if (table->tensors[i].role != MODC_ROLLOUT_STAYS)
+                return_tensor(r, i, at, t, count);
+        set_short_windows(r->gamma ? r->gamma + at : NULL, r->steps ? r->steps + at : NULL,
+                          r->nonterminal ? r->nonterminal + at : NULL, table->gammas, table->agents, count,
+                          table->n_steps);
+    }
+}
+
+enum modc_status modc_n_step(const struct modc_rollout_table *table, const void *rollout, int batch, int time)
+{
+    enum modc_status status = table->n_steps > 0 ? modc_rollout_check(table, rollout, batch, time)
+                                                 : MODC_ARGUMENT;
+    struct returns returns;
+
+    if (status != MODC_OK)
+        return status;
+    returns = returns_of(table, rollout);
+    for (int i = 0; i < table->count; i++) {
+        const struct modc_rollout_tensor *tensor = &table->tensors[i];
+        void *original = tensor->role == MODC_ROLLOUT_ORIGINAL ? tensor_of(table, rollout, i) : NULL;
+
+        if (original)
+            memcpy(original, tensor_of(table, rollout, tensor->reward),
+                   (size_t)batch * (size_t)time * tensor->bytes);
+    }
+    for (int row = 0; row < batch; row++) {
+        const size_t steps = (size_t)time * (size_t)table->agents, first = (size_t)row * steps;
+        const bool *mask = table->mask < 0 ? NULL : tensor_of(table, rollout, table->mask);
+
+        set_windows(returns.gamma ? returns.gamma + first : NULL,
+                    returns.steps ? returns.steps + first : NULL,
+                    returns.nonterminal ? returns.nonterminal + first : NULL, table->gammas,
+                    mask ? mask + first : NULL, steps, table->n_steps);
+        for (int agent = 0; agent < table->agents; agent++)
+            return_episodes(&returns, first + (size_t)agent, time);
+    }
+    return MODC_OK;
+}
+
 /* ---- windows ---------------------------------------------------------------------------------------------- */
 
 enum modc_status modc_window_init(struct modc_window *window, const struct modc_rollout_table *table,

@@ -3,7 +3,7 @@
  *
  * Emitted code has
  *     struct MODEL_rollout { pointers to the tensors, (batch, time, ...), nested as their keys };
- *     a struct modc_rollout_table, and MODEL_n_step(&rollout, batch, time), which is specialised to it
+ *     a struct modc_rollout_table, and MODEL_n_step(&rollout, batch, time), which walks over it
  * torchrl's MultiStep: with n steps and for step t of an episode that ends at step e, or at the last one recorded,
  *     k = min(n - 1, e - t)
  *     reward[t] = sum over j = 0 .. k of gamma^j reward[t + j]      what is under next comes from step t + k
@@ -42,19 +42,26 @@ struct modc_rollout_tensor {
     int ndim; /* dimensions behind (batch, time) */
     const int *dims;
     int reward; /* ORIGINAL: of which tensor */
+    void (*sum)(void *rewards,
+                int count); /* REWARD: n-step returns of an agent's episode; NULL: n_steps is 1 */
 };
+
+/* A row of a table, whose key is the path of a member of struct MODEL_rollout. */
+#define MODC_RECORD(model, path, ...)                                                                        \
+    {                                                                                                        \
+#path, offsetof(struct model##_rollout, path), __VA_ARGS__                                           \
+    }
 
 struct modc_rollout_table {
     const struct modc_rollout_tensor *tensors;
     int count;
     size_t step_bytes; /* of all of them */
     size_t held_bytes; /* of a step as a window holds it */
-    int n_steps;       /* 0: the model has no MultiStep, and neither n_step nor windows */
+    int n_steps;       /* 0: the model has no MultiStep, and neither n-step returns nor windows */
     double gamma;
     const float *gammas;        /* gamma^0 .. gamma^n_steps */
     int agents;                 /* ends of each step: windows of a row */
     int done, mask, terminated; /* -1: none */
-    enum modc_status (*n_step)(const void *rollout, int batch, int time);
 };
 
 /* Points all tensors of a struct MODEL_rollout into the block, which has to have MODEL_ROLLOUT_BYTES(batch, time).
@@ -67,87 +74,9 @@ enum modc_status modc_rollout_bind(const struct modc_rollout_table *table, void 
 enum modc_status modc_rollout_check(const struct modc_rollout_table *table, const void *rollout, int batch,
                                     int time);
 
-/* ---- for emitted code ---- */
-
-/* How many steps, of at most `left`, belong to the episode: what stands for a step stands `stride` behind that of the one before. */
-static inline int modc_episode(const bool *done, int stride, int left)
-{
-    int count = 0;
-
-    if (stride == 1)
-        for (uint64_t eight; count + 8 <= left; count += 8) {
-            memcpy(&eight, done + count, sizeof eight);
-            if (eight != 0)
-                break;
-        }
-    while (count < left && !done[count * stride])
-        count++;
-    return count < left ? count + 1 : left;
-}
-
-/* Each of an episode's steps, of so many bytes, becomes what stands n - 1 steps later, or the last one. */
-static inline void modc_episode_move(void *steps, size_t bytes, int stride, int count, int n)
-{
-    unsigned char *const at = (unsigned char *)steps;
-    const size_t apart = bytes * (size_t)stride;
-    const int whole = count - n + 1;
-
-    if (whole > 0 && stride == 1)
-        memmove(at, at + (size_t)(n - 1) * bytes, (size_t)whole * bytes);
-    else
-        for (int t = 0; t < whole; t++)
-            memcpy(at + (size_t)t * apart, at + (size_t)(t + n - 1) * apart, bytes);
-    for (int t = whole > 0 ? whole : 0; t < count - 1; t++)
-        memcpy(at + (size_t)t * apart, at + (size_t)(count - 1) * apart, bytes);
-}
-
-/* What most windows have, for all steps: gammas[n], n, and whether the step counts (mask: NULL is true). NULL is not wanted. */
-static inline void modc_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas,
-                                const bool *mask, size_t count, int n)
-{
-    const float most = gammas[n];
-
-    if (gamma)
-        for (size_t i = 0; i < count; i++)
-            gamma[i] = most;
-    if (steps)
-        for (size_t i = 0; i < count; i++)
-            steps[i] = n;
-    if (nonterminal && mask && n > 1)
-        memcpy(nonterminal, mask, count);
-    else if (nonterminal)
-        memset(nonterminal, n > 1, count);
-}
-
-/* Those that the episode's end makes shorter. */
-static inline void modc_episode_windows(float *gamma, int64_t *steps, bool *nonterminal, const float *gammas,
-                                        int stride, int count, int n)
-{
-    const int first = count < n ? 0 : count - n + 1;
-
-    if (gamma)
-        for (int t = first; t < count; t++)
-            gamma[t * stride] = gammas[count - t];
-    if (steps)
-        for (int t = first; t < count; t++)
-            steps[t * stride] = count - t;
-    if (nonterminal)
-        nonterminal[(count - 1) * stride] = false;
-}
-
-/* The step that a window ends at, of a row in which the episode begins at step `first`. */
-static inline void modc_episode_index(int64_t *index, int64_t first, int stride, int count, int n)
-{
-    for (int t = 0; index && t < count; t++)
-        index[t * stride] = first + (t + n < count ? t + n : count) - 1;
-}
-
-/* The flag of that step. */
-static inline void modc_episode_flag(bool *flag, const bool *flags, int stride, int count, int n)
-{
-    for (int t = 0; flag && t < count; t++)
-        flag[t * stride] = flags[((t + n < count ? t + n : count) - 1) * stride];
-}
+/* MODEL_n_step: n-step returns in place. As modc_rollout_check, and MODC_ARGUMENT: the model has no MultiStep. */
+enum modc_status modc_n_step(const struct modc_rollout_table *table, const void *rollout, int batch,
+                             int time);
 
 /* ---- windows: the same for steps that come a few at a time ------------------------------------------------ */
 

@@ -237,8 +237,9 @@ static void print_sum(struct printer *p, const struct record *reward)
     text_printf(
         out,
         "/* Each of an episode's `count` steps gets the sum of its reward and of %d behind it, or as many as there are, discounted by\n"
-        " * %s. */\nstatic void n_step_%s(%s *reward, int count)\n{\n",
-        n - 1, decimal(p, p->rollout->gamma), emitted_flat(p->cx, reward->member), c);
+        " * %s. */\nstatic void n_step_%s(void *rewards, int count)\n{\n    %s *%sreward = rewards;\n",
+        n - 1, decimal(p, p->rollout->gamma), emitted_flat(p->cx, reward->member), c,
+        !rows && features > 1 ? "" : "const ");
     if (!rows && features > 1)
         text_printf(out, "    for (int feature = 0; feature < %lld; feature++, reward++) {\n",
                     (long long)features);
@@ -317,132 +318,18 @@ static void print_sum(struct printer *p, const struct record *reward)
     text_add(out, "}\n\n");
 }
 
-/* The record at a step, a variable that counts agents too, as a pointer. */
-static const char *pointer(struct printer *p, int record, const char *at)
-{
-    const struct record *own = &p->rollout->records[record];
-    int64_t each = own->count / p->rollout->agents;
-
-    return each == 1
-               ? arena_format(&p->cx->arena, "rollout->%s + %s", own->member, at)
-               : arena_format(&p->cx->arena, "rollout->%s + %lld * %s", own->member, (long long)each, at);
-}
-
-/* The same of what may be NULL. */
-static const char *optional(struct printer *p, int record, const char *at)
-{
-    return record < 0 ? "NULL"
-                      : arena_format(&p->cx->arena, "rollout->%s ? %s : NULL",
-                                     p->rollout->records[record].member, pointer(p, record, at));
-}
-
-static void call(struct printer *p, const char *text)
-{
-    emit_line(p->out, arena_format(&p->cx->arena, "%s%s",
-                                   p->rollout->agents > 1 ? "                " : "            ", text));
-}
-
-static void print_record(struct printer *p, int i)
-{
-    const struct rollout *rollout = p->rollout;
-    const struct record *record = &rollout->records[i];
-    struct arena *arena = &p->cx->arena;
-    int n = rollout->n_steps, apart = (int)rollout->agents;
-
-    switch (record->role) {
-    case ROLLOUT_REWARD:
-        if (n > 1)
-            call(p, arena_format(arena, "n_step_%s(%s, count);", emitted_flat(p->cx, record->member),
-                                 pointer(p, i, "at")));
-        return;
-    case ROLLOUT_MOVES:
-        if (n > 1)
-            call(p, arena_format(arena, "modc_episode_move(%s, %lld * sizeof(%s), %d, count, %d);",
-                                 pointer(p, i, "at"), (long long)(record->count / rollout->agents),
-                                 dtype_rows[record->dtype].c, apart, n));
-        return;
-    case ROLLOUT_INDEX:
-        call(p, arena_format(arena, "modc_episode_index(%s, t, %d, count, %d);", optional(p, i, "at"), apart,
-                             n));
-        return;
-    case ROLLOUT_DONE_AT:
-    case ROLLOUT_TERMINATED_AT:
-        call(p, arena_format(
-                    arena, "modc_episode_flag(%s, %s, %d, count, %d);", optional(p, i, "at"),
-                    pointer(p, record->role == ROLLOUT_DONE_AT ? rollout->done : rollout->terminated, "at"),
-                    apart, n));
-        return;
-    default:
-        return;
-    }
-}
-
-static int find_role(const struct rollout *rollout, enum rollout_role role)
-{
-    int at = 0;
-
-    while (rollout->records[at].role != role)
-        at++;
-    return at;
-}
-
 static void print_n_step(struct printer *p)
 {
-    const struct rollout *rollout = p->rollout;
-    struct text *out = p->out;
-    int agents = (int)rollout->agents, gamma = find_role(rollout, ROLLOUT_GAMMA),
-        steps = find_role(rollout, ROLLOUT_STEPS);
-    int nonterminal = find_role(rollout, ROLLOUT_NONTERMINAL);
+    text_printf(p->out,
+                "enum modc_status %s_n_step(const struct %s_rollout *rollout, int batch, int time)\n{\n"
+                "    return modc_n_step(&%s_rollout_table, rollout, batch, time);\n}\n\n",
+                p->m, p->m, p->m);
+}
 
-    text_printf(
-        out,
-        "enum modc_status %s_n_step(const struct %s_rollout *rollout, int batch, int time)\n{\n"
-        "    enum modc_status status = modc_rollout_check(&%s_rollout_table, rollout, batch, time);\n\n"
-        "    if (status != MODC_OK)\n        return status;\n",
-        p->m, p->m, p->m);
-    for (int i = rollout->recorded; i < rollout->count; i++) {
-        const struct record *record = &rollout->records[i];
-
-        if (record->role == ROLLOUT_ORIGINAL)
-            text_printf(out,
-                        "    if (rollout->%s)\n        memcpy(rollout->%s, rollout->%s,\n"
-                        "               (size_t)batch * (size_t)time * %lld);\n",
-                        record->member, record->member, rollout->records[record->reward].member,
-                        (long long)record->count * dtype_rows[record->dtype].bytes);
-    }
-    text_printf(
-        out,
-        "    for (int row = 0; row < batch; row++) {\n        const size_t first = (size_t)row * (size_t)time%s;\n\n",
-        agents > 1 ? arena_format(&p->cx->arena, " * %d", agents) : "");
-    emit_line(out,
-              arena_format(&p->cx->arena,
-                           "        modc_windows(%s, %s, %s, n_step_gammas, %s, (size_t)time%s, %d);",
-                           optional(p, gamma, "first"), optional(p, steps, "first"),
-                           optional(p, nonterminal, "first"), optional(p, rollout->mask, "first"),
-                           agents > 1 ? arena_format(&p->cx->arena, " * %d", agents) : "", rollout->n_steps));
-    if (agents > 1) {
-        text_printf(out,
-                    "        for (int agent = 0; agent < %d; agent++) {\n"
-                    "            for (int t = 0, count; t < time; t += count) {\n"
-                    "                const size_t at = first + (size_t)t * %d + (size_t)agent;\n\n",
-                    agents, agents);
-    } else {
-        text_add(out, "        for (int t = 0, count; t < time; t += count) {\n"
-                      "            const size_t at = first + (size_t)t;\n\n");
-    }
-    call(p, arena_format(&p->cx->arena, "count = modc_episode(%s, %d, time - t);",
-                         pointer(p, rollout->done, "at"), agents));
-    for (int i = 0; i < rollout->count; i++)
-        print_record(p, i);
-    call(p, arena_format(&p->cx->arena, "modc_episode_windows(%s, %s, %s, n_step_gammas, %d, count, %d);",
-                         optional(p, gamma, "at"), optional(p, steps, "at"), optional(p, nonterminal, "at"),
-                         agents, rollout->n_steps));
-    text_add(out, agents > 1 ? "            }\n        }\n    }\n" : "        }\n    }\n");
-    text_printf(out,
-                "    return MODC_OK;\n}\n\n"
-                "static enum modc_status n_step_call(const void *rollout, int batch, int time)\n{\n"
-                "    return %s_n_step((const struct %s_rollout *)rollout, batch, time);\n}\n\n",
-                p->m, p->m);
+/* Whether n-step returns sum its rewards up. */
+static bool is_summed(const struct rollout *rollout, int record)
+{
+    return rollout->multi_step && rollout->n_steps > 1 && rollout->records[record].role == ROLLOUT_REWARD;
 }
 
 static void print_gammas(struct printer *p)
@@ -469,15 +356,21 @@ static void print_table(struct printer *p)
         const struct record *record = &rollout->records[i];
         struct text line = text_new(&p->cx->arena);
 
-        text_printf(&line, "    {\"%s\", offsetof(struct %s_rollout, %s), %lld, %s, MODC_ROLLOUT_%s, %d, ",
-                    record->key, p->m, record->member,
+        if (strcmp(record->key, record->member) == 0)
+            text_printf(&line, "    MODC_RECORD(%s, %s, ", p->m, record->member);
+        else
+            text_printf(&line, "    {\"%s\", offsetof(struct %s_rollout, %s), ", record->key, p->m,
+                        record->member);
+        text_printf(&line, "%lld, %s, MODC_ROLLOUT_%s, %d, ",
                     (long long)(record->count * dtype_rows[record->dtype].bytes),
                     dtype_rows[record->dtype].modc, roles[record->role], record->ndim);
         text_add(&line, record->ndim > 0 ? "(const int[]){" : "NULL");
         for (int k = 0; k < record->ndim; k++)
             text_printf(&line, "%s%lld", k ? ", " : "", (long long)record->dims[k]);
-        text_printf(&line, "%s, %d},", record->ndim > 0 ? "}" : "",
+        text_printf(&line, "%s, %d, ", record->ndim > 0 ? "}" : "",
                     record->role == ROLLOUT_ORIGINAL ? record->reward : -1);
+        text_printf(&line, is_summed(rollout, i) ? "n_step_%s" : "NULL", emitted_flat(p->cx, record->member));
+        text_add(&line, strcmp(record->key, record->member) == 0 ? ")," : "},");
         emit_line(out, line.data);
     }
     text_add(out, "};\n\n");
@@ -490,10 +383,8 @@ static void print_table(struct printer *p)
         (long long)step_bytes(rollout, rollout->recorded), (int)rollout->agents, rollout->done, rollout->mask,
         rollout->terminated);
     if (rollout->multi_step)
-        text_printf(
-            out,
-            "    .n_steps = %d,\n    .gamma = %s,\n    .gammas = n_step_gammas,\n    .n_step = n_step_call,\n",
-            rollout->n_steps, decimal(p, rollout->gamma));
+        text_printf(out, "    .n_steps = %d,\n    .gamma = %s,\n    .gammas = n_step_gammas,\n",
+                    rollout->n_steps, decimal(p, rollout->gamma));
     text_add(out, "};\n\n");
 }
 
@@ -505,10 +396,9 @@ void emit_rollout_source(struct cx *cx, struct text *out, struct rollout_names n
     text_add(out, "/* ---- rollouts ---- */\n\n");
     if (rollout->multi_step) {
         print_gammas(p);
-        for (int i = 0; i < rollout->recorded && rollout->n_steps > 1; i++) {
-            if (rollout->records[i].role == ROLLOUT_REWARD)
+        for (int i = 0; i < rollout->recorded; i++)
+            if (is_summed(rollout, i))
                 print_sum(p, &rollout->records[i]);
-        }
         print_n_step(p);
     }
     print_table(p);

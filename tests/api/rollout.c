@@ -213,7 +213,7 @@ static void check_batch(const struct modc_rollout_table *table, size_t bytes, in
 
     fill(&was, ends);
     is = same_as(&was);
-    CHECK_OK(table->n_step(is.rollout, batch, time));
+    CHECK_OK(modc_n_step(table, is.rollout, batch, time));
     check_all(&was, &is);
     drop(&was);
     drop(&is);
@@ -328,7 +328,7 @@ static void check_bind(void)
     memset(rollout.observation, 1, sizeof(float) * 3 * 7 * 4);
     memset(rollout.info.terminated_at_gather_index, 1, 3 * 7);
     CHECK(rollout_model.rollout == &rollout_rollout_table);
-    CHECK_OK(rollout_model.rollout->n_step(&rollout, 3, 7));
+    CHECK_OK(modc_n_step(rollout_model.rollout, &rollout, 3, 7));
 }
 
 int main(void)

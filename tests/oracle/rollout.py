@@ -31,7 +31,8 @@ MADE = {"gamma": "float32", "steps_to_next_obs": "int64", "nonterminal": "bool",
 
 class Tensor(ctypes.Structure):
     _fields_ = [("key", ctypes.c_char_p), ("at", ctypes.c_size_t), ("bytes", ctypes.c_size_t), ("dtype", ctypes.c_int),
-                ("role", ctypes.c_int), ("ndim", ctypes.c_int), ("dims", ctypes.POINTER(ctypes.c_int)), ("reward", ctypes.c_int)]
+                ("role", ctypes.c_int), ("ndim", ctypes.c_int), ("dims", ctypes.POINTER(ctypes.c_int)), ("reward", ctypes.c_int),
+                ("sum", ctypes.c_void_p)]
 
 
 class Table(ctypes.Structure):

@@ -580,8 +580,9 @@ static const float n_step_gammas[4] = {1.0f, 0.99000001f, 0.980099976f, 0.970299
 
 /* Each of an episode's `count` steps gets the sum of its reward and of 2 behind it, or as many as
  * there are, discounted by 0.99. */
-static void n_step_next_reward(float *reward, int count)
+static void n_step_next_reward(void *rewards, int count)
 {
+    float *const reward = rewards;
     const int all = count, few = all < 2 ? all : 2, whole = all - few;
     float last[2]; /* from the last one back */
     int i = 0;
@@ -602,63 +603,24 @@ static void n_step_next_reward(float *reward, int count)
 
 enum modc_status policy_n_step(const struct policy_rollout *rollout, int batch, int time)
 {
-    enum modc_status status = modc_rollout_check(&policy_rollout_table, rollout, batch, time);
-
-    if (status != MODC_OK)
-        return status;
-    if (rollout->next.original_reward)
-        memcpy(rollout->next.original_reward, rollout->next.reward,
-               (size_t)batch * (size_t)time * 4);
-    for (int row = 0; row < batch; row++) {
-        const size_t first = (size_t)row * (size_t)time;
-
-        modc_windows(
-            rollout->gamma ? rollout->gamma + first : NULL,
-            rollout->steps_to_next_obs ? rollout->steps_to_next_obs + first : NULL,
-            rollout->nonterminal ? rollout->nonterminal + first : NULL, n_step_gammas, NULL,
-            (size_t)time, 3);
-        for (int t = 0, count; t < time; t += count) {
-            const size_t at = first + (size_t)t;
-
-            count = modc_episode(rollout->next.done + at, 1, time - t);
-            modc_episode_move(rollout->next.observation + 4 * at, 4 * sizeof(float), 1, count, 3);
-            n_step_next_reward(rollout->next.reward + at, count);
-            modc_episode_windows(
-                rollout->gamma ? rollout->gamma + at : NULL,
-                rollout->steps_to_next_obs ? rollout->steps_to_next_obs + at : NULL,
-                rollout->nonterminal ? rollout->nonterminal + at : NULL, n_step_gammas, 1, count,
-                3);
-        }
-    }
-    return MODC_OK;
-}
-
-static enum modc_status n_step_call(const void *rollout, int batch, int time)
-{
-    return policy_n_step((const struct policy_rollout *)rollout, batch, time);
+    return modc_n_step(&policy_rollout_table, rollout, batch, time);
 }
 
 static const struct modc_rollout_tensor rollout_tensors[] = {
-    {"observation", offsetof(struct policy_rollout, observation), 16, MODC_FLOAT32,
-     MODC_ROLLOUT_STAYS, 1, (const int[]){4}, -1},
-    {"action", offsetof(struct policy_rollout, action), 8, MODC_INT64, MODC_ROLLOUT_STAYS, 0, NULL,
-     -1},
-    {"next.observation", offsetof(struct policy_rollout, next.observation), 16, MODC_FLOAT32,
-     MODC_ROLLOUT_MOVES, 1, (const int[]){4}, -1},
-    {"next.reward", offsetof(struct policy_rollout, next.reward), 4, MODC_FLOAT32,
-     MODC_ROLLOUT_REWARD, 0, NULL, -1},
-    {"next.done", offsetof(struct policy_rollout, next.done), 1, MODC_BOOL, MODC_ROLLOUT_STAYS, 0,
-     NULL, -1},
-    {"next.terminated", offsetof(struct policy_rollout, next.terminated), 1, MODC_BOOL,
-     MODC_ROLLOUT_STAYS, 0, NULL, -1},
-    {"next.original_reward", offsetof(struct policy_rollout, next.original_reward), 4, MODC_FLOAT32,
-     MODC_ROLLOUT_ORIGINAL, 0, NULL, 3},
-    {"gamma", offsetof(struct policy_rollout, gamma), 4, MODC_FLOAT32, MODC_ROLLOUT_GAMMA, 0, NULL,
-     -1},
-    {"steps_to_next_obs", offsetof(struct policy_rollout, steps_to_next_obs), 8, MODC_INT64,
-     MODC_ROLLOUT_STEPS, 0, NULL, -1},
-    {"nonterminal", offsetof(struct policy_rollout, nonterminal), 1, MODC_BOOL,
-     MODC_ROLLOUT_NONTERMINAL, 0, NULL, -1},
+    MODC_RECORD(policy, observation, 16, MODC_FLOAT32, MODC_ROLLOUT_STAYS, 1, (const int[]){4}, -1,
+                NULL),
+    MODC_RECORD(policy, action, 8, MODC_INT64, MODC_ROLLOUT_STAYS, 0, NULL, -1, NULL),
+    MODC_RECORD(policy, next.observation, 16, MODC_FLOAT32, MODC_ROLLOUT_MOVES, 1, (const int[]){4},
+                -1, NULL),
+    MODC_RECORD(policy, next.reward, 4, MODC_FLOAT32, MODC_ROLLOUT_REWARD, 0, NULL, -1,
+                n_step_next_reward),
+    MODC_RECORD(policy, next.done, 1, MODC_BOOL, MODC_ROLLOUT_STAYS, 0, NULL, -1, NULL),
+    MODC_RECORD(policy, next.terminated, 1, MODC_BOOL, MODC_ROLLOUT_STAYS, 0, NULL, -1, NULL),
+    MODC_RECORD(policy, next.original_reward, 4, MODC_FLOAT32, MODC_ROLLOUT_ORIGINAL, 0, NULL, 3,
+                NULL),
+    MODC_RECORD(policy, gamma, 4, MODC_FLOAT32, MODC_ROLLOUT_GAMMA, 0, NULL, -1, NULL),
+    MODC_RECORD(policy, steps_to_next_obs, 8, MODC_INT64, MODC_ROLLOUT_STEPS, 0, NULL, -1, NULL),
+    MODC_RECORD(policy, nonterminal, 1, MODC_BOOL, MODC_ROLLOUT_NONTERMINAL, 0, NULL, -1, NULL),
 };
 
 const struct modc_rollout_table policy_rollout_table = {
@@ -673,7 +635,6 @@ const struct modc_rollout_table policy_rollout_table = {
     .n_steps = 3,
     .gamma = 0.99,
     .gammas = n_step_gammas,
-    .n_step = n_step_call,
 };
 
 /* ---- tables ---- */

@@ -126,6 +126,9 @@ struct modc_draw {
     double a, b;
 };
 
+/* draw_count of a model without draws: each key that is UNIFORM or NORMAL is drawn once, in their order. */
+enum { MODC_DRAWS_OF_KEYS = -1 };
+
 /* A parameter or buffer. The order is state_dict's (own parameters, own buffers with the non-persistent ones
  * at their place of registration, then the children), so `module` never falls. */
 struct modc_key {

@@ -563,6 +563,7 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
         return MODC_READ_ONLY;
 
     const struct modc_model *model = params->model;
+    const bool of_keys = model->draw_count == MODC_DRAWS_OF_KEYS;
     struct modc_tensor tensor;
 
     for (int i = 0; i < model->key_count; i++) {
@@ -577,15 +578,19 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
             modc_fill_constant(&model->keys[i], tensor.data);
     }
     seed(&g, value);
-    for (int i = 0; i < model->draw_count; i++) {
-        bool dropped = model->draws[i].key < 0;
-        int index = dropped ? -1 - model->draws[i].key : model->draws[i].key;
+    for (int i = 0; i < (of_keys ? model->key_count : model->draw_count); i++) {
+        const struct modc_key *own = &model->keys[of_keys ? i : 0];
+        const struct modc_draw of_key = {i, own->init, own->a, own->b},
+                               *step = of_keys ? &of_key : &model->draws[i];
+        bool dropped = step->key < 0;
+        int index = dropped ? -1 - step->key : step->key;
+        enum modc_status status;
 
+        if (of_keys &&
+            (own->same_as != i || (own->init != MODC_INIT_UNIFORM && own->init != MODC_INIT_NORMAL)))
+            continue;
         modc_get_tensor(params, index, &tensor);
-
-        enum modc_status status = draw(&g, &model->keys[index], &model->draws[i],
-                                       dropped ? NULL : tensor.data);
-
+        status = draw(&g, &model->keys[index], step, dropped ? NULL : tensor.data);
         if (status != MODC_OK)
             return status;
     }

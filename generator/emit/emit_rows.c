@@ -126,8 +126,8 @@ static const char *flags_of(struct emit *e, const struct module_tensor *tensor)
 
     if (tensor->kind == MODULE_PARAMETER)
         text_add(&flags, "MODC_KEY_PARAMETER");
-    if (tensor->persistent)
-        text_printf(&flags, "%sMODC_KEY_PERSISTENT", flags.length ? " | " : "");
+    else if (tensor->persistent)
+        text_add(&flags, "MODC_KEY_PERSISTENT");
     if (tensor->optional)
         text_printf(&flags, "%sMODC_KEY_OPTIONAL", flags.length ? " | " : "");
     if (tensor->kind == MODULE_PARAMETER && !tensor->requires_grad)
@@ -150,7 +150,7 @@ static void print_tensor(struct emit *e, struct text *out, struct module_tensor 
     text_printf(out, ", %s, %d, {", dtype_rows[tensor->dtype].modc, tensor->ndim);
     for (int d = 0; d < tensor->ndim; d++)
         text_printf(out, "%s%lld", d ? ", " : "", (long long)tensor->dims[d]);
-    text_printf(out, "%s}, %s, %s,\n     ", tensor->ndim == 0 ? "0" : "", flags_of(e, tensor),
+    text_printf(out, "%s}, %s, %s, ", tensor->ndim == 0 ? "0" : "", flags_of(e, tensor),
                 number_of(e, unit, tensor->owner));
     if (tensor->kind == MODULE_STATE)
         text_add(out, "0");
@@ -261,9 +261,40 @@ static void draw_arguments(struct emit *e, struct text *out, const struct unit *
     text_printf(out, "%d", unit->key);
 }
 
+/* Whether its row among the keys says random values of its own. */
+static bool is_drawn(struct module_tensor *key, int at)
+{
+    return key->first->key == at && init_draws(module_tensor_origin(key)->init);
+}
+
+/* Whether each key that has random values draws them once, in the order of keys: then these say all. */
+static bool draws_are_keys(const struct emit *e)
+{
+    const struct module_tree *tree = e->tree;
+    int at = 0;
+
+    for (int i = 0; i < tree->draw_count; i++) {
+        const struct module_tensor *tensor = tree->draws[i];
+
+        if (!init_draws(tensor->init))
+            continue;
+        while (at < tree->key_count && !is_drawn(tree->keys[at], at))
+            at++;
+        if (at == tree->key_count || tree->keys[at++] != tensor || tensor->source || tensor->zero_row >= 0 ||
+            tensor->init == INIT_WITHIN)
+            return false;
+    }
+    while (at < tree->key_count && !is_drawn(tree->keys[at], at))
+        at++;
+    return at == tree->key_count;
+}
+
 int count_draws(const struct emit *e)
 {
     int count = 0;
+
+    if (draws_are_keys(e))
+        return 0;
 
     for (int i = 0; i < e->tree->draw_count; i++) {
         const struct module_tensor *tensor = e->tree->draws[i];
@@ -494,7 +525,7 @@ void print_row_tables(struct emit *e, struct text *out)
          state_arguments},
         {"DRAWS",
          "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n",
-         "at_key", e->tree->draw_count, draw_owner, print_draw, draw_arguments},
+         "at_key", count_draws(e) > 0 ? e->tree->draw_count : 0, draw_owner, print_draw, draw_arguments},
         {"MODULES", "static const struct modc_module modules_table[] = {\n", "at_path, at_name, at_module",
          e->tree->module_count, module_itself, print_module_row, module_arguments},
         {"GRADIENTS", "static const struct modc_gradient gradients_table[] = {\n", "at_key, at_block",

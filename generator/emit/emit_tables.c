@@ -220,6 +220,8 @@ void print_tables(struct emit *e, struct text *out)
         text_printf(out, "    .key_count = %d,\n    .keys = keys_table,\n", tree->key_count);
     if (draw_count > 0)
         text_printf(out, "    .draw_count = %d,\n    .draws = draws_table,\n", draw_count);
+    else if (tree->key_count > 0)
+        text_add(out, "    .draw_count = MODC_DRAWS_OF_KEYS,\n");
     text_printf(
         out,
         "    .module_count = %s_MODULES,\n    .modules = modules_table,\n    .entry_count = %d,\n    .entries = entries_table,\n",

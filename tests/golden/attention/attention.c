@@ -592,28 +592,18 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"tokens", ATTENTION_MAX_TOKENS}};
 
 static const struct modc_key keys_table[] = {
-    {"qkv.weight", MODC_FLOAT32, 2, {72, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     ATTENTION_QKV,
+    {"qkv.weight", MODC_FLOAT32, 2, {72, 24}, MODC_KEY_PARAMETER, ATTENTION_QKV,
      offsetof(struct attention_params, qkv.weight), 0, 0, MODC_INIT_UNIFORM, -0.20412414523193148,
-         0.20412414523193148, NULL},
-    {"qkv.bias", MODC_FLOAT32, 1, {72}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_QKV,
+     0.20412414523193148, NULL},
+    {"qkv.bias", MODC_FLOAT32, 1, {72}, MODC_KEY_PARAMETER, ATTENTION_QKV,
      offsetof(struct attention_params, qkv.bias), 6912, 1, MODC_INIT_UNIFORM, -0.20412414523193154,
-         0.20412414523193154, NULL},
-    {"out.weight", MODC_FLOAT32, 2, {24, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     ATTENTION_OUT,
+     0.20412414523193154, NULL},
+    {"out.weight", MODC_FLOAT32, 2, {24, 24}, MODC_KEY_PARAMETER, ATTENTION_OUT,
      offsetof(struct attention_params, out.weight), 7232, 2, MODC_INIT_UNIFORM,
-         -0.20412414523193148, 0.20412414523193148, NULL},
-    {"out.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, ATTENTION_OUT,
+     -0.20412414523193148, 0.20412414523193148, NULL},
+    {"out.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER, ATTENTION_OUT,
      offsetof(struct attention_params, out.bias), 9536, 3, MODC_INIT_UNIFORM, -0.20412414523193154,
-         0.20412414523193154, NULL},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.20412414523193148, 0.20412414523193148}, /* qkv.weight */
-    {1, MODC_INIT_UNIFORM, -0.20412414523193154, 0.20412414523193154}, /* qkv.bias */
-    {2, MODC_INIT_UNIFORM, -0.20412414523193148, 0.20412414523193148}, /* out.weight */
-    {3, MODC_INIT_UNIFORM, -0.20412414523193154, 0.20412414523193154}, /* out.bias */
+     0.20412414523193154, NULL},
 };
 
 static const struct modc_module modules_table[] = {
@@ -648,8 +638,7 @@ const struct modc_model attention_model = {
     .sizes = sizes_table,
     .key_count = 4,
     .keys = keys_table,
-    .draw_count = 4,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = ATTENTION_MODULES,
     .modules = modules_table,
     .entry_count = 1,

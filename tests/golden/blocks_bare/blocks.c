@@ -702,33 +702,27 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
 
 #define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
-    {at_path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, at_module, \
+    {at_path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module, \
      offsetof(struct blocks_params, at_member.scale), at_block, at_key, MODC_INIT_CONSTANT, 1.0, \
-         0.0, NULL}, \
-    {at_path ".norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
-     at_module + 1, \
+     0.0, NULL}, \
+    {at_path ".norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module + 1, \
      offsetof(struct blocks_params, at_member.norm.weight), at_block + 256, at_key + 1, \
-         MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
-    {at_path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
-     at_module + 1, \
+     MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
+    {at_path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module + 1, \
      offsetof(struct blocks_params, at_member.norm.bias), at_block + 512, at_key + 2, \
-         MODC_INIT_CONSTANT, 0.0, 0.0, NULL}, \
-    {at_path ".up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
-     at_module + 2, \
+     MODC_INIT_CONSTANT, 0.0, 0.0, NULL}, \
+    {at_path ".up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER, at_module + 2, \
      offsetof(struct blocks_params, at_member.up.weight), at_block + 768, at_key + 3, \
-         MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999, NULL}, \
-    {at_path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
-     at_module + 2, \
+     MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999, NULL}, \
+    {at_path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER, at_module + 2, \
      offsetof(struct blocks_params, at_member.up.bias), at_block + 33536, at_key + 4, \
-         MODC_INIT_UNIFORM, -0.125, 0.125, NULL}, \
-    {at_path ".down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
-     at_module + 4, \
+     MODC_INIT_UNIFORM, -0.125, 0.125, NULL}, \
+    {at_path ".down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER, at_module + 4, \
      offsetof(struct blocks_params, at_member.down.weight), at_block + 34048, at_key + 5, \
-         MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842, NULL}, \
-    {at_path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, \
-     at_module + 4, \
+     MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842, NULL}, \
+    {at_path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module + 4, \
      offsetof(struct blocks_params, at_member.down.bias), at_block + 66816, at_key + 6, \
-         MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843, NULL},
+     MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843, NULL},
 
 static const struct modc_key keys_table[] = {
     KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0, blocks[0], 0, 0)
@@ -743,39 +737,15 @@ static const struct modc_key keys_table[] = {
     KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9, blocks[9], 63, 603648)
     KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10, blocks[10], 70, 670720)
     KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11, blocks[11], 77, 737792)
-    {"norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_NORM,
+    {"norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, BLOCKS_NORM,
      offsetof(struct blocks_params, norm.weight), 804864, 84, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_NORM,
+    {"norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, BLOCKS_NORM,
      offsetof(struct blocks_params, norm.bias), 805120, 85, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"head.weight", MODC_FLOAT32, 2, {8, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_HEAD,
+    {"head.weight", MODC_FLOAT32, 2, {8, 64}, MODC_KEY_PARAMETER, BLOCKS_HEAD,
      offsetof(struct blocks_params, head.weight), 805376, 86, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"head.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, BLOCKS_HEAD,
+     -0.12499999999999999, 0.12499999999999999, NULL},
+    {"head.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, BLOCKS_HEAD,
      offsetof(struct blocks_params, head.bias), 807424, 87, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-};
-
-#define DRAWS_OF_BLOCKS(at_key) \
-    {at_key + 3, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* up.weight */ \
-    {at_key + 4, MODC_INIT_UNIFORM, -0.125, 0.125}, /* up.bias */ \
-    {at_key + 5, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* down.weight */ \
-    {at_key + 6, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* down.bias */
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    DRAWS_OF_BLOCKS(0)
-    DRAWS_OF_BLOCKS(7)
-    DRAWS_OF_BLOCKS(14)
-    DRAWS_OF_BLOCKS(21)
-    DRAWS_OF_BLOCKS(28)
-    DRAWS_OF_BLOCKS(35)
-    DRAWS_OF_BLOCKS(42)
-    DRAWS_OF_BLOCKS(49)
-    DRAWS_OF_BLOCKS(56)
-    DRAWS_OF_BLOCKS(63)
-    DRAWS_OF_BLOCKS(70)
-    DRAWS_OF_BLOCKS(77)
-    {86, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* head.weight */
-    {87, MODC_INIT_UNIFORM, -0.125, 0.125}, /* head.bias */
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
@@ -834,8 +804,7 @@ const struct modc_model blocks_model = {
     .sizes = sizes_table,
     .key_count = 88,
     .keys = keys_table,
-    .draw_count = 50,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = BLOCKS_MODULES,
     .modules = modules_table,
     .entry_count = 1,

@@ -2189,15 +2189,15 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", CNN_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"0.weight", MODC_FLOAT32, 4, {16, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_0,
+    {"0.weight", MODC_FLOAT32, 4, {16, 1, 3, 3}, MODC_KEY_PARAMETER, CNN_0,
      offsetof(struct cnn_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.33333333333333326,
-         0.33333333333333326, NULL},
-    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_0,
+     0.33333333333333326, NULL},
+    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, CNN_0,
      offsetof(struct cnn_params, _0.bias), 576, 1, MODC_INIT_UNIFORM, -0.3333333333333333,
-         0.3333333333333333, NULL},
-    {"1.weight", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_1,
+     0.3333333333333333, NULL},
+    {"1.weight", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, CNN_1,
      offsetof(struct cnn_params, _1.weight), 640, 2, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"1.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_1,
+    {"1.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, CNN_1,
      offsetof(struct cnn_params, _1.bias), 704, 3, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
     {"1.running_mean", MODC_FLOAT32, 1, {16}, MODC_KEY_PERSISTENT, CNN_1,
      offsetof(struct cnn_params, _1.running_mean), 768, 4, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
@@ -2205,16 +2205,16 @@ static const struct modc_key keys_table[] = {
      offsetof(struct cnn_params, _1.running_var), 832, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_1,
      offsetof(struct cnn_params, _1.num_batches_tracked), 896, 6, MODC_INIT_CONSTANT, 0.0, 0.0,
-         NULL},
-    {"4.weight", MODC_FLOAT32, 4, {32, 16, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_4,
+     NULL},
+    {"4.weight", MODC_FLOAT32, 4, {32, 16, 3, 3}, MODC_KEY_PARAMETER, CNN_4,
      offsetof(struct cnn_params, _4.weight), 960, 7, MODC_INIT_UNIFORM, -0.08333333333333331,
-         0.08333333333333331, NULL},
-    {"4.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_4,
+     0.08333333333333331, NULL},
+    {"4.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER, CNN_4,
      offsetof(struct cnn_params, _4.bias), 19392, 8, MODC_INIT_UNIFORM, -0.08333333333333333,
-         0.08333333333333333, NULL},
-    {"5.weight", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_5,
+     0.08333333333333333, NULL},
+    {"5.weight", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER, CNN_5,
      offsetof(struct cnn_params, _5.weight), 19520, 9, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"5.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_5,
+    {"5.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER, CNN_5,
      offsetof(struct cnn_params, _5.bias), 19648, 10, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
     {"5.running_mean", MODC_FLOAT32, 1, {32}, MODC_KEY_PERSISTENT, CNN_5,
      offsetof(struct cnn_params, _5.running_mean), 19776, 11, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
@@ -2222,23 +2222,13 @@ static const struct modc_key keys_table[] = {
      offsetof(struct cnn_params, _5.running_var), 19904, 12, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"5.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL, CNN_5,
      offsetof(struct cnn_params, _5.num_batches_tracked), 20032, 13, MODC_INIT_CONSTANT, 0.0, 0.0,
-         NULL},
-    {"10.weight", MODC_FLOAT32, 2, {10, 128}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_10,
+     NULL},
+    {"10.weight", MODC_FLOAT32, 2, {10, 128}, MODC_KEY_PARAMETER, CNN_10,
      offsetof(struct cnn_params, _10.weight), 20096, 14, MODC_INIT_UNIFORM, -0.08838834764831842,
-         0.08838834764831842, NULL},
-    {"10.bias", MODC_FLOAT32, 1, {10}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, CNN_10,
+     0.08838834764831842, NULL},
+    {"10.bias", MODC_FLOAT32, 1, {10}, MODC_KEY_PARAMETER, CNN_10,
      offsetof(struct cnn_params, _10.bias), 25216, 15, MODC_INIT_UNIFORM, -0.08838834764831843,
-         0.08838834764831843, NULL},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.33333333333333326, 0.33333333333333326}, /* 0.weight */
-    {1, MODC_INIT_UNIFORM, -0.3333333333333333, 0.3333333333333333}, /* 0.bias */
-    {7, MODC_INIT_UNIFORM, -0.08333333333333331, 0.08333333333333331}, /* 4.weight */
-    {8, MODC_INIT_UNIFORM, -0.08333333333333333, 0.08333333333333333}, /* 4.bias */
-    {14, MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842}, /* 10.weight */
-    {15, MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843}, /* 10.bias */
+     0.08838834764831843, NULL},
 };
 
 static const struct modc_module modules_table[] = {
@@ -2286,8 +2276,7 @@ const struct modc_model cnn_model = {
     .sizes = sizes_table,
     .key_count = 16,
     .keys = keys_table,
-    .draw_count = 6,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = CNN_MODULES,
     .modules = modules_table,
     .entry_count = 1,

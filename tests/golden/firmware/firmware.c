@@ -1281,59 +1281,44 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 }
 
 static const struct modc_key keys_table[] = {
-    {"0.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FIRMWARE_0,
+    {"0.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER, FIRMWARE_0,
      offsetof(struct firmware_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.33333333333333326,
-         0.33333333333333326, NULL},
-    {"0.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_0,
+     0.33333333333333326, NULL},
+    {"0.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER, FIRMWARE_0,
      offsetof(struct firmware_params, _0.bias), 216, 1, MODC_INIT_UNIFORM, -0.3333333333333333,
-         0.3333333333333333, NULL},
-    {"1.weight", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_1,
+     0.3333333333333333, NULL},
+    {"1.weight", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER, FIRMWARE_1,
      offsetof(struct firmware_params, _1.weight), 240, 2, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"1.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_1,
+    {"1.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER, FIRMWARE_1,
      offsetof(struct firmware_params, _1.bias), 264, 3, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
     {"1.running_mean", MODC_FLOAT32, 1, {6}, MODC_KEY_PERSISTENT, FIRMWARE_1,
      offsetof(struct firmware_params, _1.running_mean), 288, 4, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
     {"1.running_var", MODC_FLOAT32, 1, {6}, MODC_KEY_PERSISTENT, FIRMWARE_1,
      offsetof(struct firmware_params, _1.running_var), 312, 5, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
     {"1.num_batches_tracked", MODC_INT64, 0, {0}, MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL,
-     FIRMWARE_1,
-     offsetof(struct firmware_params, _1.num_batches_tracked), 336, 6, MODC_INIT_CONSTANT, 0.0, 0.0,
-         NULL},
-    {"4.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     FIRMWARE_4,
+     FIRMWARE_1, offsetof(struct firmware_params, _1.num_batches_tracked), 336, 6,
+     MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    {"4.weight", MODC_FLOAT32, 4, {6, 1, 3, 3}, MODC_KEY_PARAMETER, FIRMWARE_4,
      offsetof(struct firmware_params, _4.weight), 344, 7, MODC_INIT_UNIFORM, -0.33333333333333326,
-         0.33333333333333326, NULL},
-    {"4.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_4,
+     0.33333333333333326, NULL},
+    {"4.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER, FIRMWARE_4,
      offsetof(struct firmware_params, _4.bias), 560, 8, MODC_INIT_UNIFORM, -0.3333333333333333,
-         0.3333333333333333, NULL},
-    {"8.weight", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_8,
+     0.3333333333333333, NULL},
+    {"8.weight", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER, FIRMWARE_8,
      offsetof(struct firmware_params, _8.weight), 584, 9, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"8.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_8,
+    {"8.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER, FIRMWARE_8,
      offsetof(struct firmware_params, _8.bias), 680, 10, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"9.weight", MODC_FLOAT32, 2, {16, 24}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_9,
+    {"9.weight", MODC_FLOAT32, 2, {16, 24}, MODC_KEY_PARAMETER, FIRMWARE_9,
      offsetof(struct firmware_params, _9.weight), 776, 11, MODC_INIT_UNIFORM, -0.20412414523193148,
-         0.20412414523193148, NULL},
-    {"9.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_9,
+     0.20412414523193148, NULL},
+    {"9.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, FIRMWARE_9,
      offsetof(struct firmware_params, _9.bias), 2312, 12, MODC_INIT_UNIFORM, -0.20412414523193154,
-         0.20412414523193154, NULL},
-    {"11.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_11,
+     0.20412414523193154, NULL},
+    {"11.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER, FIRMWARE_11,
      offsetof(struct firmware_params, _11.weight), 2376, 13, MODC_INIT_UNIFORM,
-         -0.24999999999999997, 0.24999999999999997, NULL},
-    {"11.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, FIRMWARE_11,
+     -0.24999999999999997, 0.24999999999999997, NULL},
+    {"11.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER, FIRMWARE_11,
      offsetof(struct firmware_params, _11.bias), 2568, 14, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.33333333333333326, 0.33333333333333326}, /* 0.weight */
-    {1, MODC_INIT_UNIFORM, -0.3333333333333333, 0.3333333333333333}, /* 0.bias */
-    {7, MODC_INIT_UNIFORM, -0.33333333333333326, 0.33333333333333326}, /* 4.weight */
-    {8, MODC_INIT_UNIFORM, -0.3333333333333333, 0.3333333333333333}, /* 4.bias */
-    {11, MODC_INIT_UNIFORM, -0.20412414523193148, 0.20412414523193148}, /* 9.weight */
-    {12, MODC_INIT_UNIFORM, -0.20412414523193154, 0.20412414523193154}, /* 9.bias */
-    {13, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* 11.weight */
-    {14, MODC_INIT_UNIFORM, -0.25, 0.25}, /* 11.bias */
 };
 
 static const struct modc_module modules_table[] = {
@@ -1380,8 +1365,7 @@ const struct modc_model firmware_model = {
     .pack = firmware_pack_all,
     .key_count = 15,
     .keys = keys_table,
-    .draw_count = 8,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = FIRMWARE_MODULES,
     .modules = modules_table,
     .entry_count = 1,

@@ -330,25 +330,17 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", MLP_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"1.weight", MODC_FLOAT32, 2, {32, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_1,
+    {"1.weight", MODC_FLOAT32, 2, {32, 64}, MODC_KEY_PARAMETER, MLP_1,
      offsetof(struct mlp_params, _1.weight), 0, 0, MODC_INIT_UNIFORM, -0.12499999999999999,
-         0.12499999999999999, NULL},
-    {"1.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_1,
+     0.12499999999999999, NULL},
+    {"1.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER, MLP_1,
      offsetof(struct mlp_params, _1.bias), 8192, 1, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"3.weight", MODC_FLOAT32, 2, {10, 32}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_3,
+    {"3.weight", MODC_FLOAT32, 2, {10, 32}, MODC_KEY_PARAMETER, MLP_3,
      offsetof(struct mlp_params, _3.weight), 8320, 2, MODC_INIT_UNIFORM, -0.17677669529663684,
-         0.17677669529663684, NULL},
-    {"3.bias", MODC_FLOAT32, 1, {10}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, MLP_3,
+     0.17677669529663684, NULL},
+    {"3.bias", MODC_FLOAT32, 1, {10}, MODC_KEY_PARAMETER, MLP_3,
      offsetof(struct mlp_params, _3.bias), 9600, 3, MODC_INIT_UNIFORM, -0.17677669529663687,
-         0.17677669529663687, NULL},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* 1.weight */
-    {1, MODC_INIT_UNIFORM, -0.125, 0.125}, /* 1.bias */
-    {2, MODC_INIT_UNIFORM, -0.17677669529663684, 0.17677669529663684}, /* 3.weight */
-    {3, MODC_INIT_UNIFORM, -0.17677669529663687, 0.17677669529663687}, /* 3.bias */
+     0.17677669529663687, NULL},
 };
 
 static const struct modc_module modules_table[] = {
@@ -385,8 +377,7 @@ const struct modc_model mlp_model = {
     .sizes = sizes_table,
     .key_count = 4,
     .keys = keys_table,
-    .draw_count = 4,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = MLP_MODULES,
     .modules = modules_table,
     .entry_count = 1,

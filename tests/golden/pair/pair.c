@@ -424,27 +424,17 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", PAIR_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"wide.weight", MODC_FLOAT32, 2, {512, 256}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     PAIR_WIDE,
+    {"wide.weight", MODC_FLOAT32, 2, {512, 256}, MODC_KEY_PARAMETER, PAIR_WIDE,
      offsetof(struct pair_params, wide.weight), 0, 0, MODC_INIT_UNIFORM, -0.06249999999999999,
-         0.06249999999999999, NULL},
-    {"wide.bias", MODC_FLOAT32, 1, {512}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_WIDE,
+     0.06249999999999999, NULL},
+    {"wide.bias", MODC_FLOAT32, 1, {512}, MODC_KEY_PARAMETER, PAIR_WIDE,
      offsetof(struct pair_params, wide.bias), 524288, 1, MODC_INIT_UNIFORM, -0.0625, 0.0625, NULL},
-    {"narrow.weight", MODC_FLOAT32, 2, {8, 512}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     PAIR_NARROW,
+    {"narrow.weight", MODC_FLOAT32, 2, {8, 512}, MODC_KEY_PARAMETER, PAIR_NARROW,
      offsetof(struct pair_params, narrow.weight), 526336, 2, MODC_INIT_UNIFORM,
-         -0.04419417382415921, 0.04419417382415921, NULL},
-    {"narrow.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, PAIR_NARROW,
+     -0.04419417382415921, 0.04419417382415921, NULL},
+    {"narrow.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, PAIR_NARROW,
      offsetof(struct pair_params, narrow.bias), 542720, 3, MODC_INIT_UNIFORM, -0.044194173824159216,
-         0.044194173824159216, NULL},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.06249999999999999, 0.06249999999999999}, /* wide.weight */
-    {1, MODC_INIT_UNIFORM, -0.0625, 0.0625}, /* wide.bias */
-    {2, MODC_INIT_UNIFORM, -0.04419417382415921, 0.04419417382415921}, /* narrow.weight */
-    {3, MODC_INIT_UNIFORM, -0.044194173824159216, 0.044194173824159216}, /* narrow.bias */
+     0.044194173824159216, NULL},
 };
 
 static const struct modc_module modules_table[] = {
@@ -480,8 +470,7 @@ const struct modc_model pair_model = {
     .sizes = sizes_table,
     .key_count = 4,
     .keys = keys_table,
-    .draw_count = 4,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = PAIR_MODULES,
     .modules = modules_table,
     .entry_count = 1,

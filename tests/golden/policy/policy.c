@@ -659,48 +659,30 @@ static const float n_step_gammas_value[4] MODC_ALIGNED = {
 static const struct modc_size sizes_table[] = {{"batch", POLICY_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"trunk.0.weight", MODC_FLOAT32, 2, {64, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     POLICY_TRUNK_0,
+    {"trunk.0.weight", MODC_FLOAT32, 2, {64, 4}, MODC_KEY_PARAMETER, POLICY_TRUNK_0,
      offsetof(struct policy_params, trunk._0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
-         0.49999999999999994, NULL},
-    {"trunk.0.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     POLICY_TRUNK_0,
+     0.49999999999999994, NULL},
+    {"trunk.0.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, POLICY_TRUNK_0,
      offsetof(struct policy_params, trunk._0.bias), 1024, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
-    {"trunk.2.weight", MODC_FLOAT32, 2, {64, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     POLICY_TRUNK_2,
+    {"trunk.2.weight", MODC_FLOAT32, 2, {64, 64}, MODC_KEY_PARAMETER, POLICY_TRUNK_2,
      offsetof(struct policy_params, trunk._2.weight), 1280, 2, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"trunk.2.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     POLICY_TRUNK_2,
+     -0.12499999999999999, 0.12499999999999999, NULL},
+    {"trunk.2.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, POLICY_TRUNK_2,
      offsetof(struct policy_params, trunk._2.bias), 17664, 3, MODC_INIT_UNIFORM, -0.125, 0.125,
-         NULL},
-    {"actor.weight", MODC_FLOAT32, 2, {2, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     POLICY_ACTOR,
+     NULL},
+    {"actor.weight", MODC_FLOAT32, 2, {2, 64}, MODC_KEY_PARAMETER, POLICY_ACTOR,
      offsetof(struct policy_params, actor.weight), 17920, 4, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"actor.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_ACTOR,
+     -0.12499999999999999, 0.12499999999999999, NULL},
+    {"actor.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER, POLICY_ACTOR,
      offsetof(struct policy_params, actor.bias), 18432, 5, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"critic.weight", MODC_FLOAT32, 2, {1, 64}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT,
-     POLICY_CRITIC,
+    {"critic.weight", MODC_FLOAT32, 2, {1, 64}, MODC_KEY_PARAMETER, POLICY_CRITIC,
      offsetof(struct policy_params, critic.weight), 18496, 6, MODC_INIT_UNIFORM,
-         -0.12499999999999999, 0.12499999999999999, NULL},
-    {"critic.bias", MODC_FLOAT32, 1, {1}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, POLICY_CRITIC,
+     -0.12499999999999999, 0.12499999999999999, NULL},
+    {"critic.bias", MODC_FLOAT32, 1, {1}, MODC_KEY_PARAMETER, POLICY_CRITIC,
      offsetof(struct policy_params, critic.bias), 18752, 7, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
     {"n_step.gammas", MODC_FLOAT32, 3, {1, 1, 4}, MODC_KEY_PERSISTENT, POLICY_N_STEP,
      offsetof(struct policy_params, n_step.gammas), 18816, 8, MODC_INIT_VALUE, 0.0, 0.0,
-         n_step_gammas_value},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.49999999999999994, 0.49999999999999994}, /* trunk.0.weight */
-    {1, MODC_INIT_UNIFORM, -0.5, 0.5}, /* trunk.0.bias */
-    {2, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* trunk.2.weight */
-    {3, MODC_INIT_UNIFORM, -0.125, 0.125}, /* trunk.2.bias */
-    {4, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* actor.weight */
-    {5, MODC_INIT_UNIFORM, -0.125, 0.125}, /* actor.bias */
-    {6, MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999}, /* critic.weight */
-    {7, MODC_INIT_UNIFORM, -0.125, 0.125}, /* critic.bias */
+     n_step_gammas_value},
 };
 
 static const struct modc_module modules_table[] = {
@@ -751,8 +733,7 @@ const struct modc_model policy_model = {
     .sizes = sizes_table,
     .key_count = 9,
     .keys = keys_table,
-    .draw_count = 8,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = POLICY_MODULES,
     .modules = modules_table,
     .entry_count = 2,

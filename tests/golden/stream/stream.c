@@ -419,32 +419,23 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 }
 
 static const struct modc_key keys_table[] = {
-    {"mix.weight", MODC_FLOAT32, 2, {16, 40}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_MIX,
+    {"mix.weight", MODC_FLOAT32, 2, {16, 40}, MODC_KEY_PARAMETER, STREAM_MIX,
      offsetof(struct stream_params, mix.weight), 0, 0, MODC_INIT_UNIFORM, -0.15811388300841894,
-         0.15811388300841894, NULL},
-    {"mix.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_MIX,
+     0.15811388300841894, NULL},
+    {"mix.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, STREAM_MIX,
      offsetof(struct stream_params, mix.bias), 2560, 1, MODC_INIT_UNIFORM, -0.15811388300841897,
-         0.15811388300841897, NULL},
-    {"out.weight", MODC_FLOAT32, 2, {2, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_OUT,
+     0.15811388300841897, NULL},
+    {"out.weight", MODC_FLOAT32, 2, {2, 16}, MODC_KEY_PARAMETER, STREAM_OUT,
      offsetof(struct stream_params, out.weight), 2624, 2, MODC_INIT_UNIFORM, -0.24999999999999997,
-         0.24999999999999997, NULL},
-    {"out.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, STREAM_OUT,
+     0.24999999999999997, NULL},
+    {"out.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER, STREAM_OUT,
      offsetof(struct stream_params, out.bias), 2752, 3, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
 };
 
 static const struct modc_key states_table[] = {
-    {"history", MODC_FLOAT32, 2, {5, 8}, 0, STREAM_ROOT,
-     0, 0, 0, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"steps", MODC_INT64, 0, {0}, 0, STREAM_ROOT,
-     0, 192, 1, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.15811388300841894, 0.15811388300841894}, /* mix.weight */
-    {1, MODC_INIT_UNIFORM, -0.15811388300841897, 0.15811388300841897}, /* mix.bias */
-    {2, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* out.weight */
-    {3, MODC_INIT_UNIFORM, -0.25, 0.25}, /* out.bias */
+    {"history", MODC_FLOAT32, 2, {5, 8}, 0, STREAM_ROOT, 0, 0, 0, MODC_INIT_CONSTANT, 0.0, 0.0,
+     NULL},
+    {"steps", MODC_INT64, 0, {0}, 0, STREAM_ROOT, 0, 192, 1, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
 };
 
 static const struct modc_module modules_table[] = {
@@ -482,8 +473,7 @@ const struct modc_model stream_model = {
     .states = states_table,
     .key_count = 4,
     .keys = keys_table,
-    .draw_count = 4,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = STREAM_MODULES,
     .modules = modules_table,
     .entry_count = 1,

@@ -239,17 +239,15 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", TIED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"embed.weight", MODC_FLOAT32, 2, {6, 6},
-     MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN, TIED_EMBED,
+    {"embed.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_FROZEN, TIED_EMBED,
      offsetof(struct tied_params, embed.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
-         0.40824829046386296, NULL},
-    {"head.weight", MODC_FLOAT32, 2, {6, 6},
-     MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN, TIED_HEAD,
+     0.40824829046386296, NULL},
+    {"head.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_FROZEN, TIED_HEAD,
      offsetof(struct tied_params, head.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
-         0.40824829046386296, NULL},
-    {"head.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TIED_HEAD,
+     0.40824829046386296, NULL},
+    {"head.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER, TIED_HEAD,
      offsetof(struct tied_params, head.bias), 192, 2, MODC_INIT_UNIFORM, -0.4082482904638631,
-         0.4082482904638631, NULL},
+     0.4082482904638631, NULL},
 };
 
 /* in the order in which PyTorch draws */

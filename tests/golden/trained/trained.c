@@ -1314,25 +1314,16 @@ static enum modc_status loss_backward_call(struct modc_context *net, const int *
 static const struct modc_size sizes_table[] = {{"batch", TRAINED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_0,
+    {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER, TRAINED_0,
      offsetof(struct trained_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
-         0.49999999999999994, NULL},
-    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT | MODC_KEY_FROZEN,
-     TRAINED_0,
+     0.49999999999999994, NULL},
+    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_FROZEN, TRAINED_0,
      offsetof(struct trained_params, _0.bias), 256, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
-    {"2.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_2,
+    {"2.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER, TRAINED_2,
      offsetof(struct trained_params, _2.weight), 320, 2, MODC_INIT_UNIFORM, -0.24999999999999997,
-         0.24999999999999997, NULL},
-    {"2.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER | MODC_KEY_PERSISTENT, TRAINED_2,
+     0.24999999999999997, NULL},
+    {"2.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER, TRAINED_2,
      offsetof(struct trained_params, _2.bias), 512, 3, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
-};
-
-/* in the order in which PyTorch draws */
-static const struct modc_draw draws_table[] = {
-    {0, MODC_INIT_UNIFORM, -0.49999999999999994, 0.49999999999999994}, /* 0.weight */
-    {1, MODC_INIT_UNIFORM, -0.5, 0.5}, /* 0.bias */
-    {2, MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997}, /* 2.weight */
-    {3, MODC_INIT_UNIFORM, -0.25, 0.25}, /* 2.bias */
 };
 
 static const struct modc_module modules_table[] = {
@@ -1388,8 +1379,7 @@ const struct modc_model trained_model = {
     .sizes = sizes_table,
     .key_count = 4,
     .keys = keys_table,
-    .draw_count = 4,
-    .draws = draws_table,
+    .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = TRAINED_MODULES,
     .modules = modules_table,
     .entry_count = 2,

@@ -37,7 +37,7 @@ def build_runtime(folder):
     """The runtime with the driver as objects in the folder."""
     processes = [subprocess.Popen([*compiler(), "-O1", "-g", f"-I{RUNTIME}", "-DMODC_LIBM", f"-DMODC_MODEL={MODEL}_model",
                                    "-c", "-o", str(pathlib.Path(folder, path.stem + ".o")), str(path)])
-                 for path in sorted(RUNTIME.glob("*.c"))]
+                 for path in sorted(RUNTIME.rglob("*.c"))]
     if any([process.wait() for process in processes]):
         raise RuntimeError("the runtime does not compile")
 

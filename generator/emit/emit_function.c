@@ -148,7 +148,7 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
 }
 
 /* Where a region's parts keep what they share, or where it works. */
-static const char *block_name(const struct variant *variant, bool kept)
+const char *block_name(const struct variant *variant, bool kept)
 {
     return variant->graph->region && kept ? "kept" : "ws";
 }
@@ -220,6 +220,8 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
     }
     for (int s = 0; s < variant->step_count; s++) {
         const struct op *op = variant->steps[s].op;
+        const struct value *block = op->code == GRAPH_OP_CALL ? call_block(op)
+                                                              : NULL; /* which the calls place */
 
         for (int j = 0; j < op->output_count; j++) {
             const struct value *value = op->outputs[j]->base;
@@ -228,7 +230,7 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
 
             for (int i = 0; i < j; i++)
                 first &= op->outputs[i]->base != value;
-            if (!first || (!all && !uses_word(body, place->name)))
+            if (!first || (block && value == block->base) || (!all && !uses_word(body, place->name)))
                 continue;
             text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* %s */\n",
                         dtype_rows[value->dtype].c, place->name, dtype_rows[value->dtype].c,

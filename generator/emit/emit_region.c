@@ -176,10 +176,16 @@ static const char *bytes_text(struct emit *e, int64_t bytes)
     return arena_format(&e->cx->arena, bytes > INT32_MAX / 1024 ? "%lldll" : "%lld", (long long)bytes);
 }
 
-/* Bytes behind the start of a block, so many for each instance. */
-static const char *block_at(struct emit *e, const char *block, int64_t each, const char *index)
+/* The block of one of the CALL's instances, each of so many bytes. */
+static const char *block_at(struct emit *e, const struct region_call *call, const struct value *block,
+                            int64_t each)
 {
-    return index ? arena_format(&e->cx->arena, "%s + %s * %s", block, bytes_text(e, each), index) : block;
+    const struct place *place = &call->caller->places[block->base->id];
+    const char *first = arena_format(&e->cx->arena, "%s + %lld", block_name(call->caller, place->kept),
+                                     (long long)place->offset);
+
+    return call->index ? arena_format(&e->cx->arena, "%s + %s * %s", first, bytes_text(e, each), call->index)
+                       : first;
 }
 
 static void add_memory(struct pairs *pairs, const struct variant *region, const struct region_call *call)
@@ -187,9 +193,7 @@ static void add_memory(struct pairs *pairs, const struct variant *region, const 
     struct emit *e = pairs->e;
     const struct value *block = call ? call_block(call->op) : NULL;
 
-    add(pairs, "uint8_t *", "kept",
-        block ? block_at(e, value_pointer(e->cx, call->caller, block), region->kept_bytes, call->index)
-              : NULL);
+    add(pairs, "char *", "kept", block ? block_at(e, call, block, region->kept_bytes) : NULL);
     add(pairs, "char *", "ws",
         call ? arena_format(&e->cx->arena, "ws + %lld", (long long)call->step->region_offset) : NULL);
     for (int i = 0; i < e->tree->size_count; i++)

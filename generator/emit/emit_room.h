@@ -95,6 +95,7 @@ const struct printed *printed_of(const struct emit *e, const struct variant *var
 void print_variant(struct emit *e, struct text *out, const struct variant *variant);
 const char *function_body(struct emit *e, const struct variant *variant, enum part part);
 const char *part_function(struct emit *e, const struct variant *variant, enum part part);
+const char *block_name(const struct variant *variant, bool kept); /* of memory that places are in */
 void print_guarded(struct text *out, const char *indent, const char *condition, const char *statements);
 
 /* ---- emit_region.c ---- */

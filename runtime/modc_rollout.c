@@ -222,52 +222,72 @@ static struct returns returns_of(const struct modc_rollout_table *table, const v
     return returns;
 }
 
-/* One tensor over the `count` steps of an episode that begins at step t of its row; `at` counts steps of agents. */
-static void return_tensor(const struct returns *r, int i, size_t at, int t, int count)
+/* Episodes of an agent in a row, in their order. */
+enum { EPISODES = 64 };
+
+struct episodes {
+    int count;
+    struct episode {
+        size_t at;    /* its first step, counted over rows and agents */
+        int t, steps; /* the same in its row, and how many there are */
+    } episodes[EPISODES];
+};
+
+/* One tensor over the episodes. */
+static void return_tensor(const struct returns *r, int i, const struct episodes *all)
 {
     const struct modc_rollout_tensor *tensor = &r->table->tensors[i];
     const int agents = r->table->agents, n = r->table->n_steps;
     const size_t bytes = agents > 1 ? tensor->bytes / (size_t)agents : tensor->bytes;
     unsigned char *const data = tensor_of(r->table, r->rollout, i);
+    const struct episode *const end = all->episodes + all->count;
 
     switch (data ? tensor->role : MODC_ROLLOUT_STAYS) {
     case MODC_ROLLOUT_REWARD:
-        if (tensor->sum)
-            tensor->sum(data + at * bytes, count);
+        for (const struct episode *e = all->episodes; tensor->sum && e < end; e++)
+            tensor->sum(data + e->at * bytes, e->steps);
         break;
     case MODC_ROLLOUT_MOVES:
-        if (n > 1)
-            move_steps(data + at * bytes, bytes, agents, count, n);
+        for (const struct episode *e = all->episodes; n > 1 && e < end; e++)
+            move_steps(data + e->at * bytes, bytes, agents, e->steps, n);
         break;
     case MODC_ROLLOUT_INDEX:
-        set_index((int64_t *)(void *)data + at, t, agents, count, n);
+        for (const struct episode *e = all->episodes; e < end; e++)
+            set_index((int64_t *)(void *)data + e->at, e->t, agents, e->steps, n);
         break;
     case MODC_ROLLOUT_DONE_AT:
-        set_flag((bool *)data + at, r->done + at, agents, count, n);
+        for (const struct episode *e = all->episodes; e < end; e++)
+            set_flag((bool *)data + e->at, r->done + e->at, agents, e->steps, n);
         break;
     case MODC_ROLLOUT_TERMINATED_AT:
-        set_flag((bool *)data + at, r->terminated + at, agents, count, n);
+        for (const struct episode *e = all->episodes; e < end; e++)
+            set_flag((bool *)data + e->at, r->terminated + e->at, agents, e->steps, n);
         break;
     default:
         break;
     }
 }
 
-/* The episodes of an agent in a row, whose steps begin at `first`. */
+/* The row's episodes of an agent, whose steps begin at `first`, as many at a time as there is room for. */
 static void return_episodes(const struct returns *r, size_t first, int time)
 {
     const struct modc_rollout_table *table = r->table;
+    struct episodes all;
 
-    for (int t = 0, count; t < time; t += count) {
-        const size_t at = first + (size_t)t * (size_t)table->agents;
+    for (int t = 0; t < time;) {
+        for (all.count = 0; all.count < EPISODES && t < time; all.count++) {
+            const size_t at = first + (size_t)t * (size_t)table->agents;
+            const int steps = episode_steps(r->done + at, table->agents, time - t);
 
-        count = episode_steps(r->done + at, table->agents, time - t);
+            all.episodes[all.count] = (struct episode){at, t, steps};
+            t += steps;
+        }
         for (int i = 0; i < table->count; i++)
-            if (table->tensors[i].role != MODC_ROLLOUT_STAYS)
-                return_tensor(r, i, at, t, count);
-        set_short_windows(r->gamma ? r->gamma + at : NULL, r->steps ? r->steps + at : NULL,
-                          r->nonterminal ? r->nonterminal + at : NULL, table->gammas, table->agents, count,
-                          table->n_steps);
+            return_tensor(r, i, &all);
+        for (const struct episode *e = all.episodes; e < all.episodes + all.count; e++)
+            set_short_windows(r->gamma ? r->gamma + e->at : NULL, r->steps ? r->steps + e->at : NULL,
+                              r->nonterminal ? r->nonterminal + e->at : NULL, table->gammas, table->agents,
+                              e->steps, table->n_steps);
     }
 }
 

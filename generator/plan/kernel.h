@@ -115,6 +115,7 @@ enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several what they have in common. */
 struct kernel_users {
     int count;
+    int module; /* the first of them, by index; the whole model comes behind all others */
     const char *
         path; /* of modules, flat: "trunk_0"; "block_fc" in a class that is emitted once; "" where there is none */
     bool exact;           /* all have this path */

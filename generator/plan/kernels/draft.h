@@ -149,6 +149,11 @@ void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct pa
 /* Gives all kernels names that have none yet. */
 void name_kernels(struct cx *cx, struct plan *plan);
 
+/* ---- order.c ---------------------------------------------------------------------------------------------------- */
+
+/* Puts the kernels that functions call in the order in which they are printed. */
+void order_kernels(struct cx *cx, struct plan *plan);
+
 /* ---- kernels.c: the registry -------------------------------------------------------------------------------------- */
 
 /* How many results a step has, where sizes decide whether they are as many as threads pay for; NULL: they always do. */

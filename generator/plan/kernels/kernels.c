@@ -310,4 +310,5 @@ void plan_kernels(struct cx *cx, struct plan *plan)
     for (int i = 0; i < plan->kernel_count; i++)
         settle_tails(plan->kernels[i]);
     name_kernels(cx, plan);
+    order_kernels(cx, plan);
 }

@@ -1,5 +1,6 @@
 /* names.c - what kernels are called in C. */
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -173,6 +174,8 @@ static void add_user(struct cx *cx, struct kernel *kernel, const struct kernel_u
         users->path = common_path(cx, users->path, user->path);
         users->exact = false;
     }
+    if (user->module < users->module)
+        users->module = user->module;
     if (strcmp(users->words, user->words) != 0)
         users->words = "";
     if (strcmp(users->value, user->value) != 0)
@@ -257,6 +260,7 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
 
     if (step->calls.count == 0)
         return;
+    user.module = op->call && op->call->module->parent ? op->call->module->index : INT_MAX - 1;
     user.path = user_path(cx, variant, op);
     user.words = result_words(cx, variant, step);
     user.label = op->label ? op->label : op_rows[op->code]->name;

@@ -17,8 +17,8 @@ static struct value *drop_axis(struct eval *eval, struct loc loc, struct value *
 /* note [products of many dimensions]
  * The op has room for two batch dimensions. More of them become one: of rows where b is a matrix, else of a and b expanded to
  * what they broadcast to. */
-static struct value *flat_product(struct eval *eval, struct loc loc, struct value *a, struct value *b,
-                                  struct value *bias)
+static struct value *flat_product(struct eval *eval, struct loc loc, const char *label, struct value *a,
+                                  struct value *b, struct value *bias)
 {
     struct arena *arena = &eval->cx->arena;
     const struct dim *dims[MAX_DIMS], *wide[MAX_DIMS], *flat[3];
@@ -44,7 +44,7 @@ static struct value *flat_product(struct eval *eval, struct loc loc, struct valu
         if (!pair[i])
             return NULL;
     }
-    out = build_matmul(eval, loc, pair[0], pair[1], bias);
+    out = build_matmul(eval, loc, label, pair[0], pair[1], bias);
     if (!out)
         return NULL;
     memcpy(dims + ndim, out->dims + 1, sizeof *dims * (size_t)(out->ndim - 1));
@@ -103,8 +103,8 @@ static struct value *integer_product(struct eval *eval, struct loc loc, struct v
     return x.kind == EV_BAD ? NULL : x.tensor;
 }
 
-struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, struct value *b,
-                           struct value *bias)
+struct value *build_matmul(struct eval *eval, struct loc loc, const char *label, struct value *a,
+                           struct value *b, struct value *bias)
 {
     struct arena *arena = &eval->cx->arena;
     const struct dim *dims[MAX_DIMS];
@@ -141,9 +141,9 @@ struct value *build_matmul(struct eval *eval, struct loc loc, struct value *a, s
     struct value *inputs[3] = {a, b, bias}, *out;
 
     if (dtype_is_float(a->dtype) && has_many(eval, a, b)) {
-        out = flat_product(eval, loc, a, b, bias);
+        out = flat_product(eval, loc, label, a, b, bias);
     } else if (dtype_is_float(a->dtype)) {
-        struct op *op = op_new(eval, GRAPH_OP_CONTRACT, bias ? "linear" : "matmul", inputs, bias ? 3 : 2);
+        struct op *op = op_new(eval, GRAPH_OP_CONTRACT, label, inputs, bias ? 3 : 2);
 
         op->contract.bias = bias != NULL;
         out = build_op(eval, loc, op);

@@ -119,7 +119,7 @@ struct ev eval_binary(struct eval *eval, struct loc loc, enum expr_op op, const 
         return eval_in(eval, loc, op, a, b);
     case OP_MATMUL:
         if (a_tensor && b_tensor)
-            return ev_tensor(loc, build_matmul(eval, loc, a->tensor, b->tensor, NULL));
+            return ev_tensor(loc, build_matmul(eval, loc, "matmul", a->tensor, b->tensor, NULL));
         return eval_operand_fault(eval, loc, op, a, b);
     default:
         break;

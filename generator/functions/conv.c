@@ -808,7 +808,7 @@ struct value *conv_weight_gradient(struct eval *eval, struct loc loc, const stru
     dims[1] = dim_floordiv(arena, weight->dims[0], groups);
     dims[2] = places;
     g = reshaped(eval, loc, g, 3 - first, dims + first);
-    x = x && g ? build_matmul(eval, loc, g, x, NULL) : NULL;
+    x = x && g ? build_matmul(eval, loc, "matmul", g, x, NULL) : NULL;
     dims[0] = weight->dims[0];
     dims[1] = weight->dims[2];
     dims[2] = weight->dims[3];

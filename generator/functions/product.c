@@ -56,12 +56,12 @@ static struct ev fn_linear(struct eval *eval, struct ev *args, int count, struct
         return BAD;
     }
     if (weight->ndim == 1)
-        return ev_tensor(loc, build_matmul(eval, loc, input, weight, NULL));
+        return ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, NULL));
     bias = args[2].kind == EV_NONE ? NULL : args[2].tensor;
     weight = build_permute(eval, loc, weight, swap);
     if (!bias || (bias->ndim == 1 && dim_equal(bias->dims[0], weight->dims[1])))
-        return ev_tensor(loc, build_matmul(eval, loc, input, weight, bias));
-    product = ev_tensor(loc, build_matmul(eval, loc, input, weight, NULL)); /* a bias that broadcasts to it */
+        return ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, bias));
+    product = ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, NULL)); /* a bias that broadcasts to it */
     if (product.kind == EV_BAD || !fits_into(eval, bias, product.tensor, loc))
         return BAD;
     return build_binary(eval, loc, PRIM_ADD, "add", &product, &args[2]);
@@ -118,7 +118,7 @@ static struct ev fn_matmul(struct eval *eval, struct ev *args, int count, struct
     (void)count;
     if (!need_tensor(eval, "matmul", &args[0]) || !need_tensor(eval, "matmul", &args[1]))
         return BAD;
-    return ev_tensor(loc, build_matmul(eval, loc, args[0].tensor, args[1].tensor, NULL));
+    return ev_tensor(loc, build_matmul(eval, loc, "matmul", args[0].tensor, args[1].tensor, NULL));
 }
 
 extern const struct function_row product_functions[];

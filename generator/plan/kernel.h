@@ -122,6 +122,7 @@ struct kernel_users {
     const char *words;    /* what is told behind the path: "_relu", "_dweight"; "" */
     const char *label;    /* of the op: "linear_relu" */
     const char *value;    /* what the spec calls the result; "" */
+    const char *reads;    /* and what it reads */
     const char *function; /* of the first one's variant; "": packing */
 };
 

@@ -42,6 +42,14 @@ const char *tail_name(const struct op *op, const char *base)
     return op->tail && op->label && strncmp(op->label, base, length) == 0 ? op->label + length : "";
 }
 
+/* Behind an underscore, where something is before. */
+static void add_words(struct text *text, const char *words)
+{
+    words += words[0] == '_';
+    if (words[0])
+        text_printf(text, "%s%s", text->length > 0 ? "_" : "", words);
+}
+
 /* At most four words. */
 static const char *few_words(struct cx *cx, const char *words)
 {
@@ -180,6 +188,8 @@ static void add_user(struct cx *cx, struct kernel *kernel, const struct kernel_u
         users->words = "";
     if (strcmp(users->value, user->value) != 0)
         users->value = "";
+    if (strcmp(users->reads, user->reads) != 0)
+        users->reads = "";
     if (strcmp(users->label, user->label) != 0)
         users->label = common_path(cx, users->label, user->label);
 }
@@ -207,15 +217,29 @@ static const char *class_name(struct cx *cx, const char *region)
     return arena_copy(&cx->arena, region, length);
 }
 
-static const char *user_path(struct cx *cx, const struct variant *variant, const struct op *op)
+/* The module that an op is of. What adds up the gradient of a parameter is of the parameter's. */
+static const struct module *served_module(const struct variant *variant, const struct op *op)
+{
+    const struct place *place = op->output_count > 0 ? &variant->places[op->outputs[0]->base->id] : NULL;
+
+    if (op->call)
+        return op->call->module;
+    return place && place->kind == PLACE_GRADIENT ? place->tensor->owner : NULL;
+}
+
+static void serve_module(struct cx *cx, const struct variant *variant, const struct op *op,
+                         struct kernel_users *user)
 {
     const struct graph *graph = variant->graph;
-    const char *path = op->call ? emitted_flat(cx, relative_path(graph->root, op->call->module->path)) : "";
+    const struct module *module = served_module(variant, op);
+    const char *path = module ? emitted_flat(cx, relative_path(graph->root, module->path)) : "";
 
-    if (!graph->region)
-        return path[0] == '_' ? arena_format(&cx->arena, "y%s", path) : path;
-    return arena_format(&cx->arena, "%s%s%s", class_name(cx, graph->region->name),
-                        path[0] && path[0] != '_' ? "_" : "", path);
+    user->module = module && module->parent ? module->index : INT_MAX - 1;
+    if (graph->region)
+        user->path = arena_format(&cx->arena, "%s%s%s", class_name(cx, graph->region->name),
+                                  path[0] && path[0] != '_' ? "_" : "", path);
+    else
+        user->path = path[0] == '_' ? arena_format(&cx->arena, "y%s", path) : path;
 }
 
 /* In backward a product is the gradient of its input where it reads the weight, else that of the weight. */
@@ -253,6 +277,23 @@ static const char *value_words(struct cx *cx, const struct op *op)
     return name ? spec_c_name(cx, name) : "";
 }
 
+/* What it reads, as the spec calls it: "x_mask". */
+static const char *read_words(struct cx *cx, const struct op *op)
+{
+    struct text words = text_new(&cx->arena);
+
+    for (int i = 0; i < op->input_count; i++) {
+        const char *name = op->inputs[i]->base->name;
+        bool told = !name;
+
+        for (int j = 0; j < i && !told; j++)
+            told = op->inputs[j]->base->name && strcmp(op->inputs[j]->base->name, name) == 0;
+        if (!told)
+            add_words(&words, spec_c_name(cx, name));
+    }
+    return few_words(cx, words.data ? words.data : "");
+}
+
 void note_users(struct cx *cx, const struct variant *variant, const struct step *step)
 {
     const struct op *op = step->op;
@@ -260,11 +301,11 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
 
     if (step->calls.count == 0)
         return;
-    user.module = op->call && op->call->module->parent ? op->call->module->index : INT_MAX - 1;
-    user.path = user_path(cx, variant, op);
+    serve_module(cx, variant, op, &user);
     user.words = result_words(cx, variant, step);
     user.label = op->label ? op->label : op_rows[op->code]->name;
     user.value = value_words(cx, op);
+    user.reads = read_words(cx, op);
     for (int i = 0; i < step->calls.count; i++)
         add_user_of_all(cx, step->calls.list[i].kernel, &user);
 }
@@ -272,7 +313,7 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
 void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct packed *entry)
 {
     const struct kernel_users user = {
-        .exact = true, .path = entry->name, .words = "", .label = "values", .value = "", .function = ""};
+        .exact = true, .path = entry->name, .words = "", .label = "values", .value = "", .reads = "", .function = ""};
 
     for (int i = 0; i < calls->count; i++)
         add_user_of_all(cx, calls->list[i].kernel, &user);
@@ -284,14 +325,6 @@ void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct pa
 static bool is_type(const char *name)
 {
     return text_ends_with(name, "_t") && name[2];
-}
-
-/* Behind an underscore, where something is before. */
-static void add_words(struct text *text, const char *words)
-{
-    words += words[0] == '_';
-    if (words[0])
-        text_printf(text, "%s%s", text->length > 0 ? "_" : "", words);
 }
 
 /* Whom it serves, and what it does there: "fc_relu", "fc_dweight", "trunk_linear_tanh" of several of a list. */
@@ -321,7 +354,7 @@ static const char *kernel_name(struct cx *cx, const struct kernel *kernel)
 }
 
 /* What tells kernels apart that would have one name, in the order in which it is tried. */
-enum { TELL_LABEL, TELL_VALUE, TELL_TEMPLATE, TELL_SHAPE, TELL_FUNCTION, TELL_COUNT };
+enum { TELL_LABEL, TELL_TEMPLATE, TELL_VALUE, TELL_READS, TELL_FUNCTION, TELL_SHAPE, TELL_COUNT };
 
 static const char *telling(struct cx *cx, const struct kernel *kernel, int what)
 {
@@ -332,14 +365,16 @@ static const char *telling(struct cx *cx, const struct kernel *kernel, int what)
     switch (what) {
     case TELL_VALUE:
         return users->value;
+    case TELL_READS:
+        return users->reads;
     case TELL_LABEL:
         return users->words[0] ? few_words(cx, users->label) : "";
     case TELL_TEMPLATE:
         return file && !kernel->own_name ? file : "";
-    case TELL_SHAPE:
-        return kernel->own_name ? "" : kernel->stem + (same ? strlen(users->label) : 0);
-    default:
+    case TELL_FUNCTION:
         return users->function;
+    default:
+        return kernel->own_name ? "" : kernel->stem + (same ? strlen(users->label) : 0);
     }
 }
 
@@ -393,6 +428,33 @@ static bool is_free(const struct naming *naming, int i)
     return !is_type(naming->names[i]) && !names_find(naming->taken, naming->names[i]);
 }
 
+static bool has_word(const char *words, const char *word, size_t length)
+{
+    for (; *words; words += strcspn(words, "_"), words += *words == '_')
+        if (strncmp(words, word, length) == 0 && (!words[length] || words[length] == '_'))
+            return true;
+    return false;
+}
+
+/* Of "forward_eval_saving", where another is "forward_eval_fenced", "saving". */
+static const char *own_words(const struct naming *naming, int first, int own, int what)
+{
+    struct cx *cx = naming->cx;
+    const char *words = telling(cx, naming->list[own], what);
+    struct text text = text_new(&cx->arena);
+
+    for (size_t length; *words; words += length, words += *words == '_') {
+        bool all = true;
+
+        length = strcspn(words, "_");
+        for (int i = first; i >= 0 && all; i = naming->next[i])
+            all = has_word(telling(cx, naming->list[i], what), words, length);
+        if (!all)
+            text_printf(&text, "_%.*s", (int)length, words);
+    }
+    return text.data ? text.data : "";
+}
+
 /* All of one name tell what some of them differ in, so that none depends on the order in which they come. */
 static void tell_apart(struct naming *naming, int first, int what)
 {
@@ -402,11 +464,19 @@ static void tell_apart(struct naming *naming, int first, int what)
 
     for (int i = first; i >= 0; i = naming->next[i])
         differs |= strcmp(telling(cx, naming->list[i], what), own) != 0;
-    for (int i = first; i >= 0 && differs; i = naming->next[i]) {
+    if (!differs)
+        return;
+
+    const char **words = ARENA_ARRAY(&cx->arena, naming->count, const char *);
+
+    for (int i = first; i >= 0; i = naming->next[i])
+        words[i] = what == TELL_FUNCTION ? own_words(naming, first, i, what)
+                                         : telling(cx, naming->list[i], what);
+    for (int i = first; i >= 0; i = naming->next[i]) {
         struct text text = text_new(&cx->arena);
 
         text_add(&text, naming->names[i]);
-        add_words(&text, telling(cx, naming->list[i], what));
+        add_words(&text, words[i]);
         naming->names[i] = text.data;
     }
 }

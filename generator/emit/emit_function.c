@@ -18,78 +18,77 @@ static bool is_line(const struct module *module)
     return !module->spec_class || module->text[0];
 }
 
-/* The spec's words of the leaf modules whose calls have numbers from *next to before `until`. */
-static void print_calls(struct emit *e, struct text *out, const struct graph *graph, int *next, int until)
+/* Where the spec's own words stand over calls: in one variant of an entry or region, so that other arguments of a module change
+ * one place. Comments of the others have the modules' paths. */
+static bool is_quoted(const struct variant *variant)
 {
+    return !variant->graph->training && !variant->graph->fenced && variant->yield < 0;
+}
+
+/* The leaf modules whose calls have numbers from *next to before `until`. */
+static void print_calls(struct emit *e, struct text *out, const struct variant *variant, int *next, int until)
+{
+    const struct graph *graph = variant->graph;
+    const bool quoted = is_quoted(variant);
     struct text lines = text_new(&e->cx->arena);
-    int count = 0;
 
     for (; *next < until; (*next)++) {
         const struct module *module = graph->calls[*next]->module;
-        const char *path = relative_path(graph->root, module->path);
 
         if (!is_line(module))
             continue;
-        text_printf(&lines, "%s%s: %s%s", count ? "\n     * " : "", path, module->text, spec_line(e, module));
-        count++;
+        if (lines.length > 0)
+            text_add(&lines, quoted ? "\n     * " : ", ");
+        text_add(&lines, relative_path(graph->root, module->path));
+        if (quoted)
+            text_printf(&lines, ": %s", module->text);
+        text_add(&lines, spec_line(e, module));
     }
-    if (count > 0)
+    if (lines.length > 0)
         text_printf(out, "\n    /* %s */\n", lines.data);
-    else if (out->length > 2 && out->data[out->length - 2] == ';')
-        return;
 }
 
-/* The boundary of forward whose values a boundary has slots for. */
-static const struct op *slots_of(const struct op *fence)
+/* Behind the pointer in a struct modc_tensor: MODC_FLOAT32, 2, {batch, 64} */
+static const char *tensor_text(struct emit *e, const struct value *like)
 {
-    return fence->fence.forward ? fence->fence.forward : fence;
+    struct text out = text_new(&e->cx->arena);
+
+    text_printf(&out, "%s, %d, {", dtype_rows[like->dtype].modc, like->ndim);
+    for (int d = 0; d < like->ndim; d++)
+        text_printf(&out, "%s%s", d ? ", " : "", dim_c_text(e->cx, like->dims[d], false));
+    text_printf(&out, "%s}", like->ndim == 0 ? "0" : "");
+    return out.data;
 }
 
-static int slot_count(const struct op *fence)
-{
-    return slots_of(fence)->input_count - slots_of(fence)->fence.seen;
-}
-
-/* Which of the boundary's values stands in a slot; -1: a gradient that there is not. */
-static int value_in_slot(const struct op *fence, int slot)
-{
-    if (!fence->fence.forward)
-        return fence->fence.seen + slot;
-    for (int i = fence->fence.seen; i < fence->input_count; i++)
-        if (fence->fence.slots[i - fence->fence.seen] == slot)
-            return i;
-    return -1;
-}
-
-/* What hooks see: {x, MODC_FLOAT32, 2, {batch, 64}}, ... */
+/* What hooks see: a local or another slot, or {x, MODC_FLOAT32, 2, {batch, 64}}, ... */
 static const char *slot_texts(struct emit *e, const struct variant *variant, const struct op *op)
 {
     struct text out = text_new(&e->cx->arena);
 
-    for (int i = 0; i < slot_count(op); i++) {
-        const struct value *like = slots_of(op)->inputs[slots_of(op)->fence.seen + i];
-        const int at = value_in_slot(op, i);
+    for (int i = 0; i < fence_slot_count(op); i++) {
+        const int at = fence_value_in(op, i);
+        const struct place *place = at < 0 ? NULL : &variant->places[op->inputs[at]->base->id];
 
-        text_printf(&out, ", {%s, %s, %d, {", at < 0 ? "NULL" : value_pointer(e->cx, variant, op->inputs[at]),
-                    dtype_rows[like->dtype].modc, like->ndim);
-        for (int d = 0; d < like->ndim; d++)
-            text_printf(&out, "%s%s", d ? ", " : "", dim_c_text(e->cx, like->dims[d], false));
-        text_printf(&out, "%s}}", like->ndim == 0 ? "0" : "");
+        if (place && (place->kind == PLACE_FENCE || place->shown) && fence_shows_whole(op, i))
+            text_printf(&out, ", %s", place->name);
+        else
+            text_printf(&out, ", {%s, %s}",
+                        at < 0 ? "NULL" : value_pointer(e->cx, variant, op->inputs[at]),
+                        tensor_text(e, fence_like(op, i)));
     }
     return out.data;
 }
 
-/* The module's line of the spec, where its call begins. */
+/* Where a module's call begins: its boundary names it, --line-numbers its line. */
 static void print_module(struct emit *e, struct text *out, const struct variant *variant,
                          const struct module *module)
 {
-    const char *path = relative_path(variant->graph->root, module->path);
+    const char *line = module == variant->graph->root ? "" : spec_line(e, module);
 
-    if (module == variant->graph->root)
-        text_add(out, "\n");
+    if (line[0])
+        text_printf(out, "\n    /* %s%s */\n", relative_path(variant->graph->root, module->path), line);
     else
-        text_printf(out, "\n    /* %s%s%s%s */\n", path, module->text[0] ? ": " : "", module->text,
-                    spec_line(e, module));
+        text_add(out, "\n");
 }
 
 /* Hooks run here; see MODC_ENTER and its like in modc.h. */
@@ -110,17 +109,17 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
 
     if (kind == FENCE_FORWARD_PRE)
         print_module(e, out, variant, op->fence.module);
-    text_printf(out, "    %s(net, %s", slot_count(op) > 0 ? kinds[kind].hooks : kinds[kind].none,
+    text_printf(out, "    %s(net, %s", fence_slot_count(op) > 0 ? kinds[kind].hooks : kinds[kind].none,
                 step->boundary);
     if (kinds[kind].begins)
         text_printf(out, ", %s", module_number(e, variant, op->fence.module));
     text_printf(out, "%s);\n", slot_texts(e, variant, op));
-    for (int i = 0; i < slot_count(op); i++) {
-        const int at = value_in_slot(op, i);
+    for (int i = 0; i < fence_slot_count(op); i++) {
+        const int at = fence_value_in(op, i);
         const struct place *place = at < 0 ? NULL : &variant->places[op->outputs[at]->id];
 
         if (place && place->index >= 0)
-            text_printf(out, "    kept_slots[%d] = %s;\n", place->index, place->name);
+            text_printf(out, "    kept_slots[%d] = %s.data;\n", place->index, place->name);
     }
 }
 
@@ -183,8 +182,8 @@ static void print_slots_again(struct emit *e, struct text *out, const struct var
     const char *name = arena_format(&e->cx->arena, "%s_%s", step->boundary, ends[op->fence.kind]);
     struct text items = text_new(&e->cx->arena);
 
-    for (int i = 0; i < slot_count(op); i++) {
-        const int at = value_in_slot(op, i);
+    for (int i = 0; i < fence_slot_count(op); i++) {
+        const int at = fence_value_in(op, i);
         const int kept = at < 0 ? -1 : variant->places[op->outputs[at]->id].index;
 
         if (kept >= 0)
@@ -232,9 +231,15 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
                 first &= op->outputs[i]->base != value;
             if (!first || (block && value == block->base) || (!all && !uses_word(body, place->name)))
                 continue;
-            text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* %s */\n",
-                        dtype_rows[value->dtype].c, place->name, dtype_rows[value->dtype].c,
-                        block_name(variant, place->kept), (long long)place->offset, shape_of(e->cx, value));
+            if (place->shown)
+                text_printf(out, "    const struct modc_tensor %s = {%s + %lld, %s};\n", place->name,
+                            block_name(variant, place->kept), (long long)place->offset,
+                            tensor_text(e, value));
+            else
+                text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* %s */\n",
+                            dtype_rows[value->dtype].c, place->name, dtype_rows[value->dtype].c,
+                            block_name(variant, place->kept), (long long)place->offset,
+                            shape_of(e->cx, value));
         }
     }
 }
@@ -258,7 +263,7 @@ static void print_shadows(struct emit *e, struct text *out, const struct variant
     }
 }
 
-/* What stands before the spec's line in comments of the second call. */
+/* Over the steps of a module in the second call. */
 static void print_backward_comment(struct emit *e, struct text *out, const struct variant *variant,
                                    const struct module_call *call)
 {
@@ -269,8 +274,8 @@ static void print_backward_comment(struct emit *e, struct text *out, const struc
         module = call->module;
     }
     if (is_line(module) && module->path[0])
-        text_printf(out, "\n    /* %s: %s, backward%s */\n",
-                    relative_path(variant->graph->root, module->path), module->text, spec_line(e, module));
+        text_printf(out, "\n    /* %s, backward%s */\n", relative_path(variant->graph->root, module->path),
+                    spec_line(e, module));
 }
 
 /* The lines four columns further right. */
@@ -446,7 +451,7 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
             continue;
         }
         if (!graph->fenced)
-            print_calls(e, body, graph, &next, until);
+            print_calls(e, body, variant, &next, until);
         if (step->op->code == GRAPH_OP_CALL)
             print_region_call(e, body, variant, step);
         else if (step->op->code == GRAPH_OP_CHECK)

@@ -78,6 +78,10 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
     case PLACE_GRADIENT:
         return arena_format(&cx->arena, "gradients->%s",
                             tensor_member(cx, variant->graph->root, place->tensor));
+    case PLACE_FENCE:
+        return arena_format(&cx->arena, "%s.data", place->name);
+    case PLACE_WORKSPACE:
+        return place->shown ? arena_format(&cx->arena, "%s.data", place->name) : place->name;
     case PLACE_PRESENT:
         return arena_format(&cx->arena, "modc_present(&training->base, %s)", place->name);
     case PLACE_NONE:
@@ -98,9 +102,9 @@ static const char *add_offset(struct cx *cx, const char *pointer, const struct d
 const char *value_pointer(struct cx *cx, const struct variant *variant, const struct value *value)
 {
     const char *pointer = base_pointer(cx, variant, value->base);
+    const struct place *place = &variant->places[value->base->id];
 
-    if (variant->places[value->base->id].kind == PLACE_FENCE &&
-        !dim_equals(value->offset, 0)) /* it is void * */
+    if ((place->kind == PLACE_FENCE || place->shown) && !dim_equals(value->offset, 0)) /* it is void * */
         pointer = arena_format(&cx->arena, "(%s *)%s", dtype_rows[value->dtype].c, pointer);
     return add_offset(cx, pointer, value->offset);
 }

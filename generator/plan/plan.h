@@ -115,6 +115,7 @@ struct place {
     struct module_tensor *tensor;
     struct packed_at packed;
     bool kept;                /* WORKSPACE, of a region: in the block that its parts share */
+    bool shown;               /* WORKSPACE: to hooks, so that the local in C is a struct modc_tensor */
     const char *name;         /* the local in C, or of the constant */
     const struct value *same; /* WORKSPACE: lies in the memory of this value */
 };
@@ -262,6 +263,14 @@ const struct value *call_between(
 bool call_turns(
     const struct op *call); /* of a run: what goes from one to the next lies in two buffers by turns */
 enum part call_part_of(const struct op *call); /* the part of its region's variant that a CALL is of */
+
+/* Of a module's boundary, an op FENCE: what hooks see. A slot of backward may have no value, since nothing wants that gradient. */
+int fence_slot_count(const struct op *fence);
+int fence_value_in(const struct op *fence, int slot); /* which input of the op it is; -1: none */
+const struct value *fence_like(const struct op *fence, int slot); /* what has the slot's shape */
+
+/* Whether the value has the slot's shape and a struct modc_tensor of its own: it is another slot, or a local that place->shown. */
+bool fence_shows_whole(const struct op *fence, int slot);
 
 /* The number of the first gradient of a module's parameters, of those that the plan counts. */
 int plan_first_gradient(const struct plan *plan, const struct module *module);

@@ -256,10 +256,16 @@ static void name_boundary(struct planner *planner, struct step *step)
     const struct op *op = step->op;
 
     step->boundary = boundary_name(planner, op);
-    for (int i = op->fence.seen; i < op->output_count; i++)
-        planner->variant->places[op->outputs[i]->id].name = arena_format(
-            &planner->cx->arena, "%s_%s[%d].data", step->boundary, ends[op->fence.kind],
-            op->fence.forward ? op->fence.slots[i - op->fence.seen] : i - op->fence.seen);
+    for (int slot = 0; slot < fence_slot_count(op); slot++) {
+        const int i = fence_value_in(op, slot);
+        struct place *places = planner->variant->places;
+
+        if (i < 0)
+            continue;
+        places[op->outputs[i]->id].name = arena_format(&planner->cx->arena, "%s_%s[%d]", step->boundary,
+                                                       ends[op->fence.kind], slot);
+        places[op->inputs[i]->base->id].shown |= fence_shows_whole(op, slot);
+    }
 }
 
 static void name_locals(struct planner *planner)

@@ -23,9 +23,9 @@ const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, 
                         struct text *before, const char *indent);
 
 /* Kernels. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
- * Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
+ * core: it is inlined, and its last parameter is a constant of each call. Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                     const struct dag *dag, const struct size *const *sizes, int size_count);
+                     const struct dag *dag, bool core, const struct size *const *sizes, int size_count);
 
 /* Inputs of `head` are operands 1 .. head->input_count; `tail` (NULL: none) has the reduced value as input 0 and
  * further operands behind head's. Means are sums with a tail. max and min propagate NaN; argmax and argmin give the

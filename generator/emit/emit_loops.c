@@ -212,11 +212,13 @@ void end_kernel(struct loops *k, struct text *out, const char *comment, const st
     }
     for (int i = 0; i < k->size_count; i++)
         if (k->used[k->sizes[i]->index])
-            declare_parameter(k, &parameters, &unused, "int", size_identifier(k->sizes[i]));
+            declare_parameter(k, &parameters, &unused, k->core ? "const int" : "int",
+                              size_identifier(k->sizes[i]));
 
     text_add(out, k->helpers.data);
     emit_comment(out, comment);
-    emit_line(out, arena_format(k->arena, "static MODC_KERNEL void %s(%s)", k->name, parameters.data));
+    emit_line(out, arena_format(k->arena, "%s void %s(%s)", k->core ? "MODC_INLINE" : "static MODC_KERNEL",
+                                k->name, parameters.data));
     text_printf(out, "{\n%s%s}\n", k->block->text.data, unused.data);
 }
 

@@ -44,6 +44,7 @@ struct loops {
     bool *used; /* by size->index */
     int used_count;
     enum dtype lanes; /* of vectors */
+    bool core;        /* inlined into each call, which knows its sizes */
 };
 
 const char *indent_text(const struct loops *k);

@@ -105,11 +105,13 @@ static void map_scalars(struct loops *k, const struct value_source *source)
 }
 
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                     const struct dag *dag, const struct size *const *sizes, int size_count)
+                     const struct dag *dag, bool core, const struct size *const *sizes, int size_count)
 {
     struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1};
     int last = k.nest.ndim - 1;
+
+    k.core = core;
 
     if (last >= 0 && dag_is_identity(dag) && stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1))
         map_bytes(&k, false);

@@ -370,6 +370,8 @@ static void print_nest(const struct rendering *r, struct text *out)
         sizes.list[i] = &r->tree->sizes[i];
     if (kernel->slicing)
         sizes.list[sizes.count++] = &kernel->slicing->count;
+    if (kernel->length)
+        sizes.list[sizes.count++] = kernel->length;
     printer_of(r->backend)->nests[kernel->kind](r->cx, out, kernel, sizes);
     if (kernel->slicing)
         print_nest_split(r, out);

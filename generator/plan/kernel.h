@@ -109,7 +109,9 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
 /* note [cores]
  * A template whose row says so is printed once for each type and set of flags, as a core that is always inlined: extents and
  * distances are its arguments, and which of its tails it is that each call wants. A tail that reads more than the result has a
- * core of its own. What calls name is a wrapper of one statement, which states the shapes. */
+ * core of its own. What calls name is a wrapper of one statement, which states the shapes.
+ *
+ * So is a map over one contiguous axis: its core takes the number of elements. */
 enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
 
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several what they have in common. */
@@ -176,6 +178,7 @@ struct kernel {
     bool given;              /* operand 1 does */
     bool descending;         /* SORT */
     struct slicing *slicing; /* NULL: not split */
+    const struct size *length; /* of a core: of its one axis, an argument; else NULL */
 };
 
 /* ---- calls -------------------------------------------------------------------------------------------------- */

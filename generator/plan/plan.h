@@ -230,6 +230,7 @@ struct plan {
     struct unpacking *unpackings;
     int unpacking_count;
     struct template_cache templates; /* what kernels are made of */
+    const struct size *map_length;   /* what cores of maps call the number of elements; NULL: there is none yet */
 };
 
 /* NULL after an error that was said (something is too large). */

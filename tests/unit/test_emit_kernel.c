@@ -571,7 +571,7 @@ static void emit_case(struct kernel_case *c)
     struct text text = text_new(ARENA);
 
     if (c->kind == MAP)
-        emit_map_kernel(&cx, &text, c->name, "A map.", c->nest, c->dag, sizes, SIZES);
+        emit_map_kernel(&cx, &text, c->name, "A map.", c->nest, c->dag, false, sizes, SIZES);
     else if (c->kind == REDUCE)
         emit_reduce_kernel(&cx, &text, c->name, "A reduction.", c->nest, c->reduce, c->head, c->tail, sizes,
                            SIZES);

@@ -133,6 +133,9 @@ void part_kernel(struct draft *draft, struct op *op, const char *algorithm, cons
 void name_dim(struct cx *cx, struct text *text, const struct dim *dim);
 void name_dims(struct cx *cx, struct text *text, int ndim, const struct dim *const *dims);
 
+/* At most four of a name's words. */
+const char *few_words(struct cx *cx, const char *words);
+
 /* What is fused behind the op's own function: "linear_tanh" -> "_tanh". */
 const char *tail_name(const struct op *op, const char *base);
 

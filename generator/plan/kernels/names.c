@@ -50,8 +50,7 @@ static void add_words(struct text *text, const char *words)
         text_printf(text, "%s%s", text->length > 0 ? "_" : "", words);
 }
 
-/* At most four words. */
-static const char *few_words(struct cx *cx, const char *words)
+const char *few_words(struct cx *cx, const char *words)
 {
     const char *end = words;
 

@@ -135,12 +135,17 @@ static void slice_nest(struct cx *cx, const struct plan *plan, struct kernel *ke
     kernel->slicing = slicing;
 }
 
+static const char *op_label(const struct op *op)
+{
+    return op->label ? op->label : op_rows[op->code]->name;
+}
+
 /* "add_4x8": the op's own words, then a shape. */
 static const char *stem_of(struct cx *cx, const struct op *op, const struct value *shape)
 {
     struct text text = text_new(&cx->arena);
 
-    text_add(&text, op->label ? op->label : op_rows[op->code]->name);
+    text_add(&text, op_label(op));
     name_dims(cx, &text, shape->ndim, shape->dims);
     return text.data;
 }
@@ -160,6 +165,59 @@ static struct kernel_call *call_op(struct making *making, const struct kernel *k
     for (int i = 0; i < op->input_count; i++)
         add_value(making, call, op->inputs[i]);
     return call;
+}
+
+/* ---- cores of maps: see note [cores] --------------------------------------------------------------------------- */
+
+/* A map over one contiguous axis, long enough for vectors, that computes something and is not dealt out. */
+static bool is_flat(struct cx *cx, const struct kernel *kernel)
+{
+    enum { LEAST = 16 };
+    const struct nest *nest = &kernel->nest;
+    bool *sizes = ARENA_ARRAY(&cx->arena, kernel->used_count, bool), flat = nest->ndim == 1;
+
+    dag_mark_sizes(kernel->dag, sizes);
+    for (int i = 0; i < kernel->used_count; i++)
+        flat &= !sizes[i];
+    for (int i = 0; i < nest->operand_count && flat; i++)
+        flat = dim_equals(nest->operands[i].strides[0], 1) ||
+               (i > 0 && dim_equals(nest->operands[i].strides[0], 0));
+    return flat && !kernel->slicing && !dag_is_identity(kernel->dag) &&
+           kernel->dag->nodes[kernel->dag->result].prim != PRIM_CONST && dim_upper(nest->dims[0]) >= LEAST;
+}
+
+static const struct size *map_length(struct cx *cx, struct plan *plan)
+{
+    const struct module_tree *tree = plan->program->tree;
+    struct size *length;
+
+    if (!plan->map_length) {
+        length = ARENA_NEW(&cx->arena, struct size);
+        length->name = length->c_name = size_name(cx, tree, "count");
+        length->index = tree->size_count;
+        length->max = INT32_MAX;
+        plan->map_length = length;
+    }
+    return plan->map_length;
+}
+
+/* Makes a wrapper of a flat map. label: what it computes. */
+static const struct kernel *wrap_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
+                                     const char *stem)
+{
+    struct kernel *core = new_nest(cx, plan, NEST_MAP, kernel->nest);
+    const struct dim *length = kernel->nest.dims[0];
+
+    core->dag = kernel->dag;
+    core->length = map_length(cx, plan);
+    core->own_name = true;
+    core->comment = arena_format(&cx->arena, "y = %s, for each of so many elements.", dag_text(cx, kernel->dag));
+    core->nest.dims[0] = dim_size(&cx->arena, core->length);
+    kernel->form = KERNEL_WRAPPER;
+    kernel->core = keep_nest(cx, plan, core, arena_format(&cx->arena, "map_%s", label));
+    ARENA_PUSH(&cx->arena, kernel->shapes, kernel->shape_count,
+               ((struct kernel_shape){core->length->c_name, length}));
+    return keep_nest(cx, plan, kernel, stem);
 }
 
 /* ---- map, write, concat ----------------------------------------------------------------------------------------- */
@@ -227,7 +285,8 @@ static void call_map(struct making *making, struct split split, const char *stem
     if (own->nodes[own->result].prim == PRIM_CONST && strncmp(stem, "copy_", 5) == 0)
         stem = arena_format(&cx->arena, "fill_%s", stem + 5);
     slice_nest(cx, making->plan, kernel, target, split);
-    call = add_call(making, keep_nest(cx, making->plan, kernel, stem));
+    call = add_call(making, is_flat(cx, kernel) ? wrap_map(cx, making->plan, kernel, few_words(cx, op_label(making->step->op)), stem)
+                                                : keep_nest(cx, making->plan, kernel, stem));
     add_value(making, call, target);
     for (int i = 0; i < count; i++)
         add_value(making, call, inputs[i]);

@@ -72,8 +72,7 @@ static const char *slot_texts(struct emit *e, const struct variant *variant, con
         if (place && (place->kind == PLACE_FENCE || place->shown) && fence_shows_whole(op, i))
             text_printf(&out, ", %s", place->name);
         else
-            text_printf(&out, ", {%s, %s}",
-                        at < 0 ? "NULL" : value_pointer(e->cx, variant, op->inputs[at]),
+            text_printf(&out, ", {%s, %s}", at < 0 ? "NULL" : value_pointer(e->cx, variant, op->inputs[at]),
                         tensor_text(e, fence_like(op, i)));
     }
     return out.data;

@@ -363,15 +363,15 @@ static void print_nest_split(const struct rendering *r, struct text *out)
 static void print_nest(const struct rendering *r, struct text *out)
 {
     const struct kernel *kernel = r->kernel;
-    struct nest_sizes sizes = {ARENA_ARRAY(&r->cx->arena, r->tree->size_count + 1, const struct size *),
-                               r->tree->size_count};
+    const int most = kernel->length_count + r->tree->size_count + 1;
+    struct nest_sizes sizes = {ARENA_ARRAY(&r->cx->arena, most, const struct size *), 0};
 
-    for (int i = 0; i < sizes.count; i++)
-        sizes.list[i] = &r->tree->sizes[i];
+    for (int i = 0; i < kernel->length_count; i++)
+        sizes.list[sizes.count++] = kernel->lengths[i];
+    for (int i = 0; i < r->tree->size_count; i++)
+        sizes.list[sizes.count++] = &r->tree->sizes[i];
     if (kernel->slicing)
         sizes.list[sizes.count++] = &kernel->slicing->count;
-    if (kernel->length)
-        sizes.list[sizes.count++] = kernel->length;
     printer_of(r->backend)->nests[kernel->kind](r->cx, out, kernel, sizes);
     if (kernel->slicing)
         print_nest_split(r, out);

@@ -7,7 +7,8 @@
 
 static void print_map(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
 {
-    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->dag, k->length != NULL, sizes.list, sizes.count);
+    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->dag, k->length_count > 0, sizes.list,
+                    sizes.count);
 }
 
 static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)

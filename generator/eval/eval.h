@@ -277,8 +277,8 @@ bool build_in_range(struct eval *eval, struct loc loc, const char *label, struct
 struct value *build_divisor(struct eval *eval, struct loc loc, struct value *divisor);
 /* Where the mask has a false, the call ends. False: it is known to have one. */
 bool build_holds(struct eval *eval, struct loc loc, struct value *mask);
-struct value *build_matmul(struct eval *eval, struct loc loc, const char *label, struct value *a, struct value *b,
-                           struct value *bias);
+struct value *build_matmul(struct eval *eval, struct loc loc, const char *label, struct value *a,
+                           struct value *b, struct value *bias);
 struct value *build_copy(struct eval *eval, struct loc loc, struct value *value);
 
 /* Fills the {holes} of an extra_repr or message from the bindings of `scope`. A part in `[cond? text]` stands only where

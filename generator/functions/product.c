@@ -61,7 +61,8 @@ static struct ev fn_linear(struct eval *eval, struct ev *args, int count, struct
     weight = build_permute(eval, loc, weight, swap);
     if (!bias || (bias->ndim == 1 && dim_equal(bias->dims[0], weight->dims[1])))
         return ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, bias));
-    product = ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, NULL)); /* a bias that broadcasts to it */
+    product = ev_tensor(
+        loc, build_matmul(eval, loc, "linear", input, weight, NULL)); /* a bias that broadcasts to it */
     if (product.kind == EV_BAD || !fits_into(eval, bias, product.tensor, loc))
         return BAD;
     return build_binary(eval, loc, PRIM_ADD, "add", &product, &args[2]);

@@ -111,7 +111,7 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
  * distances are its arguments, and which of its tails it is that each call wants. A tail that reads more than the result has a
  * core of its own. What calls name is a wrapper of one statement, which states the shapes.
  *
- * So is a map over one contiguous axis: its core takes the number of elements. */
+ * So is a map: its core is the loop nest with all extents and distances as arguments. */
 enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
 
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several what they have in common. */
@@ -169,16 +169,17 @@ struct kernel {
 
     /* NEST */
     enum nest_kind kind;
-    struct nest nest;        /* in normal form */
-    const struct dag *dag;   /* REDUCE: the head */
-    const struct dim *step;  /* GATHER, SCATTER: between neighbours along the axis */
-    struct line line;        /* SCAN, SORT */
-    enum reduce_kind reduce; /* REDUCE */
-    int start;               /* SCAN: what stands before the first element, unless `given` */
-    bool given;              /* operand 1 does */
-    bool descending;         /* SORT */
-    struct slicing *slicing; /* NULL: not split */
-    const struct size *length; /* of a core: of its one axis, an argument; else NULL */
+    struct nest nest;            /* in normal form */
+    const struct dag *dag;       /* REDUCE: the head */
+    const struct dim *step;      /* GATHER, SCATTER: between neighbours along the axis */
+    struct line line;            /* SCAN, SORT */
+    enum reduce_kind reduce;     /* REDUCE */
+    int start;                   /* SCAN: what stands before the first element, unless `given` */
+    bool given;                  /* operand 1 does */
+    bool descending;             /* SORT */
+    struct slicing *slicing;     /* NULL: not split */
+    const struct size **lengths; /* of a core: its extents and distances, which are arguments, in order */
+    int length_count;
 };
 
 /* ---- calls -------------------------------------------------------------------------------------------------- */

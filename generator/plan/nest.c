@@ -148,6 +148,8 @@ void nest_normalise(struct arena *arena, struct nest *nest)
     struct axes kept = {0}, reduced = {0}, order = {0};
     int last;
 
+    if (nest->normal)
+        return;
     for (int i = 0; i < nest->ndim; i++) {
         struct axes *axes = nest->reduced[i] ? &reduced : &kept;
 

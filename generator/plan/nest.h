@@ -22,6 +22,7 @@ struct nest {
         [MAX_DIMS]; /* axes that a reduction sums over: never merged with or moved across kept ones' merging */
     struct nest_operand *operands; /* 0 is the output (stride 0 on reduced axes) */
     int operand_count;
+    bool normal;  /* its form stays as it is */
     bool reorder; /* reduced axes may change places among themselves: all reductions but argmax and argmin */
 };
 

@@ -230,7 +230,8 @@ struct plan {
     struct unpacking *unpackings;
     int unpacking_count;
     struct template_cache templates; /* what kernels are made of */
-    const struct size *map_length;   /* what cores of maps call the number of elements; NULL: there is none yet */
+    const struct size **lengths;     /* what cores of nests call their extents and distances */
+    int length_count;
 };
 
 /* NULL after an error that was said (something is too large). */
@@ -267,7 +268,7 @@ enum part call_part_of(const struct op *call); /* the part of its region's varia
 
 /* Of a module's boundary, an op FENCE: what hooks see. A slot of backward may have no value, since nothing wants that gradient. */
 int fence_slot_count(const struct op *fence);
-int fence_value_in(const struct op *fence, int slot); /* which input of the op it is; -1: none */
+int fence_value_in(const struct op *fence, int slot);             /* which input of the op it is; -1: none */
 const struct value *fence_like(const struct op *fence, int slot); /* what has the slot's shape */
 
 /* Whether the value has the slot's shape and a struct modc_tensor of its own: it is another slot, or a local that place->shown. */

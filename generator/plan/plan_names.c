@@ -177,7 +177,9 @@ static struct named named_of(struct planner *planner, const struct value *value,
         named.words[count++] = label;
     if (count < WORDS)
         named.words[count++] = joined(cx, arena_format(&cx->arena, "%s_of", label),
-                                      name && !path[0] ? name : path[0] ? flat : "model");
+                                      name && !path[0] ? name
+                                      : path[0]        ? flat
+                                                       : "model");
     while (count < WORDS)
         named.words[count] = named.words[count - 1], count++;
     for (int i = 0; i < WORDS; i++)

@@ -311,8 +311,13 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
 
 void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct packed *entry)
 {
-    const struct kernel_users user = {
-        .exact = true, .path = entry->name, .words = "", .label = "values", .value = "", .reads = "", .function = ""};
+    const struct kernel_users user = {.exact = true,
+                                      .path = entry->name,
+                                      .words = "",
+                                      .label = "values",
+                                      .value = "",
+                                      .reads = "",
+                                      .function = ""};
 
     for (int i = 0; i < calls->count; i++)
         add_user_of_all(cx, calls->list[i].kernel, &user);

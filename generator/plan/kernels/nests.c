@@ -33,11 +33,12 @@ const char *dag_text(struct cx *cx, const struct dag *dag)
     return text.data;
 }
 
+/* The sizes that it takes; of a core, extents and distances are none. */
 static void mark_nest(const struct kernel *kernel, bool *used)
 {
     const struct nest *nest = &kernel->nest;
 
-    for (int i = 0; i < nest->ndim; i++) {
+    for (int i = 0; i < nest->ndim && kernel->length_count == 0; i++) {
         dim_mark_sizes(nest->dims[i], used);
         for (int j = 0; j < nest->operand_count; j++)
             dim_mark_sizes(nest->operands[j].strides[i], used);
@@ -169,54 +170,113 @@ static struct kernel_call *call_op(struct making *making, const struct kernel *k
 
 /* ---- cores of maps: see note [cores] --------------------------------------------------------------------------- */
 
-/* A map over one contiguous axis, long enough for vectors, that computes something and is not dealt out. */
-static bool is_flat(struct cx *cx, const struct kernel *kernel)
+/* A map that computes something, whose rows are long enough for vectors, and which is not dealt out. */
+static bool has_core(const struct kernel *kernel)
 {
-    enum { LEAST = 16 };
+    enum { LEAST = 8 };
     const struct nest *nest = &kernel->nest;
-    bool *sizes = ARENA_ARRAY(&cx->arena, kernel->used_count, bool), flat = nest->ndim == 1;
 
-    dag_mark_sizes(kernel->dag, sizes);
-    for (int i = 0; i < kernel->used_count; i++)
-        flat &= !sizes[i];
-    for (int i = 0; i < nest->operand_count && flat; i++)
-        flat = dim_equals(nest->operands[i].strides[0], 1) ||
-               (i > 0 && dim_equals(nest->operands[i].strides[0], 0));
-    return flat && !kernel->slicing && !dag_is_identity(kernel->dag) &&
-           kernel->dag->nodes[kernel->dag->result].prim != PRIM_CONST && dim_upper(nest->dims[0]) >= LEAST;
+    return nest->ndim > 0 && dim_equals(nest->operands[0].strides[nest->ndim - 1], 1) &&
+           dim_upper(nest->dims[nest->ndim - 1]) >= LEAST && !kernel->slicing &&
+           !dag_is_identity(kernel->dag) && kernel->dag->nodes[kernel->dag->result].prim != PRIM_CONST;
 }
 
-static const struct size *map_length(struct cx *cx, struct plan *plan)
+/* What cores call an extent or a distance: the plan has one of each name, so that equal cores are equal records. */
+static const struct size *core_length(struct cx *cx, struct plan *plan, const char *name)
 {
     const struct module_tree *tree = plan->program->tree;
     struct size *length;
 
-    if (!plan->map_length) {
-        length = ARENA_NEW(&cx->arena, struct size);
-        length->name = length->c_name = size_name(cx, tree, "count");
-        length->index = tree->size_count;
-        length->max = INT32_MAX;
-        plan->map_length = length;
-    }
-    return plan->map_length;
+    name = size_name(cx, tree, name);
+    for (int i = 0; i < plan->length_count; i++)
+        if (strcmp(plan->lengths[i]->name, name) == 0)
+            return plan->lengths[i];
+    length = ARENA_NEW(&cx->arena, struct size);
+    *length = (struct size){
+        .name = name, .c_name = name, .index = tree->size_count + plan->length_count, .max = INT32_MAX};
+    ARENA_PUSH(&cx->arena, plan->lengths, plan->length_count, length);
+    return length;
 }
 
-/* Makes a wrapper of a flat map. label: what it computes. */
-static const struct kernel *wrap_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
-                                     const char *stem)
-{
-    struct kernel *core = new_nest(cx, plan, NEST_MAP, kernel->nest);
-    const struct dim *length = kernel->nest.dims[0];
+/* A core and its wrapper, while what differs between calls becomes arguments. */
+struct wrapping {
+    struct cx *cx;
+    struct plan *plan;
+    struct kernel *core, *wrapper;
+};
 
-    core->dag = kernel->dag;
-    core->length = map_length(cx, plan);
-    core->own_name = true;
-    core->comment = arena_format(&cx->arena, "y = %s, for each of so many elements.", dag_text(cx, kernel->dag));
-    core->nest.dims[0] = dim_size(&cx->arena, core->length);
+/* Argument number `at` of the core. */
+static const struct dim *argument(struct wrapping *w, int at)
+{
+    return dim_size(&w->cx->arena, w->core->lengths[at]);
+}
+
+static const struct dim *add_argument(struct wrapping *w, const struct dim *dim, const char *name)
+{
+    const struct size *length = core_length(w->cx, w->plan, name);
+
+    ARENA_PUSH(&w->cx->arena, w->core->lengths, w->core->length_count, length);
+    ARENA_PUSH(&w->cx->arena, w->wrapper->shapes, w->wrapper->shape_count,
+               ((struct kernel_shape){length->c_name, dim}));
+    return argument(w, w->core->length_count - 1);
+}
+
+/* Rows that lie dense are as far apart as they are long; where no extent is the distance, another distance may be. */
+static const struct dim *distance(struct wrapping *w, const struct dim *dim, const char *name)
+{
+    const int axes = w->core->nest.ndim;
+
+    for (int at = axes - 1; at >= 0; at--)
+        if (dim_equal(w->wrapper->shapes[at].dim, dim))
+            return argument(w, at);
+    for (int at = axes; at < w->wrapper->shape_count; at++)
+        if (dim_equal(w->wrapper->shapes[at].dim, dim))
+            return argument(w, at);
+    return add_argument(w, dim, name);
+}
+
+/* Extents are ni, nj, ... of the loops over i, j, ...; x0_i is how far x0 goes with each step of i. */
+static void generalise(struct wrapping *w)
+{
+    struct arena *arena = &w->cx->arena;
+    struct nest *nest = &w->core->nest;
+    const struct nest own = *nest;
+
+    nest->operands = ARENA_ARRAY(arena, own.operand_count, struct nest_operand);
+    nest->normal = true;
+    for (int i = 0; i < own.ndim; i++)
+        nest->dims[i] = add_argument(w, own.dims[i],
+                                     own.ndim == 1 ? "count" : arena_format(arena, "n%c", 'i' + i));
+    for (int j = 0; j < own.operand_count; j++) {
+        nest->operands[j] = own.operands[j];
+        for (int i = 0; i < own.ndim; i++) {
+            const struct dim *stride = own.operands[j].strides[i];
+            const char *name = j > 0 ? arena_format(arena, "x%d_%c", j - 1, 'i' + i)
+                                     : arena_format(arena, "y_%c", 'i' + i);
+
+            if (!dim_equals(stride, 0) && !dim_equals(stride, 1))
+                nest->operands[j].strides[i] = distance(w, stride, name);
+        }
+    }
+}
+
+/* Makes a map a wrapper of a core. label: what it computes. */
+static const struct kernel *wrap_map(struct cx *cx, struct plan *plan, struct kernel *kernel,
+                                     const char *label, const char *stem)
+{
+    static const char *const axes[] = {"", "", "_rows", "_planes"};
+    const int ndim = kernel->nest.ndim;
+    const char *end = ndim < 4 ? axes[ndim] : arena_format(&cx->arena, "_%dd", ndim);
+    struct wrapping w = {cx, plan, new_kernel(cx, plan, KERNEL_NEST), kernel};
+
+    w.core->kind = NEST_MAP;
+    w.core->nest = kernel->nest;
+    w.core->dag = kernel->dag;
+    w.core->own_name = true;
+    w.core->comment = arena_format(&cx->arena, "y = %s, for each element.", dag_text(cx, kernel->dag));
+    generalise(&w);
     kernel->form = KERNEL_WRAPPER;
-    kernel->core = keep_nest(cx, plan, core, arena_format(&cx->arena, "map_%s", label));
-    ARENA_PUSH(&cx->arena, kernel->shapes, kernel->shape_count,
-               ((struct kernel_shape){core->length->c_name, length}));
+    kernel->core = keep_nest(cx, plan, w.core, arena_format(&cx->arena, "map_%s%s", label, end));
     return keep_nest(cx, plan, kernel, stem);
 }
 
@@ -285,8 +345,9 @@ static void call_map(struct making *making, struct split split, const char *stem
     if (own->nodes[own->result].prim == PRIM_CONST && strncmp(stem, "copy_", 5) == 0)
         stem = arena_format(&cx->arena, "fill_%s", stem + 5);
     slice_nest(cx, making->plan, kernel, target, split);
-    call = add_call(making, is_flat(cx, kernel) ? wrap_map(cx, making->plan, kernel, few_words(cx, op_label(making->step->op)), stem)
-                                                : keep_nest(cx, making->plan, kernel, stem));
+    call = add_call(making, has_core(kernel) ? wrap_map(cx, making->plan, kernel,
+                                                        few_words(cx, op_label(making->step->op)), stem)
+                                             : keep_nest(cx, making->plan, kernel, stem));
     add_value(making, call, target);
     for (int i = 0; i < count; i++)
         add_value(making, call, inputs[i]);

@@ -114,13 +114,12 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
  * So is a map: its core is the loop nest with all extents and distances as arguments. */
 enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
 
-/* Whom a kernel serves, in the spec's words: what it is named by. Of several what they have in common. */
+/* Whom a kernel serves, in the spec's words: what it is named by. Of several the first. */
 struct kernel_users {
     int count;
     int module; /* the first of them, by index; the whole model comes behind all others */
     const char *
         path; /* of modules, flat: "trunk_0"; "block_fc" in a class that is emitted once; "" where there is none */
-    bool exact;           /* all have this path */
     const char *words;    /* what is told behind the path: "_relu", "_dweight"; "" */
     const char *label;    /* of the op: "linear_relu" */
     const char *value;    /* what the spec calls the result; "" */

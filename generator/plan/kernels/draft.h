@@ -147,7 +147,7 @@ const char *core_tail_word(const struct draft *draft, const struct kernel *core)
 
 /* The kernels that a step, or packing, calls serve it. */
 void note_users(struct cx *cx, const struct variant *variant, const struct step *step);
-void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct packed *entry);
+void note_entry(const struct kernel_calls *calls, const struct packed *entry);
 
 /* Gives all kernels names that have none yet. */
 void name_kernels(struct cx *cx, struct plan *plan);

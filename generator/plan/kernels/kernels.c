@@ -304,7 +304,7 @@ void plan_kernels(struct cx *cx, struct plan *plan)
 
         for (int i = 0; i < group->entry_count; i++) {
             make_packing(cx, plan, group->entries[i]);
-            note_entry(cx, &group->entries[i]->calls, group->entries[i]);
+            note_entry(&group->entries[i]->calls, group->entries[i]);
         }
     }
     for (int i = 0; i < plan->kernel_count; i++)

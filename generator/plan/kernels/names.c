@@ -137,73 +137,30 @@ const char *core_tail_word(const struct draft *draft, const struct kernel *core)
 
 /* ---- whom kernels serve ------------------------------------------------------------------------------------------ */
 
-/* How many characters two names begin with alike, in whole words. */
-static size_t common_words(const char *a, const char *b)
-{
-    size_t end = 0;
-
-    for (size_t i = 0;; i++) {
-        if ((!a[i] || a[i] == '_') && (!b[i] || b[i] == '_'))
-            end = i;
-        if (!a[i] || a[i] != b[i])
-            return end;
-    }
-}
-
-/* The same from the end: from an underscore on, `most` at the most. */
-static size_t common_ending(const char *a, const char *b, size_t most)
-{
-    size_t end = 0, la = strlen(a), lb = strlen(b);
-
-    for (size_t i = 1; i <= most && a[la - i] == b[lb - i]; i++)
-        if (a[la - i] == '_')
-            end = i;
-    return end;
-}
-
-/* What two names begin and end with: "blocks_0_fc" and "blocks_1_fc" are "blocks_fc". */
-static const char *common_path(struct cx *cx, const char *a, const char *b)
-{
-    size_t first = common_words(a, b), shorter = strlen(a) < strlen(b) ? strlen(a) : strlen(b);
-    const char *end = a + strlen(a) - common_ending(a, b, shorter - first);
-
-    return arena_format(&cx->arena, "%.*s%s", (int)first, a, first == 0 && *end == '_' ? end + 1 : end);
-}
-
-static void add_user(struct cx *cx, struct kernel *kernel, const struct kernel_users *user)
+/* A kernel is called after the first that it serves, so that none is renamed where others come to share it. */
+static void add_user(struct kernel *kernel, const struct kernel_users *user)
 {
     struct kernel_users *users = &kernel->users;
 
     if (users->count++ == 0) {
         *users = *user;
         users->count = 1;
-    } else if (strcmp(users->path, user->path) != 0) {
-        users->path = common_path(cx, users->path, user->path);
-        users->exact = false;
-    }
-    if (user->module < users->module)
+    } else if (user->module < users->module) {
         users->module = user->module;
-    if (strcmp(users->words, user->words) != 0)
-        users->words = "";
-    if (strcmp(users->value, user->value) != 0)
-        users->value = "";
-    if (strcmp(users->reads, user->reads) != 0)
-        users->reads = "";
-    if (strcmp(users->label, user->label) != 0)
-        users->label = common_path(cx, users->label, user->label);
+    }
 }
 
 /* A kernel and those that it calls. */
-static void add_user_of_all(struct cx *cx, const struct kernel *kernel, const struct kernel_users *user)
+static void add_user_of_all(const struct kernel *kernel, const struct kernel_users *user)
 {
-    add_user(cx, (struct kernel *)kernel, user); /* the plan's own */
+    add_user((struct kernel *)kernel, user); /* the plan's own */
     if (kernel->parts)
-        add_user_of_all(cx, kernel->parts, user);
+        add_user_of_all(kernel->parts, user);
     if (kernel->core)
-        add_user_of_all(cx, kernel->core, user);
+        add_user_of_all(kernel->core, user);
     for (int i = 0; i < kernel->hole_count; i++)
         if (kernel->holes[i].kind == HOLE_KERNEL)
-            add_user_of_all(cx, kernel->holes[i].kernel, user);
+            add_user_of_all(kernel->holes[i].kernel, user);
 }
 
 /* The class of a region, without what tells it from others of the class: "block" of "block_64". */
@@ -296,7 +253,7 @@ static const char *read_words(struct cx *cx, const struct op *op)
 void note_users(struct cx *cx, const struct variant *variant, const struct step *step)
 {
     const struct op *op = step->op;
-    struct kernel_users user = {.exact = true, .function = variant->function};
+    struct kernel_users user = {.function = variant->function};
 
     if (step->calls.count == 0)
         return;
@@ -306,21 +263,16 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
     user.value = value_words(cx, op);
     user.reads = read_words(cx, op);
     for (int i = 0; i < step->calls.count; i++)
-        add_user_of_all(cx, step->calls.list[i].kernel, &user);
+        add_user_of_all(step->calls.list[i].kernel, &user);
 }
 
-void note_entry(struct cx *cx, const struct kernel_calls *calls, const struct packed *entry)
+void note_entry(const struct kernel_calls *calls, const struct packed *entry)
 {
-    const struct kernel_users user = {.exact = true,
-                                      .path = entry->name,
-                                      .words = "",
-                                      .label = "values",
-                                      .value = "",
-                                      .reads = "",
-                                      .function = ""};
+    const struct kernel_users user = {
+        .path = entry->name, .words = "", .label = "values", .value = "", .reads = "", .function = ""};
 
     for (int i = 0; i < calls->count; i++)
-        add_user_of_all(cx, calls->list[i].kernel, &user);
+        add_user_of_all(calls->list[i].kernel, &user);
 }
 
 /* ---- the names of all kernels --------------------------------------------------------------------------------- */
@@ -335,11 +287,10 @@ static bool is_type(const char *name)
 static void add_service(struct cx *cx, struct text *text, const struct kernel *kernel)
 {
     const struct kernel_users *users = &kernel->users;
-    bool told = users->words[0] && (users->exact || kernel->role || users->words[1] == 'd');
 
     add_words(text, kernel->before ? kernel->before : "");
     add_words(text, users->path[0] || kernel->before ? users->path : "root"); /* exp alone is the library's */
-    if (told)
+    if (users->words[0])
         add_words(text, few_words(cx, users->words));
     else if (!kernel->before && (!kernel->role || !users->path[0]))
         add_words(text, few_words(cx, users->label));

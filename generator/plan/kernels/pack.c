@@ -108,7 +108,7 @@ void plan_unpacking(struct cx *cx, struct plan *plan, const struct packed *entry
                     (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
     }
     ARENA_PUSH(&cx->arena, plan->unpackings, plan->unpacking_count, unpacking);
-    note_entry(cx, &unpacking.calls, entry);
+    note_entry(&unpacking.calls, entry);
     name_kernels(cx, plan);
 }
 

@@ -22,7 +22,7 @@ const char *size_identifier(const struct size *size)
     return size->c_name;
 }
 
-static bool is_taken(const struct names *names, const char *name)
+static bool is_taken(const struct identifiers *names, const char *name)
 {
     for (int i = 0; i < names->count; i++)
         if (strcmp(names->taken[i], name) == 0)
@@ -30,12 +30,12 @@ static bool is_taken(const struct names *names, const char *name)
     return false;
 }
 
-void names_take(struct names *names, const char *name)
+void names_take(struct identifiers *names, const char *name)
 {
     ARENA_PUSH(names->arena, names->taken, names->count, name);
 }
 
-const char *names_new(struct names *names, const char *wish)
+const char *names_new(struct identifiers *names, const char *wish)
 {
     const char *name = arena_string(names->arena, wish);
 
@@ -66,7 +66,7 @@ static size_t word_length(const char *text)
 }
 
 /* The identifiers that occur in a piece of C. */
-static void take_identifiers(struct names *names, const char *text)
+static void take_identifiers(struct identifiers *names, const char *text)
 {
     while (*text) {
         size_t length = word_length(text);
@@ -718,9 +718,9 @@ static struct piece print_dag(struct printer *p)
 }
 
 /* For callers without names of their own: what the inputs and sizes are called is taken. */
-static struct names *names_of(struct cx *cx, const struct dag *dag, const char *const *inputs)
+static struct identifiers *names_of(struct cx *cx, const struct dag *dag, const char *const *inputs)
 {
-    struct names *names = ARENA_NEW(&cx->arena, struct names);
+    struct identifiers *names = ARENA_NEW(&cx->arena, struct identifiers);
     const bool *needed = dag_needed(&cx->arena, dag);
 
     names->arena = &cx->arena;

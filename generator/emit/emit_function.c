@@ -55,7 +55,7 @@ static const char *tensor_text(struct emit *e, const struct value *like)
 
     text_printf(&out, "%s, %d, {", dtype_rows[like->dtype].modc, like->ndim);
     for (int d = 0; d < like->ndim; d++)
-        text_printf(&out, "%s%s", d ? ", " : "", dim_c_text(e->cx, like->dims[d], false));
+        text_printf(&out, "%s%s", d ? ", " : "", dim_c_text(e->cx, use_dim(e->uses, like->dims[d]), false));
     text_printf(&out, "%s}", like->ndim == 0 ? "0" : "");
     return out.data;
 }
@@ -70,9 +70,10 @@ static const char *slot_texts(struct emit *e, const struct variant *variant, con
         const struct place *place = at < 0 ? NULL : &variant->places[op->inputs[at]->base->id];
 
         if (place && (place->kind == PLACE_FENCE || place->shown) && fence_shows_whole(op, i))
-            text_printf(&out, ", %s", place->name);
+            text_printf(&out, ", %s", use(e->uses, place->name));
         else
-            text_printf(&out, ", {%s, %s}", at < 0 ? "NULL" : value_pointer(e->cx, variant, op->inputs[at]),
+            text_printf(&out, ", {%s, %s}",
+                        at < 0 ? "NULL" : value_pointer(e->cx, variant, e->uses, op->inputs[at]),
                         tensor_text(e, fence_like(op, i)));
     }
     return out.data;
@@ -108,8 +109,8 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
 
     if (kind == FENCE_FORWARD_PRE)
         print_module(e, out, variant, op->fence.module);
-    text_printf(out, "    %s(net, %s", fence_slot_count(op) > 0 ? kinds[kind].hooks : kinds[kind].none,
-                step->boundary);
+    text_printf(out, "    %s(%s, %s", fence_slot_count(op) > 0 ? kinds[kind].hooks : kinds[kind].none,
+                use(e->uses, "net"), step->boundary);
     if (kinds[kind].begins)
         text_printf(out, ", %s", module_number(e, variant, op->fence.module));
     text_printf(out, "%s);\n", slot_texts(e, variant, op));
@@ -118,7 +119,8 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
         const struct place *place = at < 0 ? NULL : &variant->places[op->outputs[at]->id];
 
         if (place && place->index >= 0)
-            text_printf(out, "    kept_slots[%d] = %s.data;\n", place->index, place->name);
+            text_printf(out, "    %s[%d] = %s.data;\n", use(e->uses, "kept_slots"), place->index,
+                        use(e->uses, place->name));
     }
 }
 
@@ -129,16 +131,18 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
     static const char *const names[] = {
         [CHECK_INDEX] = "index", [CHECK_DIVISOR] = "divisor", [CHECK_TRUE] = "true"};
     const struct value *value = op->inputs[0];
-    const char *extent = dim_c_text(e->cx, op->check.extent, true);
+    const char *extent = op->check.kind == CHECK_INDEX
+                             ? dim_c_text(e->cx, use_dim(e->uses, op->check.extent), true)
+                             : "";
 
-    text_printf(out, "    %s(modc_check_%s(&net->base, %s, %s, %s, %s",
+    text_printf(out, "    %s(modc_check_%s(&%s->base, %s, %s, %s, %s",
                 !variant->graph->fenced ? "MODC_TRY"
                 : part == PART_FORWARD  ? "MODC_TRY_HOOKED"
                                         : "MODC_TRY_BACKWARD",
-                names[op->check.kind],
+                names[op->check.kind], use(e->uses, "net"),
                 module_number(e, variant, op->call ? op->call->module : variant->graph->root),
-                value_pointer(e->cx, variant, value), dtype_rows[value->dtype].modc,
-                dim_c_text(e->cx, dims_count(&e->cx->arena, value), false));
+                value_pointer(e->cx, variant, e->uses, value), dtype_rows[value->dtype].modc,
+                dim_c_text(e->cx, use_dim(e->uses, dims_count(&e->cx->arena, value)), false));
     if (op->check.kind == CHECK_INDEX)
         text_printf(out, ", %s%s, %s", op->check.negative ? "-" : "", op->check.negative ? extent : "0",
                     extent);
@@ -146,9 +150,9 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
 }
 
 /* Where a region's parts keep what they share, or where it works. */
-const char *block_name(const struct variant *variant, bool kept)
+const char *block_name(struct emit *e, const struct variant *variant, bool kept)
 {
-    return variant->graph->region && kept ? "kept" : "ws";
+    return use(e->uses, variant->graph->region && kept ? "kept" : "ws");
 }
 
 static bool is_kept_slots(const struct interval *interval)
@@ -156,7 +160,7 @@ static bool is_kept_slots(const struct interval *interval)
     return strcmp(interval->what, "kept") == 0;
 }
 
-static void print_kept_slots(struct text *out, const struct variant *variant)
+static void print_kept_slots(struct emit *e, struct text *out, const struct variant *variant)
 {
     bool kept = false;
 
@@ -165,12 +169,11 @@ static void print_kept_slots(struct text *out, const struct variant *variant)
     text_printf(
         out,
         "    void **const kept_slots = (void **)(void *)(%s + %lld); /* what hooks gave, for backward */\n",
-        block_name(variant, kept), (long long)variant->kept_offset);
+        block_name(e, variant, kept), (long long)variant->kept_offset);
 }
 
 /* The slots of an earlier part that one reads values in: `x_call_in[] = {[0] = {.data = kept_slots[3]}}`. */
-static void print_slots_again(struct emit *e, struct text *out, const struct variant *variant, int s,
-                              const char *body)
+static void print_slots_again(struct emit *e, struct text *out, const struct variant *variant, int s)
 {
     static const char *const ends[] = {[FENCE_FORWARD_PRE] = "in",
                                        [FENCE_FORWARD] = "out",
@@ -180,40 +183,43 @@ static void print_slots_again(struct emit *e, struct text *out, const struct var
     const struct op *op = step->op;
     const char *name = arena_format(&e->cx->arena, "%s_%s", step->boundary, ends[op->fence.kind]);
     struct text items = text_new(&e->cx->arena);
+    bool used = false;
 
     for (int i = 0; i < fence_slot_count(op); i++) {
         const int at = fence_value_in(op, i);
-        const int kept = at < 0 ? -1 : variant->places[op->outputs[at]->id].index;
+        const struct place *place = at < 0 ? NULL : &variant->places[op->outputs[at]->id];
+        const int kept = place ? place->index : -1;
 
+        used |= kept >= 0 && uses_name(e->uses, place->name);
         if (kept >= 0)
             text_printf(&items, "%s[%d] = {.data = kept_slots[%d]}", items.length ? ", " : "", i, kept);
     }
-    if (items.length > 0 && uses_word(body, name))
+    if (used)
         text_printf(out, "    const struct modc_tensor %s[] = {%s};\n", name, items.data);
 }
 
-/* What a part uses of the workspace; body: its statements. */
-static void print_locals(struct emit *e, struct text *out, const struct variant *variant, const char *body,
-                         enum part part)
+/* What a part uses of the workspace. */
+static void print_locals(struct emit *e, struct text *out, const struct variant *variant, enum part part)
 {
     const bool all = variant_parts(variant) == 1;
     struct text again = text_new(&e->cx->arena);
 
-    if (!all && uses_word(body, "zeros"))
-        text_printf(out, "    char *const zeros = ws + %lld;\n", (long long)variant->zeros_offset);
+    if (!all && uses_name(e->uses, "zeros"))
+        text_printf(out, "    char *const zeros = %s + %lld;\n", use(e->uses, "ws"),
+                    (long long)variant->zeros_offset);
     for (int s = 0; s < variant_first(variant, part); s++)
         if (variant->steps[s].op->code == GRAPH_OP_FENCE)
-            print_slots_again(e, &again, variant, s, body);
-    if (!all && (again.length > 0 || uses_word(body, "kept_slots")))
-        print_kept_slots(out, variant);
+            print_slots_again(e, &again, variant, s);
+    if (!all && (again.length > 0 || uses_name(e->uses, "kept_slots")))
+        print_kept_slots(e, out, variant);
     text_add(out, again.data);
     for (int i = 0; i < variant->shadow_count; i++) {
         const struct module_tensor *tensor = variant->shadows[i];
         const char *name = arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path));
 
-        if (all || uses_word(body, name))
-            text_printf(out, "    %s *const %s = (%s *)(void *)(ws + %lld); /* committed at the end */\n",
-                        dtype_rows[tensor->dtype].c, name, dtype_rows[tensor->dtype].c,
+        if (all || uses_name(e->uses, name))
+            text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* committed at the end */\n",
+                        dtype_rows[tensor->dtype].c, name, dtype_rows[tensor->dtype].c, use(e->uses, "ws"),
                         (long long)variant->shadow_offsets[i]);
     }
     for (int s = 0; s < variant->step_count; s++) {
@@ -228,16 +234,16 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
 
             for (int i = 0; i < j; i++)
                 first &= op->outputs[i]->base != value;
-            if (!first || (block && value == block->base) || (!all && !uses_word(body, place->name)))
+            if (!first || (block && value == block->base) || (!all && !uses_name(e->uses, place->name)))
                 continue;
             if (place->shown)
                 text_printf(out, "    const struct modc_tensor %s = {%s + %lld, %s};\n", place->name,
-                            block_name(variant, place->kept), (long long)place->offset,
+                            block_name(e, variant, place->kept), (long long)place->offset,
                             tensor_text(e, value));
             else
                 text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* %s */\n",
                             dtype_rows[value->dtype].c, place->name, dtype_rows[value->dtype].c,
-                            block_name(variant, place->kept), (long long)place->offset,
+                            block_name(e, variant, place->kept), (long long)place->offset,
                             shape_of(e->cx, value));
         }
     }
@@ -246,15 +252,17 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
 static const char *shadow_source(struct emit *e, const struct module_tensor *tensor)
 {
     if (tensor->kind == MODULE_STATE)
-        return arena_format(&e->cx->arena, "s->%s", emitted_flat(e->cx, tensor->path));
-    return arena_format(&e->cx->arena, "p->%s", tensor_member(e->cx, e->tree->root, tensor));
+        return arena_format(&e->cx->arena, "%s->%s", use(e->uses, "s"), emitted_flat(e->cx, tensor->path));
+    return arena_format(&e->cx->arena, "%s->%s", use(e->uses, "p"),
+                        tensor_member(e->cx, e->tree->root, tensor));
 }
 
 static void print_shadows(struct emit *e, struct text *out, const struct variant *variant, bool commit)
 {
     for (int i = 0; i < variant->shadow_count; i++) {
         const struct module_tensor *tensor = variant->shadows[i];
-        const char *shadow = arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path));
+        const char *shadow = use(e->uses,
+                                 arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path)));
         const char *source = shadow_source(e, tensor);
 
         text_printf(out, "    memcpy(%s, %s, %lld);\n", commit ? source : shadow, commit ? shadow : source,
@@ -296,8 +304,9 @@ static const char *guard_text(struct emit *e, const struct variant *variant, int
     const struct place *place = &variant->places[variant->graph->outputs[index]->base->id];
 
     if (place->kind == PLACE_GRADIENT || place->kind == PLACE_TENSOR)
-        return arena_format(&e->cx->arena, "training->base.wants[%s]", place->name);
-    return place->name;
+        return arena_format(&e->cx->arena, "%s->base.wants[%s]", use(e->uses, "training"),
+                            gradient_number(variant, e->uses, place));
+    return use(e->uses, place->name);
 }
 
 /* Gradients of results that the caller leaves out are zero. */
@@ -310,11 +319,11 @@ static void print_zeros(struct emit *e, struct text *out, const struct variant *
         const struct place *place = &variant->places[op->outputs[j]->id];
         const char *type = dtype_rows[op->outputs[j]->dtype].c;
 
-        text_printf(&any, "%s!%s", j ? " || " : "", place->name);
+        text_printf(&any, "%s!%s", j ? " || " : "", use(e->uses, place->name));
         text_printf(&each, "    if (!%s)\n        %s = (const %s *)(const void *)zeros;\n", place->name,
                     place->name, type);
     }
-    text_printf(out, "    if (%s)\n        memset(zeros, 0, %lld);\n%s", any.data,
+    text_printf(out, "    if (%s)\n        memset(%s, 0, %lld);\n%s", any.data, use(e->uses, "zeros"),
                 (long long)variant->zeros_bytes, each.data);
 }
 
@@ -361,8 +370,8 @@ static void print_given(struct emit *e, struct text *list, struct text *end, con
                         e->plan->gradient_names[g]);
     if (list->length > 0)
         text_add(list, "};\n");
-    text_printf(end, "\n    modc_backward_end(&net->base, %s, %d);\n", list->length > 0 ? "given" : "NULL",
-                count);
+    text_printf(end, "\n    modc_backward_end(&%s->base, %s, %d);\n", use(e->uses, "net"),
+                list->length > 0 ? "given" : "NULL", count);
 }
 
 /* What one condition is for. A statement alone needs no braces. */
@@ -378,8 +387,9 @@ void print_guarded(struct text *out, const char *indent, const char *condition, 
 
 static void print_update(struct emit *e, struct text *out, const struct variant *variant, const struct op *op)
 {
-    text_printf(out, "    modc_optimizer_apply(optimizer, %s, %s);\n",
-                variant->places[op->outputs[0]->id].name, value_pointer(e->cx, variant, op->inputs[0]));
+    text_printf(out, "    modc_optimizer_apply(%s, %s, %s);\n", use(e->uses, "optimizer"),
+                variant->places[op->outputs[0]->id].name,
+                value_pointer(e->cx, variant, e->uses, op->inputs[0]));
 }
 
 /* The steps of a part behind the first. */
@@ -414,7 +424,7 @@ static void print_later_steps(struct emit *e, struct text *body, const struct va
             else if (op->code == GRAPH_OP_CALL)
                 print_region_call(e, &steps, variant, step);
             else
-                text_add(&steps, kernel_step(e->cx, variant, step));
+                text_add(&steps, kernel_step(e->cx, variant, e->uses, step));
         }
         if (guard >= 0)
             print_guarded(body, "    ", guard_text(e, variant, guard), steps.data);
@@ -456,7 +466,7 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
         else if (step->op->code == GRAPH_OP_CHECK)
             print_check(e, body, variant, step->op, PART_FORWARD);
         else
-            text_add(body, kernel_step(e->cx, variant, step));
+            text_add(body, kernel_step(e->cx, variant, e->uses, step));
     }
     if (variant->shadow_count > 0) {
         text_add(body, "\n");
@@ -464,79 +474,81 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
     }
 }
 
-/* The parameters and the like that a body reads through names of their own. */
-static void print_bases(struct emit *e, struct text *out, const struct variant *variant, const char *body,
-                        bool work)
+/* The parameters and the like that a function reads through names of their own. */
+static void print_bases(struct emit *e, struct text *out, const struct variant *variant, bool work)
 {
     const char *m = e->m;
 
-    if (uses_word(body, "p"))
+    if (uses_name(e->uses, "p"))
         text_printf(
-            out,
-            "    const struct %s_params *p = (const struct %s_params *)(const void *)net->base.params;\n", m,
-            m);
-    if (uses_word(body, "k"))
-        text_printf(out, "    const struct %s *k = net->base.params->packed;\n",
-                    packed_struct(e, variant->group));
-    if (uses_word(body, "s"))
-        text_printf(out, "    struct %s_state *s = (struct %s_state *)(void *)net->base.workspace;\n", m, m);
-    if (!work && !uses_word(body, "ws"))
+            out, "    const struct %s_params *p = (const struct %s_params *)(const void *)%s->base.params;\n",
+            m, m, use(e->uses, "net"));
+    if (uses_name(e->uses, "k"))
+        text_printf(out, "    const struct %s *k = %s->base.params->packed;\n",
+                    packed_struct(e, variant->group), use(e->uses, "net"));
+    if (uses_name(e->uses, "s"))
+        text_printf(out, "    struct %s_state *s = (struct %s_state *)(void *)%s->base.workspace;\n", m, m,
+                    use(e->uses, "net"));
+    if (!work && !uses_name(e->uses, "ws"))
         return;
+    text_printf(out, "    char *const ws = %s->base.workspace", use(e->uses, "net"));
     if (e->plan->state_bytes > 0)
-        text_printf(out, "    char *const ws = net->base.workspace + %s_STATE_BYTES;\n", e->M);
-    else
-        text_add(out, "    char *const ws = net->base.workspace;\n");
+        text_printf(out, " + %s_STATE_BYTES", e->M);
+    text_add(out, ";\n");
 }
 
-static void print_trainer(struct emit *e, struct text *out, const struct variant *variant, const char *body)
+static void print_trainer(struct emit *e, struct text *out, const struct variant *variant)
 {
+    const bool gradients = !variant->graph->region && uses_name(e->uses, "gradients");
     const char *m = e->m;
 
-    if (uses_word(body, "optimizer"))
+    if (uses_name(e->uses, "optimizer"))
         text_printf(out,
-                    "    struct %s_training *training = (struct %s_training *)(void *)net->base.trainer;\n"
+                    "    struct %s_training *training = (struct %s_training *)(void *)%s->base.trainer;\n"
                     "    struct modc_optimizer *optimizer = &training->optimizer.base;\n",
-                    m, m);
-    else if (uses_word(body, "training") || (!variant->graph->region && uses_word(body, "gradients")))
-        text_printf(
-            out,
-            "    const struct %s_training *training = (const struct %s_training *)(const void *)net->base.trainer;\n",
-            m, m);
-    if (!variant->graph->region && uses_word(body, "gradients"))
+                    m, m, use(e->uses, "net"));
+    else if (gradients || uses_name(e->uses, "training"))
+        text_printf(out,
+                    "    const struct %s_training *training = "
+                    "(const struct %s_training *)(const void *)%s->base.trainer;\n",
+                    m, m, use(e->uses, "net"));
+    if (gradients)
         text_printf(out, "    const struct %s_params *gradients = &training->gradients;\n", m);
 }
 
-/* The body of a part; what it declares depends on what it uses. */
-const char *function_body(struct emit *e, const struct variant *variant, enum part part)
+void print_body(struct emit *e, struct printed *printed, enum part part)
 {
+    const struct variant *variant = printed->variant;
     struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena),
                 locals = text_new(&e->cx->arena);
     struct text given = text_new(&e->cx->arena);
     const bool region = variant->graph->region != NULL;
 
+    e->uses = printed->uses[part] = uses_new(&e->cx->arena, e->tree);
     if (part == PART_FORWARD)
         print_steps(e, &body, variant);
     else
         print_later_steps(e, &body, variant, part);
     if (part != PART_FORWARD && !region)
         print_given(e, &given, &body, variant);
-    print_locals(e, &locals, variant, body.data ? body.data : "", part);
+    print_locals(e, &locals, variant, part);
     if (!region)
-        print_bases(e, &out, variant, body.data, locals.length > 0);
-    print_trainer(e, &out, variant, body.data);
+        print_bases(e, &out, variant, locals.length > 0);
+    print_trainer(e, &out, variant);
     text_add(&out, locals.data);
     text_add(&out, given.data);
     if (out.length > 0 && body.length > 0 && body.data[0] != '\n')
         text_add(&out, "\n");
     text_add(&out, body.data);
-    return out.data;
+    printed->bodies[part] = out.data;
 }
 
 /* One function of an entry's variant. */
-static void print_function(struct emit *e, struct text *out, const struct variant *variant, enum part part,
-                           const char *body)
+static void print_function(struct emit *e, struct text *out, const struct printed *printed, enum part part)
 {
+    const struct variant *variant = printed->variant;
     const struct graph *graph = variant->graph;
+    const struct uses *uses = printed->uses[part];
 
     text_printf(out, "static %s %s_%s(struct %s *net", variant->fails[part] ? "enum modc_status" : "void",
                 e->m, part_function(e, variant, part), e->m);
@@ -545,15 +557,15 @@ static void print_function(struct emit *e, struct text *out, const struct varian
     else
         print_arguments(e, out, graph);
     text_add(out, ")\n{\n");
-    if (!uses_word(body, "net"))
+    if (!uses_name(uses, "net"))
         text_add(out, "    (void)net;\n");
     for (int i = 0; i < e->tree->size_count; i++)
-        if (!uses_word(body, e->tree->sizes[i].c_name))
+        if (!uses_name(uses, e->tree->sizes[i].c_name))
             text_printf(out, "    (void)%s;\n", e->tree->sizes[i].c_name);
     for (int i = 0; i < graph->input_count && part == PART_FORWARD; i++)
-        if (!uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
+        if (!uses_name(uses, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, "    (void)%s;\n", c_argument(e->cx, graph->inputs[i]->name));
-    text_printf(out, "%s%s}\n\n", body, variant->fails[part] ? "    return MODC_OK;\n" : "");
+    text_printf(out, "%s%s}\n\n", printed->bodies[part], variant->fails[part] ? "    return MODC_OK;\n" : "");
 }
 
 /* forward_eval_saving -> forward_eval_backward, forward_eval_saving_fenced -> forward_eval_backward_fenced */
@@ -584,8 +596,8 @@ void print_variant(struct emit *e, struct text *out, const struct variant *varia
     struct printed printed = {.variant = variant};
 
     for (int part = 0; part < variant_parts(variant); part++)
-        printed.bodies[part] = function_body(e, variant, (enum part)part);
+        print_body(e, &printed, (enum part)part);
     ARENA_PUSH(&e->cx->arena, e->printed, e->printed_count, printed);
     for (int part = 0; part < variant_parts(variant); part++)
-        print_function(e, out, variant, (enum part)part, printed.bodies[part]);
+        print_function(e, out, &printed, (enum part)part);
 }

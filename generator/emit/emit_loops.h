@@ -28,7 +28,7 @@ struct loops {
     struct arena *arena;
     const char *name;
     struct nest nest; /* normalised */
-    struct names names;
+    struct identifiers names;
     const char **parameter; /* of each operand: "y", "x0", ... */
     const char **pointer;   /* the same, or the pointer to the row that the loops are at */
     bool *in_row;           /* pointer[i] includes the axes before the last */

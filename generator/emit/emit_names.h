@@ -5,16 +5,16 @@
 #include "emit/emit_kernel.h"
 
 /* The identifiers that a kernel has in use. Sizes come first, so that nothing else hides one. */
-struct names {
+struct identifiers {
     struct arena *arena;
     const char **taken;
     int count;
 };
 
-void names_take(struct names *names, const char *name);
+void names_take(struct identifiers *names, const char *name);
 
 /* `wish` if it is free, else wish2, wish3, ...; taken from now on. */
-const char *names_new(struct names *names, const char *wish);
+const char *names_new(struct identifiers *names, const char *wish);
 
 /* The C identifier of a size, and a dim over these; `tight`: as an operand of * / %. */
 const char *size_identifier(const struct size *size);
@@ -43,7 +43,7 @@ struct expr_place {
     const char *const *inputs;
     struct text *before;
     const char *indent;
-    struct names *names;
+    struct identifiers *names;
     const bool *scalars; /* in vector text: inputs that are one number for all lanes; NULL: none is */
 };
 struct piece expr_scalar_piece(struct cx *cx, const struct dag *dag, const struct expr_place *place);

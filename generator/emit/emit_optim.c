@@ -71,7 +71,7 @@ static const char *line_text(struct printer *p, const struct dag *dag)
 {
     const char *inputs[MAX_NAMES];
     bool scalars[MAX_NAMES];
-    struct names names = {.arena = &p->cx->arena};
+    struct identifiers names = {.arena = &p->cx->arena};
     struct expr_place place = {inputs, NULL, "", &names, scalars};
 
     for (int i = 0; i < p->count; i++) {

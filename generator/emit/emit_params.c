@@ -46,27 +46,6 @@ const char *module_constant(struct emit *e, const struct module *module)
     return arena_format(&e->cx->arena, "%s_%s", e->M, emitted_module(e->cx, module->path));
 }
 
-/* Whether it stands in emitted code, comments left out: those have the names of modules. */
-bool uses_word(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (const char *at = text; *at; at++) {
-        if (at[0] == '/' && at[1] == '*')
-            at = strstr(at, "*/") + 1;
-        if (at[0] != word[0] || strncmp(at, word, length) != 0)
-            continue;
-
-        bool before = at > text &&
-                      (isalnum((unsigned char)at[-1]) || at[-1] == '_' || at[-1] == '.' || at[-1] == '>');
-        bool after = isalnum((unsigned char)at[length]) || at[length] == '_';
-
-        if (!before && !after)
-            return true;
-    }
-    return false;
-}
-
 bool has_tensors(const struct module *module)
 {
     for (int i = 0; i < module->tensor_count; i++)

@@ -14,6 +14,7 @@ const char *module_number(struct emit *e, const struct variant *variant, const s
 
     if (!variant->graph->region)
         return module_constant(e, module);
+    use(e->uses, "module");
     return behind > 0 ? arena_format(&e->cx->arena, "module + %d", behind) : "module";
 }
 
@@ -22,13 +23,14 @@ const char *slot_pointer(struct emit *e, const struct variant *variant, const st
     const char *flat = emitted_flat(e->cx, tensor->path);
 
     if (region_has_slot(variant->graph->region, tensor))
-        return region_slot(e->cx, variant->graph, tensor);
+        return use(e->uses, region_slot(e->cx, variant->graph, tensor));
     for (int i = 0; i < variant->shadow_count; i++)
         if (variant->shadows[i] == tensor)
-            return arena_format(&e->cx->arena, "%s_shadow", flat);
+            return use(e->uses, arena_format(&e->cx->arena, "%s_shadow", flat));
     if (tensor->kind == MODULE_STATE)
-        return arena_format(&e->cx->arena, "s->%s", flat);
-    return arena_format(&e->cx->arena, "p->%s", tensor_member(e->cx, variant->graph->root, tensor));
+        return arena_format(&e->cx->arena, "%s->%s", use(e->uses, "s"), flat);
+    return arena_format(&e->cx->arena, "%s->%s", use(e->uses, "p"),
+                        tensor_member(e->cx, variant->graph->root, tensor));
 }
 
 /* The number of a module's first gradient. */
@@ -40,6 +42,7 @@ static const char *first_gradient(struct emit *e, const struct variant *variant,
     if (!variant->graph->region)
         return e->plan->gradient_count > 0 ? e->plan->gradient_names[first] : "0";
     behind = first - plan_first_gradient(e->plan, variant->graph->root);
+    use(e->uses, "gradient");
     return behind > 0 ? arena_format(&e->cx->arena, "gradient + %d", behind) : "gradient";
 }
 
@@ -48,6 +51,7 @@ static const char *first_gradient(struct emit *e, const struct variant *variant,
 /* A parameter of the callee and, of a call, the argument for it. */
 struct pair {
     const char *type, *name, *argument;
+    const struct uses *uses; /* what the argument names */
 };
 
 struct pairs {
@@ -58,7 +62,10 @@ struct pairs {
 
 static void add(struct pairs *pairs, const char *type, const char *name, const char *argument)
 {
-    ARENA_PUSH(&pairs->e->cx->arena, pairs->list, pairs->count, ((struct pair){type, name, argument}));
+    struct emit *e = pairs->e;
+
+    ARENA_PUSH(&e->cx->arena, pairs->list, pairs->count, ((struct pair){type, name, argument, e->uses}));
+    e->uses = uses_new(&e->cx->arena, e->tree); /* of the next one's */
 }
 
 static const char *pointer_to(struct emit *e, const struct value *value, bool written)
@@ -136,12 +143,13 @@ static int gradients_of(struct emit *e, const struct module *module)
 }
 
 /* Which call of the entry the step of a caller is part of: random numbers are those of the first. */
-static const char *counter_of(const struct region_call *call)
+static const char *counter_of(struct emit *e, const struct region_call *call)
 {
     const struct variant *caller = call->caller;
 
     if (caller->graph->region)
-        return "counter";
+        return use(e->uses, "counter");
+    use(e->uses, "net");
     return variant_part(caller, (int)(call->step - caller->steps)) == PART_FORWARD ? "net->base.counter"
                                                                                    : "net->base.counter - 1";
 }
@@ -155,17 +163,18 @@ static void add_instance(struct pairs *pairs, const struct variant *region, cons
 
     if (has_tensors(region->group->root))
         add(pairs, arena_format(arena, "const struct %s *", group_params(e, region->group)), "p",
-            call ? arena_format(arena, "&p->%s", params_of(e, call)) : NULL);
+            call ? arena_format(arena, "&%s->%s", use(e->uses, "p"), params_of(e, call)) : NULL);
     if (region->group->bytes > 0)
         add(pairs, arena_format(arena, "const struct %s *", packed_struct(e, region->group)), "k",
-            call ? arena_format(arena, "&k->%s", packed_of(e, call, region)) : NULL);
-    add(pairs, arena_format(arena, "struct %s *", e->m), "net", "net");
+            call ? arena_format(arena, "&%s->%s", use(e->uses, "k"), packed_of(e, call, region)) : NULL);
+    add(pairs, arena_format(arena, "struct %s *", e->m), "net", call ? use(e->uses, "net") : NULL);
     add(pairs, "int", "module",
         call ? stepped(e, call, module_number(e, call->caller, instance), instance->subtree + 1) : NULL);
-    add(pairs, "uint64_t", "counter", call ? counter_of(call) : NULL);
+    add(pairs, "uint64_t", "counter", call ? counter_of(e, call) : NULL);
     add(pairs, arena_format(arena, "const struct %s *", group_params(e, region->group)), "gradients",
-        call && has_tensors(region->group->root) ? arena_format(arena, "&gradients->%s", params_of(e, call))
-                                                 : NULL);
+        call && has_tensors(region->group->root)
+            ? arena_format(arena, "&%s->%s", use(e->uses, "gradients"), params_of(e, call))
+            : NULL);
     add(pairs, "int", "gradient",
         call ? stepped(e, call, first_gradient(e, call->caller, instance), gradients_of(e, instance)) : NULL);
 }
@@ -181,7 +190,7 @@ static const char *block_at(struct emit *e, const struct region_call *call, cons
                             int64_t each)
 {
     const struct place *place = &call->caller->places[block->base->id];
-    const char *first = arena_format(&e->cx->arena, "%s + %lld", block_name(call->caller, place->kept),
+    const char *first = arena_format(&e->cx->arena, "%s + %lld", block_name(e, call->caller, place->kept),
                                      (long long)place->offset);
 
     return call->index ? arena_format(&e->cx->arena, "%s + %s * %s", first, bytes_text(e, each), call->index)
@@ -195,9 +204,11 @@ static void add_memory(struct pairs *pairs, const struct variant *region, const 
 
     add(pairs, "char *", "kept", block ? block_at(e, call, block, region->kept_bytes) : NULL);
     add(pairs, "char *", "ws",
-        call ? arena_format(&e->cx->arena, "ws + %lld", (long long)call->step->region_offset) : NULL);
+        call ? arena_format(&e->cx->arena, "%s + %lld", use(e->uses, "ws"),
+                            (long long)call->step->region_offset)
+             : NULL);
     for (int i = 0; i < e->tree->size_count; i++)
-        add(pairs, "int", e->tree->sizes[i].c_name, e->tree->sizes[i].c_name);
+        add(pairs, "int", e->tree->sizes[i].c_name, call ? use(e->uses, e->tree->sizes[i].c_name) : NULL);
     for (int i = 0; i < region->graph->region->slot_count; i++) {
         const struct module_tensor *slot = region->graph->region->slots[i];
 
@@ -218,14 +229,14 @@ static const char *next_input(struct emit *e, const struct region_call *call, in
 {
     const struct value *value = there ? call->op->inputs[(*next)++] : NULL;
 
-    return !there ? NULL : own ? own : value_pointer(e->cx, call->caller, value);
+    return !there ? NULL : own ? own : value_pointer(e->cx, call->caller, e->uses, value);
 }
 
 static const char *next_output(struct emit *e, const struct region_call *call, int *next, const char *own)
 {
     const struct value *value = call->op->outputs[(*next)++];
 
-    return own ? own : value_pointer(e->cx, call->caller, value);
+    return own ? own : value_pointer(e->cx, call->caller, e->uses, value);
 }
 
 /* The values of a part, in the order of the CALL's inputs, then of its outputs. */
@@ -264,10 +275,13 @@ static struct pairs pairs_of(struct emit *e, const struct variant *region, enum 
                              const struct region_call *call)
 {
     struct pairs pairs = {.e = e};
+    struct uses *whole = e->uses;
 
+    e->uses = uses_new(&e->cx->arena, e->tree);
     add_instance(&pairs, region, call);
     add_memory(&pairs, region, call);
     add_values(&pairs, region, part, call);
+    e->uses = whole;
     return pairs;
 }
 
@@ -276,7 +290,6 @@ static struct pairs pairs_of(struct emit *e, const struct variant *region, enum 
 static void print_part(struct emit *e, struct text *out, const struct variant *variant, enum part part,
                        struct printed *printed)
 {
-    const char *body = printed->bodies[part];
     struct pairs pairs = pairs_of(e, variant, part, NULL);
     int count = 0;
 
@@ -286,15 +299,14 @@ static void print_part(struct emit *e, struct text *out, const struct variant *v
                 part_function(e, variant, part));
     for (int i = 0; i < pairs.count; i++) {
         const struct pair *pair = &pairs.list[i];
-        const bool used = uses_word(body, pair->name) ||
-                          (strcmp(pair->name, "net") == 0 && uses_word(body, "training"));
+        const bool used = uses_name(printed->uses[part], pair->name);
         const char *gap = pair->type[strlen(pair->type) - 1] == '*' ? "" : " ";
 
         printed->parameters[part][i] = (struct region_parameter){pair->type, pair->name, used};
         if (used)
             text_printf(out, "%s%s%s%s", count++ ? ", " : "", pair->type, gap, pair->name);
     }
-    text_printf(out, "%s)\n{\n%s%s}\n\n", count ? "" : "void", body,
+    text_printf(out, "%s)\n{\n%s%s}\n\n", count ? "" : "void", printed->bodies[part],
                 variant->fails[part] ? "    return MODC_OK;\n" : "");
 }
 
@@ -308,7 +320,7 @@ void print_region(struct emit *e, struct text *out, const struct variant *varian
                 graph->input_count > 0 ? shape_of(e->cx, graph->inputs[0]) : "nothing",
                 spec_line(e, graph->root));
     for (int part = 0; part < variant_parts(variant); part++) {
-        printed.bodies[part] = function_body(e, variant, (enum part)part);
+        print_body(e, &printed, (enum part)part);
         print_part(e, out, variant, (enum part)part, &printed);
     }
     ARENA_PUSH(&e->cx->arena, e->printed, e->printed_count, printed);
@@ -328,9 +340,12 @@ static const char *call_text(struct emit *e, const struct variant *region, const
 
     assert(pairs.count == functions->counts[part]);
     text_printf(&out, "%s%s(", region->fails[part] ? "MODC_TRY(" : "", part_function(e, shown, part));
-    for (int i = 0; i < pairs.count; i++)
-        if (functions->parameters[part][i].used)
-            text_printf(&out, "%s%s", printed++ ? ", " : "", pairs.list[i].argument);
+    for (int i = 0; i < pairs.count; i++) {
+        if (!functions->parameters[part][i].used)
+            continue;
+        text_printf(&out, "%s%s", printed++ ? ", " : "", pairs.list[i].argument);
+        use_all(e->uses, pairs.list[i].uses);
+    }
     text_printf(&out, ")%s", region->fails[part] ? ")" : "");
     return out.data;
 }
@@ -351,10 +366,11 @@ static void open_turns(struct emit *e, struct text *out, const struct region_cal
 {
     text_printf(
         out,
-        "    {\n        %s *const buffers[2] = {(%s *)(void *)(ws + %lld), %s}; /* by turns; the last is the result */\n",
-        type, type, (long long)call->step->scratch_offset,
-        value_pointer(e->cx, call->caller, call->op->outputs[0]));
-    text_printf(out, "        const %s *%s = %s;\n\n", type, name, value_pointer(e->cx, call->caller, first));
+        "    {\n        %s *const buffers[2] = {(%s *)(void *)(%s + %lld), %s}; /* by turns; the last is the result */\n",
+        type, type, use(e->uses, "ws"), (long long)call->step->scratch_offset,
+        value_pointer(e->cx, call->caller, e->uses, call->op->outputs[0]));
+    text_printf(out, "        const %s *%s = %s;\n\n", type, name,
+                value_pointer(e->cx, call->caller, e->uses, first));
 }
 
 /* Each call reads what the one before it gave, which nobody reads else. */
@@ -382,8 +398,8 @@ static void print_between(struct emit *e, struct text *out, const struct region_
 {
     const struct value *between = call_between(call->op);
     const bool back = call->op->invoke.part == CALL_BACKWARD;
-    const char *pointer = value_pointer(e->cx, call->caller, own),
-               *block = value_pointer(e->cx, call->caller, between);
+    const char *pointer = value_pointer(e->cx, call->caller, e->uses, own),
+               *block = value_pointer(e->cx, call->caller, e->uses, between);
     const char *type = arena_format(&e->cx->arena, "%s%s *", in || back ? "const " : "",
                                     dtype_rows[own->dtype].c);
     const char *indent = back ? "            " : "        ";

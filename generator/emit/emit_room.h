@@ -15,6 +15,7 @@ struct region_parameter {
 struct printed {
     const struct variant *variant;
     const char *bodies[PARTS];
+    struct uses *uses[PARTS];                   /* what these name */
     struct region_parameter *parameters[PARTS]; /* of a region */
     int counts[PARTS];
 };
@@ -26,6 +27,7 @@ struct emit {
     const struct target *target;
     const char *m, *M; /* the model's name, and in capitals */
     const struct embedded_weights *weights;
+    struct uses *uses;       /* of the function that is being printed */
     bool unpacks;            /* some tensors lie only packed */
     struct printed *printed; /* those that have functions of their own */
     int printed_count;
@@ -40,7 +42,6 @@ const char *shape_of(struct cx *cx, const struct value *value);
 const char *tensor_shape_text(struct cx *cx, const struct module_tensor *tensor);
 const char *module_constant(struct emit *e,
                             const struct module *module); /* POLICY_TRUNK_0; the root is POLICY_ROOT */
-bool uses_word(const char *text, const char *word);       /* in code, not in comments */
 bool has_tensors(const struct module *module);
 void print_params(struct emit *e, struct text *out);
 
@@ -93,9 +94,11 @@ const char *weights_assembly(struct emit *e);
 /* Those of the variant, or of the one that serves it. */
 const struct printed *printed_of(const struct emit *e, const struct variant *variant);
 void print_variant(struct emit *e, struct text *out, const struct variant *variant);
-const char *function_body(struct emit *e, const struct variant *variant, enum part part);
+/* Of a part, with what it names. */
+void print_body(struct emit *e, struct printed *printed, enum part part);
 const char *part_function(struct emit *e, const struct variant *variant, enum part part);
-const char *block_name(const struct variant *variant, bool kept); /* of memory that places are in */
+const char *block_name(struct emit *e, const struct variant *variant,
+                       bool kept); /* of memory that places are in */
 void print_guarded(struct text *out, const char *indent, const char *condition, const char *statements);
 
 /* ---- emit_region.c ---- */

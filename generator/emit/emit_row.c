@@ -105,7 +105,7 @@ void make_function(struct loops *k, struct value_source *source, const char *suf
     const struct dag *dag = source->dag;
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *), *value;
     bool *loads = dag_loads(k->arena, dag), *used = sizes_of(k, dag);
-    struct names names = {.arena = k->arena};
+    struct identifiers names = {.arena = k->arena};
     struct text *before = before_text(k), parameters = text_new(k->arena);
     struct expr_place place = {inputs, before, "    ", &names, NULL};
 

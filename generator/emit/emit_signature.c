@@ -46,17 +46,17 @@ bool has_gradient(const struct graph *graph, const struct value *value)
     return dtype_is_float(value->dtype) && !graph->loss && !is_constant_input(value);
 }
 
-/* Gradients that backward takes and gives; with `typed` as parameters, else as what is passed. body: only those that it
- * uses; NULL: all. */
+/* Gradients that backward takes and gives; with `typed` as parameters, else as what is passed. uses: only those in
+ * it; NULL: all. */
 static void add_gradients(struct emit *e, struct text *out, const struct graph *graph, bool typed,
-                          const char *body)
+                          const struct uses *uses)
 {
     for (int i = 0; i < graph->result_count + graph->input_count; i++) {
         bool result = i < graph->result_count;
         const struct value *value = result ? graph->outputs[i] : graph->inputs[i - graph->result_count];
         const char *name = c_gradient(e->cx, graph, result ? graph->output_names[i] : value->name, result);
 
-        if (!has_gradient(graph, value) || (body && !uses_word(body, name)))
+        if (!has_gradient(graph, value) || (uses && !uses_name(uses, name)))
             continue;
         text_add(out, ", ");
         if (typed)
@@ -69,27 +69,27 @@ static void add_gradients(struct emit *e, struct text *out, const struct graph *
 void pass_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    const char *body = printed_of(e, variant)->bodies[PART_BACKWARD];
+    const struct uses *uses = printed_of(e, variant)->uses[PART_BACKWARD];
 
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", %s", e->tree->sizes[i].c_name);
     for (int i = 0; i < graph->input_count; i++)
-        if (uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
+        if (uses_name(uses, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, ", net->saved_inputs[%d]", i);
-    add_gradients(e, out, graph, false, body);
+    add_gradients(e, out, graph, false, uses);
 }
 
 void print_second_arguments(struct emit *e, struct text *out, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    const char *body = printed_of(e, variant)->bodies[PART_BACKWARD];
+    const struct uses *uses = printed_of(e, variant)->uses[PART_BACKWARD];
 
     print_sizes(e, out);
     for (int i = 0; i < graph->input_count; i++)
-        if (uses_word(body, c_argument(e->cx, graph->inputs[i]->name)))
+        if (uses_name(uses, c_argument(e->cx, graph->inputs[i]->name)))
             text_printf(out, ", const %s *%s", dtype_rows[graph->inputs[i]->dtype].c,
                         c_argument(e->cx, graph->inputs[i]->name));
-    add_gradients(e, out, graph, true, body);
+    add_gradients(e, out, graph, true, uses);
 }
 
 void print_backward_arguments(struct emit *e, struct text *out, const struct graph *graph)

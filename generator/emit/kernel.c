@@ -56,12 +56,21 @@ static bool is_shadowed(const struct variant *variant, const struct module_tenso
     return false;
 }
 
-static const char *packed_text(struct cx *cx, struct packed_at at)
+static const char *packed_text(struct cx *cx, struct uses *uses, struct packed_at at)
 {
+    use(uses, "k");
     return arena_format(&cx->arena, "k->%s%s", at.inside, at.entry->name);
 }
 
-static const char *base_pointer(struct cx *cx, const struct variant *variant, const struct value *base)
+const char *gradient_number(const struct variant *variant, struct uses *uses, const struct place *place)
+{
+    if (variant->graph->region) /* it is behind that of the region's own first */
+        use(uses, "gradient");
+    return place->name;
+}
+
+static const char *base_pointer(struct cx *cx, const struct variant *variant, struct uses *uses,
+                                const struct value *base)
 {
     const struct place *place = &variant->places[base->id];
 
@@ -69,44 +78,48 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, co
     case PLACE_TENSOR:
     case PLACE_STATE:
         if (is_shadowed(variant, place->tensor))
-            return arena_format(&cx->arena, "%s_shadow", emitted_flat(cx, place->tensor->path));
+            return use(uses, arena_format(&cx->arena, "%s_shadow", emitted_flat(cx, place->tensor->path)));
         if (place->kind == PLACE_STATE)
-            return arena_format(&cx->arena, "s->%s", emitted_flat(cx, place->tensor->path));
-        return arena_format(&cx->arena, "p->%s", tensor_member(cx, variant->graph->root, place->tensor));
+            return arena_format(&cx->arena, "%s->%s", use(uses, "s"), emitted_flat(cx, place->tensor->path));
+        return arena_format(&cx->arena, "%s->%s", use(uses, "p"),
+                            tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_PACKED:
-        return packed_text(cx, place->packed);
+        return packed_text(cx, uses, place->packed);
     case PLACE_GRADIENT:
-        return arena_format(&cx->arena, "gradients->%s",
+        return arena_format(&cx->arena, "%s->%s", use(uses, "gradients"),
                             tensor_member(cx, variant->graph->root, place->tensor));
     case PLACE_FENCE:
-        return arena_format(&cx->arena, "%s.data", place->name);
+        return arena_format(&cx->arena, "%s.data", use(uses, place->name));
     case PLACE_WORKSPACE:
+        use(uses, place->name);
         return place->shown ? arena_format(&cx->arena, "%s.data", place->name) : place->name;
     case PLACE_PRESENT:
-        return arena_format(&cx->arena, "modc_present(&training->base, %s)", place->name);
+        return arena_format(&cx->arena, "modc_present(&%s->base, %s)", use(uses, "training"),
+                            gradient_number(variant, uses, place));
     case PLACE_NONE:
         assert(!"a value without a place");
         return "?";
     default:
-        return place->name;
+        return use(uses, place->name);
     }
 }
 
-static const char *add_offset(struct cx *cx, const char *pointer, const struct dim *offset)
+static const char *add_offset(struct cx *cx, struct uses *uses, const char *pointer, const struct dim *offset)
 {
     if (dim_equals(offset, 0))
         return pointer;
-    return arena_format(&cx->arena, "%s + %s", pointer, dim_c_text(cx, offset, false));
+    return arena_format(&cx->arena, "%s + %s", pointer, dim_c_text(cx, use_dim(uses, offset), false));
 }
 
-const char *value_pointer(struct cx *cx, const struct variant *variant, const struct value *value)
+const char *value_pointer(struct cx *cx, const struct variant *variant, struct uses *uses,
+                          const struct value *value)
 {
-    const char *pointer = base_pointer(cx, variant, value->base);
+    const char *pointer = base_pointer(cx, variant, uses, value->base);
     const struct place *place = &variant->places[value->base->id];
 
     if ((place->kind == PLACE_FENCE || place->shown) && !dim_equals(value->offset, 0)) /* it is void * */
         pointer = arena_format(&cx->arena, "(%s *)%s", dtype_rows[value->dtype].c, pointer);
-    return add_offset(cx, pointer, value->offset);
+    return add_offset(cx, uses, pointer, value->offset);
 }
 
 static const char *add_elements(struct cx *cx, const char *pointer, int64_t offset)
@@ -120,18 +133,23 @@ static const char *add_elements(struct cx *cx, const char *pointer, int64_t offs
 struct scene {
     const struct backend *backend;
     const struct variant *variant;
+    struct uses *uses;
     const struct module *root;
     const char *inside;
 };
 
 /* A region's numbers are those of the module and of the call that its caller says. */
-static const char *stream_text(struct cx *cx, const struct variant *variant, const struct operand *operand)
+static const char *stream_text(struct cx *cx, const struct variant *variant, struct uses *uses,
+                               const struct operand *operand)
 {
     const long long behind = operand->offset - variant->graph->root->index;
 
+    use(uses, "net");
     if (!variant->graph->region)
         return arena_format(&cx->arena, "net->base.seed, net->base.counter%s, %lldu",
                             operand->earlier ? " - 1" : "", (long long)operand->offset);
+    use(uses, "counter");
+    use(uses, "module");
     if (behind == 0)
         return "net->base.seed, counter, (uint32_t)module";
     return arena_format(&cx->arena, "net->base.seed, counter, (uint32_t)(module + %lld)", behind);
@@ -143,18 +161,18 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
 
     switch (operand->kind) {
     case OPERAND_VALUE:
-        return value_pointer(cx, scene->variant, operand->value);
+        return value_pointer(cx, scene->variant, scene->uses, operand->value);
     case OPERAND_PACKED:
-        return packed_text(cx, operand->packed);
+        return packed_text(cx, scene->uses, operand->packed);
     case OPERAND_SCRATCH:
-        return arena_format(arena, "(%s *)(void *)(ws + %lld)", dtype_rows[operand->dtype].c,
-                            (long long)operand->offset);
+        return arena_format(arena, "(%s *)(void *)(%s + %lld)", dtype_rows[operand->dtype].c,
+                            use(scene->uses, "ws"), (long long)operand->offset);
     case OPERAND_SIZE:
-        return operand->size->c_name;
+        return use(scene->uses, operand->size->c_name);
     case OPERAND_NULL:
         return "NULL";
     case OPERAND_STREAM:
-        return stream_text(cx, scene->variant, operand);
+        return stream_text(cx, scene->variant, scene->uses, operand);
     case OPERAND_ENTRY:
         return add_elements(cx, arena_format(arena, "k->%s%s", scene->inside, operand->packed.entry->name),
                             operand->offset);
@@ -177,6 +195,8 @@ static void print_call(struct cx *cx, struct text *out, const char *indent, cons
 
     for (int i = 0; i < call->operand_count; i++)
         text_printf(&arguments, "%s%s", i ? ", " : "", operand_text(cx, scene, &call->operands[i]));
+    if (call->kernel->split.slices > 1)
+        use(scene->uses, "net");
     printer_of(scene->backend)->call(out, indent, call->kernel, arguments.data);
 }
 
@@ -187,12 +207,14 @@ static void print_calls(struct cx *cx, struct text *out, const char *indent, con
         print_call(cx, out, indent, scene, &calls->list[i]);
 }
 
-const char *kernel_step(struct cx *cx, const struct variant *variant, const struct step *step)
+const char *kernel_step(struct cx *cx, const struct variant *variant, struct uses *uses,
+                        const struct step *step)
 {
     struct text out = text_new(&cx->arena);
 
     print_calls(cx, &out, "    ",
-                &(struct scene){.backend = variant->graph->program->settings.backend, .variant = variant},
+                &(struct scene){
+                    .backend = variant->graph->program->settings.backend, .variant = variant, .uses = uses},
                 &step->calls);
     return out.data;
 }

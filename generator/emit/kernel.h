@@ -2,19 +2,25 @@
 #ifndef MODC_KERNEL_H
 #define MODC_KERNEL_H
 
+#include "emit/uses.h"
 #include "plan/kernel.h"
 
 /* The functions of a kernel, and what stands before and behind them. */
 const char *kernel_text(struct cx *cx, const struct plan *plan, const struct kernel *kernel);
 
-/* The C text of a pointer to the first element of `value`. */
-const char *value_pointer(struct cx *cx, const struct variant *variant, const struct value *value);
+/* The C text of a pointer to the first element of `value`. What functions name in it, and below, is noted in `uses`. */
+const char *value_pointer(struct cx *cx, const struct variant *variant, struct uses *uses,
+                          const struct value *value);
+
+/* The number of a parameter's gradient, by which its cell and flag are found; the place is that of a gradient. */
+const char *gradient_number(const struct variant *variant, struct uses *uses, const struct place *place);
 
 /* p->trunk._0.weight of a tensor, relative to the variant's root. */
 const char *tensor_member(struct cx *cx, const struct module *root, const struct module_tensor *tensor);
 
 /* Statements that run the step, indented by four; empty for what emit.c prints itself (calls, boundaries). */
-const char *kernel_step(struct cx *cx, const struct variant *variant, const struct step *step);
+const char *kernel_step(struct cx *cx, const struct variant *variant, struct uses *uses,
+                        const struct step *step);
 
 /* The statements that fill a packed entry; `k` is the packed struct, `p` the parameters of the group's root. */
 const char *kernel_pack(struct cx *cx, const struct plan *plan, const struct packed *entry);

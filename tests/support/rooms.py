@@ -18,21 +18,19 @@ import tempfile
 ROOMS = ["base", "spec", "tree", "ops", "graph", "layers", "eval", "functions", "module", "lower", "passes", "plan", "emit",
          "commands"]
 RUNTIME = {"modc.h", "modc_simd.h"}  # what --weights reads files with
-SEARCHES = re.compile(r"\b(strstr|strcmp|strncmp|strpbrk|uses_word|mentions|take_identifiers)\(")
+SEARCHES = re.compile(r"\b(strstr|strcmp|strncmp|strpbrk|mentions|take_identifiers)\(")
 TEXTS = {
     "bundle.c": "names of files, and the head of one that was there",
     "emit_expr.c": "names in use; identifiers of what callers give as text",
-    "emit_function.c": "what a body uses: printed text",
+    "emit_function.c": "whether an interval is that of what hooks gave",
     "emit_header.c": "the name of an entry",
     "emit_line.c": "lines that are too long",
     "emit_loops.c": "which parameters a nest uses: printed text",
     "emit_optim.c": "names of an optimiser's variables",
-    "emit_params.c": "names of specs and of lists; the search in printed text",
-    "emit_region.c": "names of modules; what a body uses: printed text",
+    "emit_params.c": "names of specs and of lists",
+    "emit_region.c": "names of modules",
     "emit_rollout.c": "names of what is recorded",
-    "emit_room.h": "declares the search in printed text",
     "emit_rows.c": "names of tensors and modules; rows of equal modules",
-    "emit_signature.c": "what a body uses: printed text",
     "emit_training.c": "names of an optimiser's and a scheduler's options",
     "kernel.c": "the spec's words of modules; types of parameters",
     "template.c": "templates, and the lines that they become",

@@ -182,22 +182,20 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
         name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
     if (!dag_is_identity(entry->dag) && !entry->narrow)
         suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0;; round++) {
         const char *full;
 
         if (round == 1)
             suffix = other_form(entry, biggest, suffix);
         full = arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix);
-        if (round == 2)
-            full = arena_format(&cx->arena, "%s_%04x", full,
-                                (unsigned)(text_hash(entry->key, strlen(entry->key)) & 0xffff));
+        if (round > 1) /* in yet another order: the second, the third of this tensor */
+            full = arena_format(&cx->arena, "%s_%d", full, round);
         taken = false;
         for (int i = 0; i < group->entry_count; i++)
             taken |= strcmp(group->entries[i]->name, full) == 0;
         if (!taken)
             return full;
     }
-    return arena_format(&cx->arena, "%s_%d", name, group->entry_count);
 }
 
 static const char *entry_comment(struct cx *cx, const struct packed *entry, const struct value *value)

@@ -111,14 +111,68 @@ static void test_names_stay(void **state)
     forget(more);
 }
 
-/* What several of a list share is named by the list. */
+/* What several share is called after the first, so that no name changes where others come to share it. */
 static void test_shared(void **state)
 {
-    struct model *m = with("  trunk: [Linear(64, 64), ReLU(), Linear(64, 64), ReLU()]\n", "trunk(x)");
+    struct model *one = with("  trunk: [Linear(64, 64), ReLU()]\n", "trunk(x)");
+    struct model *two = with("  trunk: [Linear(64, 64), ReLU(), Linear(64, 64), ReLU()]\n", "trunk(x)");
 
     (void)state;
-    assert_non_null(find(m, "trunk_linear_relu"));
-    assert_null(find(m, "trunk_0_relu"));
+    assert_non_null(find(one, "trunk_0_relu"));
+    assert_non_null(find(two, "trunk_0_relu"));
+    assert_null(find(two, "trunk_2_relu"));
+    assert_int_equal(find(two, "trunk_0_relu")->users.count, 2 * find(one, "trunk_0_relu")->users.count);
+    forget(one);
+    forget(two);
+}
+
+/* A product is called what the spec calls it, with a bias and without. */
+static void test_products(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32, bias=False)\n  out: Linear(32, 2)\n",
+                           "out(fc(x)) @ ones(2, 3)");
+
+    (void)state;
+    assert_non_null(find(m, "fc_linear"));
+    assert_non_null(find(m, "out_linear"));
+    assert_non_null(find(m, "root_matmul"));
+    forget(m);
+}
+
+/* Kernels that would have one name tell what stays: here what they read. */
+static void test_told_apart(void **state)
+{
+    struct model *told = make(
+        "modc: 1\nmodel: t\nhooks: none\nsizes: {batch: 256}\ninputs:\n  u: [batch, 64]\n"
+        "  v: [batch, 32]\nforward:\n  - return exp(u).cumsum(-1), exp(v).cumsum(-1)\n");
+
+    (void)state;
+    assert_non_null(find(told, "root_exp_u"));
+    assert_non_null(find(told, "root_exp_v"));
+    forget(told);
+}
+
+/* Cores come first; then all of a module stands together, and what calls another one behind it. */
+static void test_order(void **state)
+{
+    struct model *m = make(
+        "modc: 1\nmodel: t\nsizes: {batch: 256}\nbackward: true\ninputs:\n  x: [batch, 64]\n"
+        "modules:\n  a: Linear(64, 32)\n  act: Tanh()\n  b: Linear(32, 16)\n"
+        "forward:\n  - h = act(a(x))\n  - return b(h) * x[:, :16]\n");
+    int rank = -1;
+
+    (void)state;
+    for (int i = 0; i < m->plan->function_kernels; i++) {
+        const struct kernel *kernel = m->plan->kernels[i];
+        const int own = kernel->own_name ? -1 : kernel->users.module;
+
+        assert_true(own >= rank);
+        rank = own;
+        for (int j = i; kernel->core && j < m->plan->kernel_count; j++)
+            assert_ptr_not_equal(m->plan->kernels[j], kernel->core);
+    }
+    assert_non_null(
+        find(m, "b_dweight_accumulate")); /* outside of calls: the parameter's module says whose it is */
     forget(m);
 }
 
@@ -180,6 +234,37 @@ static void test_one_tail(void **state)
     assert_true(a && b && a->core == b->core);
     assert_true(a->core->tail && a->core->tail_count == 0);
     assert_null(strstr(kernel_text(&m->cx, m->plan, a->core), "TAIL"));
+    forget(m);
+}
+
+/* A map is a core for each expression and number of axes; dense rows are as far apart as they are long. */
+static void test_maps(void **state)
+{
+    struct model *m = make("modc: 1\nmodel: t\nhooks: none\nsizes: {batch: 256}\ninputs:\n  x: [batch, 64]\n"
+                           "  y: [batch, 24]\n  b: [64]\n  c: [24]\nforward:\n"
+                           "  - return exp(x), exp(y), x + b, y[:, :20] + c[:20], y + c\n");
+    const struct kernel *flat = find(m, "root_exp_x"), *other = find(m, "root_exp_y");
+    const struct kernel *dense = find(m, "root_add_x_b"), *part = NULL;
+    const char *text;
+
+    (void)state;
+    assert_true(flat && other && dense);
+    assert_int_equal(flat->form, KERNEL_WRAPPER);
+    assert_ptr_equal(flat->core, other->core);
+    assert_int_equal(flat->shape_count, 1);
+    assert_string_equal(flat->shapes[0].name, "count");
+    text = kernel_text(&m->cx, m->plan, flat->core);
+    assert_non_null(strstr(text, "MODC_INLINE void map_exp(float *y, const float *x0, const int count)"));
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, flat), "    map_exp(y, x0, 64 * batch);\n"));
+    assert_int_equal(dense->shape_count, 2); /* ni, nj: the distance is nj */
+    for (int i = 0; i < m->plan->kernel_count; i++) {
+        const struct kernel *kernel = m->plan->kernels[i];
+
+        if (kernel->form == KERNEL_WRAPPER && kernel->core->nest.ndim == 2 && kernel->shape_count > 2)
+            part = kernel;
+    }
+    assert_non_null(part); /* of 20 in rows of 24 */
+    assert_ptr_not_equal(part->core, dense->core);
     forget(m);
 }
 
@@ -276,15 +361,20 @@ static void test_modes(void **state)
 static void test_text(void **state)
 {
     struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x))");
+    static const char *const named[] = {"output", "x", "k", "p", "batch"};
     const struct variant *variant = m->plan->variants[0];
     struct kernel nest = {
         .name = "twice", .comment = "y (3) = x0", .form = KERNEL_NEST, .kind = NEST_SORT, .parameters = NULL};
     const struct dim *one = dim_const(&m->cx.arena, 1), *steps[2] = {one, one};
+    struct uses *uses = uses_new(&m->cx.arena, m->plan->program->tree);
     struct nest_operand operands[2] = {{.dtype = DTYPE_INT64}, {.dtype = DTYPE_FLOAT32}};
 
     (void)state;
-    assert_string_equal(kernel_step(&m->cx, variant, &variant->steps[variant->step_count - 1]),
+    assert_string_equal(kernel_step(&m->cx, variant, uses, &variant->steps[variant->step_count - 1]),
                         "    fc_relu(output, x, k->fc_weight, p->fc.bias, batch);\n");
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        assert_true(uses_name(uses, named[i]));
+    assert_false(uses_name(uses, "x0") || uses_name(uses, "ws") || uses_name(uses, "net"));
     nest.nest = (struct nest){.operands = operands, .operand_count = 2};
     nest.line = (struct line){dim_const(&m->cx.arena, 3), steps, false};
     nest.used = ARENA_ARRAY(&m->cx.arena, 2, bool);
@@ -352,11 +442,12 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),      cmocka_unit_test(test_one_tail),
-        cmocka_unit_test(test_tail_words), cmocka_unit_test(test_some),       cmocka_unit_test(test_equality),
-        cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_names),    cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_told_apart), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_maps),     cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_one_tail), cmocka_unit_test(test_tail_words), cmocka_unit_test(test_some),
+        cmocka_unit_test(test_equality), cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),
+        cmocka_unit_test(test_operands), cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

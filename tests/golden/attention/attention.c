@@ -141,20 +141,6 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
-/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
-static MODC_KERNEL void qkv_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    gemm_panel(y, x, w, bias, 1, tokens, 72, 24, 24, 72);
-}
-
-/* y (12, tokens) = x0 */
-static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int tokens)
-{
-    modc_f32_transpose(y, 208, x0, 72, 12, tokens);
-}
-
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
  * the call. */
@@ -267,16 +253,6 @@ MODC_INLINE void matmul_strided_any(
     }
 }
 
-/* y (queries, seen) = x (queries, 12) . w (12, seen);
- * y is a part of a larger value */
-static MODC_KERNEL void root_attention_scores(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int queries, int seen)
-{
-    matmul_strided_any(
-        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
-}
-
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_wide_in_place_scaled_causal(
     float *restrict y, const int M, const int ALL, const int REACH, const int LDX, const int LDY)
@@ -334,14 +310,6 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
         for (int k = width; k < ALL; k++)
             out[k] = 0;
     }
-}
-
-/* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r
- * values;
- * y is a part of a larger value */
-static MODC_KERNEL void root_attention_softmax(float *restrict y, int queries, int seen, int reach)
-{
-    softmax_wide_in_place_scaled_causal(y, queries, seen, reach, 208, 208);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
@@ -452,6 +420,46 @@ MODC_INLINE void matmul_strided(
     }
 }
 
+/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
+static MODC_KERNEL void qkv_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 72, 24, 24, 72);
+}
+
+/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
+static MODC_KERNEL void out_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 24, 24, 24, 24);
+}
+
+/* y (12, tokens) = x0 */
+static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int tokens)
+{
+    modc_f32_transpose(y, 208, x0, 72, 12, tokens);
+}
+
+/* y (queries, seen) = x (queries, 12) . w (12, seen);
+ * y is a part of a larger value */
+static MODC_KERNEL void root_attention_scores(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int queries, int seen)
+{
+    matmul_strided_any(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
+}
+
+/* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r
+ * values;
+ * y is a part of a larger value */
+static MODC_KERNEL void root_attention_softmax(float *restrict y, int queries, int seen, int reach)
+{
+    softmax_wide_in_place_scaled_causal(y, queries, seen, reach, 208, 208);
+}
+
 /* y (queries, 12) = x (queries, seen) . w (seen, 12);
  * y is a part of a larger value */
 static MODC_KERNEL void root_attention_values(
@@ -484,14 +492,6 @@ static MODC_KERNEL void root_attention(
             }
         }
     }
-}
-
-/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
-static MODC_KERNEL void out_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    gemm_panel(y, x, w, bias, 1, tokens, 24, 24, 24, 24);
 }
 
 /* y in panels [5][24][16] = x0 */

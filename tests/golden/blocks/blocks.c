@@ -110,16 +110,6 @@ MODC_INLINE void layer_norm_bias_weight_add(
     }
 }
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
- * last dimension;
- * then x0 + x1 */
-static MODC_KERNEL void block_norm_norm_add(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int tokens)
-{
-    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
-}
-
 /* What is done to a result before it is stored: a constant of each call. */
 enum { GEMM_PANEL_GELU, GEMM_PANEL_NONE };
 
@@ -257,15 +247,6 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
-/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void block_up_gelu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, GEMM_PANEL_GELU);
-}
-
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_add_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -398,21 +379,6 @@ MODC_INLINE void gemm_panel_add(
 #endif
 }
 
-/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
- * then x1 + x0 */
-static MODC_KERNEL void block_down_add(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int tokens)
-{
-    gemm_panel_add(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
-}
-
-/* y (tokens, 64) = x0 */
-static MODC_KERNEL void root_copy_tokensx64(float *y, const float *x0, int tokens)
-{
-    memcpy(y, x0, (size_t)(64 * tokens) * sizeof *y);
-}
-
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -486,36 +452,27 @@ MODC_INLINE void layer_norm_bias_weight(
     }
 }
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
- * last dimension */
-static MODC_KERNEL void root_layer_norm(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
+/* y = x0 + x1, for each element. */
+MODC_INLINE void map_add_rows(
+    float *y, const float *x0, const float *x1, const int ni, const int nj)
 {
-    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
-}
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
 
-/* y (tokens, 64) = x0 + x1 */
-static MODC_KERNEL void block_add(float *y, const float *x0, const float *x1, int tokens)
-{
-    for (int i = 0; i < tokens; i++) {
-        for (int j = 0; j < 64; j += MODC_LANES)
-            modc_f32_store(y + i * 64 + j, modc_f32_load(x0 + i * 64 + j) + modc_f32_load(x1 + j));
+        for (; j <= nj - MODC_LANES; j += MODC_LANES)
+            modc_f32_store(y + i * nj + j, modc_f32_load(x0 + i * nj + j) + modc_f32_load(x1 + j));
+        if (j < nj) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + i * nj + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + j, nj - j);
+
+            modc_f32_store_part(y + i * nj + j, v0 + v1, nj - j);
+        }
     }
 }
 
-/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias */
-static MODC_KERNEL void block_up_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
+/* y = 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)), for each element. */
+MODC_INLINE void map_gelu(float *y, const float *x0, const int count)
 {
-    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, GEMM_PANEL_NONE);
-}
-
-/* y (tokens, 128) = 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void block_act_gelu(float *y, const float *x0, int tokens)
-{
-    const int count = 128 * tokens;
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
@@ -629,27 +586,87 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
+/* y = x0 + x1 * x2, for each element. */
+MODC_INLINE void map_mul_add_rows(
+    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj)
+{
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
+            const modc_f32 v0 = modc_f32_load(x0 + i * nj + j);
+            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
+            const modc_f32 v2 = modc_f32_load(x2 + j);
+
+            modc_f32_store(y + i * nj + j, v0 + v1 * v2);
+        }
+        if (j < nj) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + i * nj + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
+            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
+
+            modc_f32_store_part(y + i * nj + j, v0 + v1 * v2, nj - j);
+        }
+    }
+}
+
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
+ * last dimension;
+ * then x0 + x1 */
+static MODC_KERNEL void block_norm_norm_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
+{
+    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
+}
+
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
+ * last dimension */
+static MODC_KERNEL void block_norm_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
+}
+
+/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void block_up_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, GEMM_PANEL_GELU);
+}
+
+/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias */
+static MODC_KERNEL void block_up_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, GEMM_PANEL_NONE);
+}
+
+/* y (tokens, 128) = 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void block_act_gelu(float *y, const float *x0, int tokens)
+{
+    map_gelu(y, x0, 128 * tokens);
+}
+
+/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
+ * then x1 + x0 */
+static MODC_KERNEL void block_down_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
+{
+    gemm_panel_add(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
+}
+
 /* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias */
 static MODC_KERNEL void block_down_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
     gemm_dot(y, x, w, bias, 1, tokens, 64, 128, 128, 64, 128);
-}
-
-/* y (tokens, 64) = x0 + x1 * x2 */
-static MODC_KERNEL void block_mul_add(
-    float *y, const float *x0, const float *x1, const float *x2, int tokens)
-{
-    for (int i = 0; i < tokens; i++) {
-        for (int j = 0; j < 64; j += MODC_LANES) {
-            const modc_f32 v0 = modc_f32_load(x0 + i * 64 + j);
-            const modc_f32 v1 = modc_f32_load(x1 + i * 64 + j);
-            const modc_f32 v2 = modc_f32_load(x2 + j);
-
-            modc_f32_store(y + i * 64 + j, v0 + v1 * v2);
-        }
-    }
 }
 
 /* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */
@@ -660,8 +677,27 @@ static MODC_KERNEL void head_linear(
     gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64);
 }
 
+/* y (tokens, 64) = x0 */
+static MODC_KERNEL void block_copy(float *y, const float *x0, int tokens)
+{
+    memcpy(y, x0, (size_t)(64 * tokens) * sizeof *y);
+}
+
+/* y (tokens, 64) = x0 + x1 */
+static MODC_KERNEL void block_add(float *y, const float *x0, const float *x1, int tokens)
+{
+    map_add_rows(y, x0, x1, tokens, 64);
+}
+
+/* y (tokens, 64) = x0 + x1 * x2 */
+static MODC_KERNEL void block_mul_add(
+    float *y, const float *x0, const float *x1, const float *x2, int tokens)
+{
+    map_mul_add_rows(y, x0, x1, x2, tokens, 64);
+}
+
 /* y (tokens, 8) = x0 */
-static MODC_KERNEL void root_copy_tokensx8(float *y, const float *x0, int tokens)
+static MODC_KERNEL void root_copy(float *y, const float *x0, int tokens)
 {
     memcpy(y, x0, (size_t)(8 * tokens) * sizeof *y);
 }
@@ -734,41 +770,37 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p,
                                           int module, char *ws, int tokens, const float *x,
                                           float *y)
 {
-    float *const x_copy = (float *)(void *)(ws + 32768); /* (tokens, 64) */
-    float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
-    float *const act = (float *)(void *)(ws + 16384); /* (tokens, 128) */
-    float *const down = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const mul_add = (float *)(void *)(ws + 8192); /* (tokens, 64) */
+    const struct modc_tensor copy_of_x = {ws + 32768, MODC_FLOAT32, 2, {tokens, 64}};
+    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
+    const struct modc_tensor h = {ws + 16384, MODC_FLOAT32, 2, {tokens, 64}};
+    const struct modc_tensor up = {ws + 0, MODC_FLOAT32, 2, {tokens, 128}};
+    const struct modc_tensor act = {ws + 16384, MODC_FLOAT32, 2, {tokens, 128}};
+    const struct modc_tensor down = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
+    const struct modc_tensor mul_add = {ws + 8192, MODC_FLOAT32, 2, {tokens, 64}};
 
-    root_copy_tokensx64(x_copy, x, tokens);
+    block_copy(copy_of_x.data, x, tokens);
 
-    MODC_ENTER(net, self_call, module, {x_copy, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(net, self_call, module, copy_of_x);
 
-    /* norm: LayerNorm(dim) */
-    MODC_ENTER(net, norm_call, module + 1, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    root_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
-    MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
-    block_add(h, norm_call_out[0].data, constant_64, tokens);
+    MODC_ENTER(net, norm_call, module + 1, self_call_in[0]);
+    block_norm_layer_norm(norm.data, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    MODC_LEAVE(net, norm_call, norm);
+    block_add(h.data, norm_call_out[0].data, constant_64, tokens);
 
-    /* up: Linear(dim, expand * dim) */
-    MODC_ENTER(net, up_call, module + 2, {h, MODC_FLOAT32, 2, {tokens, 64}});
-    block_up_linear(up, up_call_in[0].data, k->up_weight, p->up.bias, tokens);
-    MODC_LEAVE(net, up_call, {up, MODC_FLOAT32, 2, {tokens, 128}});
+    MODC_ENTER(net, up_call, module + 2, h);
+    block_up_linear(up.data, up_call_in[0].data, k->up_weight, p->up.bias, tokens);
+    MODC_LEAVE(net, up_call, up);
 
-    /* act: GELU() */
-    MODC_ENTER(net, act_call, module + 3, {up_call_out[0].data, MODC_FLOAT32, 2, {tokens, 128}});
-    block_act_gelu(act, act_call_in[0].data, tokens);
-    MODC_LEAVE(net, act_call, {act, MODC_FLOAT32, 2, {tokens, 128}});
+    MODC_ENTER(net, act_call, module + 3, up_call_out[0]);
+    block_act_gelu(act.data, act_call_in[0].data, tokens);
+    MODC_LEAVE(net, act_call, act);
 
-    /* down: Linear(expand * dim, dim) */
-    MODC_ENTER(net, down_call, module + 4, {act_call_out[0].data, MODC_FLOAT32, 2, {tokens, 128}});
-    block_down_linear(down, down_call_in[0].data, p->down.weight, p->down.bias, tokens);
-    MODC_LEAVE(net, down_call, {down, MODC_FLOAT32, 2, {tokens, 64}});
-    block_mul_add(mul_add, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
-    MODC_LEAVE(net, self_call, {mul_add, MODC_FLOAT32, 2, {tokens, 64}});
-    root_copy_tokensx64(y, self_call_out[0].data, tokens);
+    MODC_ENTER(net, down_call, module + 4, act_call_out[0]);
+    block_down_linear(down.data, down_call_in[0].data, p->down.weight, p->down.bias, tokens);
+    MODC_LEAVE(net, down_call, down);
+    block_mul_add(mul_add.data, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
+    MODC_LEAVE(net, self_call, mul_add);
+    block_copy(y, self_call_out[0].data, tokens);
     return MODC_OK;
 }
 
@@ -794,7 +826,7 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
     }
 
     /* norm: LayerNorm(dim) */
-    root_layer_norm(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
+    block_norm_layer_norm(norm, blocks_0, p->norm.weight, p->norm.bias, tokens);
 
     /* head: Linear(dim, 8) */
     head_linear(output, norm, p->head.weight, p->head.bias, tokens);
@@ -806,21 +838,19 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
     const struct blocks_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const x_copy = (float *)(void *)(ws + 40960); /* (tokens, 64) */
-    float *const blocks_0 = (float *)(void *)(ws + 49152); /* (tokens, 64) */
-    float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
-    float *const head = (float *)(void *)(ws + 8192); /* (tokens, 8) */
+    const struct modc_tensor copy_of_x = {ws + 40960, MODC_FLOAT32, 2, {tokens, 64}};
+    const struct modc_tensor blocks_0 = {ws + 49152, MODC_FLOAT32, 2, {tokens, 64}};
+    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
+    const struct modc_tensor head = {ws + 8192, MODC_FLOAT32, 2, {tokens, 8}};
 
-    root_copy_tokensx64(x_copy, x, tokens);
+    block_copy(copy_of_x.data, x, tokens);
 
-    MODC_ENTER(net, self_call, BLOCKS_ROOT, {x_copy, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(net, self_call, BLOCKS_ROOT, copy_of_x);
 
-    /* blocks */
-    MODC_ENTER(
-        net, blocks_call, BLOCKS_BLOCKS, {self_call_in[0].data, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(net, blocks_call, BLOCKS_BLOCKS, self_call_in[0]);
     {
         float *const buffers[2] =
-            {(float *)(void *)(ws + 57344), blocks_0}; /* by turns; the last is the result */
+            {(float *)(void *)(ws + 57344), blocks_0.data}; /* by turns; the last is the result */
         const float *in = blocks_call_in[0].data;
 
         for (int i = 0; i < 12; i++) {
@@ -832,20 +862,17 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
             in = out;
         }
     }
-    MODC_LEAVE(net, blocks_call, {blocks_0, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_LEAVE(net, blocks_call, blocks_0);
 
-    /* norm: LayerNorm(dim) */
-    MODC_ENTER(
-        net, norm_call, BLOCKS_NORM, {blocks_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    root_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
-    MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 2, {tokens, 64}});
+    MODC_ENTER(net, norm_call, BLOCKS_NORM, blocks_call_out[0]);
+    block_norm_layer_norm(norm.data, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
+    MODC_LEAVE(net, norm_call, norm);
 
-    /* head: Linear(dim, 8) */
-    MODC_ENTER(net, head_call, BLOCKS_HEAD, {norm_call_out[0].data, MODC_FLOAT32, 2, {tokens, 64}});
-    head_linear(head, head_call_in[0].data, p->head.weight, p->head.bias, tokens);
-    MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {tokens, 8}});
-    MODC_LEAVE(net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {tokens, 8}});
-    root_copy_tokensx8(output, self_call_out[0].data, tokens);
+    MODC_ENTER(net, head_call, BLOCKS_HEAD, norm_call_out[0]);
+    head_linear(head.data, head_call_in[0].data, p->head.weight, p->head.bias, tokens);
+    MODC_LEAVE(net, head_call, head);
+    MODC_LEAVE(net, self_call, head_call_out[0]);
+    root_copy(output, self_call_out[0].data, tokens);
     return MODC_OK;
 }
 

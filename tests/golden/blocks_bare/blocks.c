@@ -110,16 +110,6 @@ MODC_INLINE void layer_norm_bias_weight_add(
     }
 }
 
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
- * last dimension;
- * then x0 + x1 */
-static MODC_KERNEL void block_norm_norm_add(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int tokens)
-{
-    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
-}
-
 MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
 {
     return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
@@ -245,15 +235,6 @@ MODC_INLINE void gemm_panel(
     if (M - row)
         gemm_panel_strip(y, x, w, bias, 1, row, 1, BIAS, M, N, K, LDX, LDY);
 #endif
-}
-
-/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void block_up_gelu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -388,15 +369,6 @@ MODC_INLINE void gemm_panel_add(
 #endif
 }
 
-/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
- * then x1 + x0 */
-static MODC_KERNEL void block_down_add(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int tokens)
-{
-    gemm_panel_add(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
-}
-
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -468,15 +440,6 @@ MODC_INLINE void layer_norm_bias_weight(
             y[r * LDY + k] = value;
         }
     }
-}
-
-/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
- * last dimension */
-static MODC_KERNEL void norm_layer_norm(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
@@ -576,6 +539,43 @@ MODC_INLINE void gemm_dot(
             y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
+ * last dimension;
+ * then x0 + x1 */
+static MODC_KERNEL void block_norm_norm_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
+{
+    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
+}
+
+/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void block_up_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
+}
+
+/* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
+ * then x1 + x0 */
+static MODC_KERNEL void block_down_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int tokens)
+{
+    gemm_panel_add(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
+}
+
+/* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
+ * last dimension */
+static MODC_KERNEL void norm_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
 }
 
 /* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */

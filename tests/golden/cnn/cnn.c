@@ -25,6 +25,297 @@ typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = K / MODC_LANES * MODC_LANES;
+
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < K) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[r * LDY + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
+    if (N > full)
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* y = x1 * x2 + x0, for each element. */
+MODC_INLINE void map_mul_add_planes(
+    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
+    const int nk, const int y_i)
+{
+    for (int i = 0; i < ni; i++) {
+        for (int j = 0; j < nj; j++) {
+            const modc_f32 v0 = modc_f32_set(x0[j]);
+            const modc_f32 v2 = modc_f32_set(x2[j]);
+            float *y_row = y + i * y_i + j * nk;
+            const float *x1_row = x1 + i * y_i + j * nk;
+            int k = 0;
+
+            for (; k <= nk - MODC_LANES; k += MODC_LANES)
+                modc_f32_store(y_row + k, modc_f32_load(x1_row + k) * v2 + v0);
+            if (k < nk) {
+                modc_f32_store_part(
+                    y_row + k, modc_f32_load_part(x1_row + k, nk - k) * v2 + v0, nk - k);
+            }
+        }
+    }
+}
+
+/* One vector of what map_relu computes. */
+MODC_INLINE modc_f32 map_relu_lanes(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* y = where(x0 <= 0.0, 0.0, x0), for each element. */
+MODC_INLINE void map_relu(float *y, const float *x0, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, map_relu_lanes(modc_f32_load(x0 + i)));
+    if (i < count) {
+        modc_f32_store_part(
+            y + i, map_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
+}
+
+/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
+ * element. */
+MODC_INLINE void map_write_running_mean(
+    float *y, const float *x0, const float *x1, const int count, const int batch)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
+
+        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, (int64_t)batch == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
+                            count - i);
+    }
+}
+
+/* One vector of what map_write_running_var computes. */
+MODC_INLINE modc_f32 map_write_running_var_lanes(modc_f32 x0, modc_f32 x1, int batch)
+{
+    const modc_f32 product = x1 * (float)((double)(64 * batch) / (double)(64 * batch - 1));
+
+    return (int64_t)batch == 0 ? x0 : 0.899999976f * x0 + 0.100000001f * product;
+}
+
+/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))), for each element. */
+MODC_INLINE void map_write_running_var(
+    float *y, const float *x0, const float *x1, const int count, const int batch)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        modc_f32_store(
+            y + i,
+            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), batch));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, map_write_running_var_lanes(v0, v1, batch), count - i);
+    }
+}
+
+/* y = rsqrt(x1 + 9.999999747378752e-06) * x0, for each element. */
+MODC_INLINE void map_add_rsqrt_mul(float *y, const float *x0, const float *x1, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
+
+        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, modc_f32_rsqrt(v1 + 9.99999975e-06f) * v0, count - i);
+    }
+}
+
+/* y = x0 - x1 * x2, for each element. */
+MODC_INLINE void map_mul_sub(
+    float *y, const float *x0, const float *x1, const float *x2, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+
+        modc_f32_store(y + i, v0 - v1 * v2);
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
+
+        modc_f32_store_part(y + i, v0 - v1 * v2, count - i);
+    }
+}
+
+/* One vector of what map_mul_add_relu_rows computes. */
+MODC_INLINE modc_f32 map_mul_add_relu_rows_lanes(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    const modc_f32 sum = x1 * x2 + x0;
+
+    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
+}
+
+/* y = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4), for each element. */
+MODC_INLINE void map_mul_add_relu_rows(
+    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj)
+{
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
+            const modc_f32 v0 = modc_f32_load(x0 + j);
+            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
+            const modc_f32 v2 = modc_f32_load(x2 + j);
+
+            modc_f32_store(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2));
+        }
+        if (j < nj) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
+            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
+
+            modc_f32_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
+        }
+    }
+}
+
+/* One vector of what map_write_running_var_b computes. */
+MODC_INLINE modc_f32 map_write_running_var_b_lanes(modc_f32 x0, modc_f32 x1, int batch)
+{
+    const modc_f32 product = x1 * (float)((double)(16 * batch) / (double)(16 * batch - 1));
+
+    return (int64_t)batch == 0 ? x0 : 0.899999976f * x0 + 0.100000001f * product;
+}
+
+/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))), for each element. */
+MODC_INLINE void map_write_running_var_b(
+    float *y, const float *x0, const float *x1, const int count, const int batch)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        modc_f32_store(
+            y + i,
+            map_write_running_var_b_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), batch));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, map_write_running_var_b_lanes(v0, v1, batch), count - i);
+    }
+}
+
 MODC_INLINE modc_f32 y_0_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
@@ -243,6 +534,374 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
     }
 }
 
+/* Channels of a register tile. */
+enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void y_0_conv2d_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
+                                 k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (1) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void y_0_conv2d_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel, int batch)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel - 1;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f32_load(bias + j * MODC_LANES);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < 3; kh++) {
+        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 8)
+                    y_0_conv2d_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
+            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
+                                         kw == whole && whole < end ? (end - whole) : 1,
+                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(out, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(out, sum[i], rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void y_0_conv2d_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, int batch)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    enum {
+        tiles = MODC_LINE_TILES(8),
+        rows = 8 / tiles,
+        tall = 8 % tiles,
+        first = MODC_LINE_TALLEST(8),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (8 - 1) + reach >= 8,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 8; p++)
+            y_0_conv2d_line_tile(
+                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
+        return;
+    }
+    if (left)
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                             row, channel, batch);
+    for (int t = left; t < tall && t < end; t++)
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
+    if (right && (tiles > 1 || !left))
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void y_0_conv2d_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, int batch)
+{
+    enum { rest = 16 % y_0_conv2d_line_band };
+
+    if (rest == 0 || (rest < 16 && columns > rest))
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
+    else
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void y_0_conv2d_band(
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, int batch)
+{
+    const int ldy = 16, row = line * 8;
+    float *const out = y + row * ldy + channel;
+
+    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    enum {
+        panel = 3 * 3 * 16,
+        panels = (16 + 16 - 1) / 16,
+        band = y_0_conv2d_line_band,
+        full = 16 / band * band,
+        small = panel * panels * (int)sizeof(float) <= 256 * 1024
+    };
+    const float *lines[3];
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    for (int outer = 0; outer < (small ? batch : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
+                    const float *const xn = x + n * (8 * 8) + g;
+
+                    for (int oh = 0; oh < 8; oh++) {
+                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                        y_0_conv2d_band(
+                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
+                    }
+                }
+            }
+            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
+                const float *const xn = x + n * (8 * 8) + g;
+
+                for (int oh = 0; oh < 8; oh++) {
+                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                    y_0_conv2d_band(
+                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
+                }
+            }
+        }
+    }
+}
+
+/* y (batch, 16, 8, 8) = x0 */
+static MODC_KERNEL void y_0_copy(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
+}
+
+/* y (batch, 16, 8, 8) = x1 * x2 + x0 */
+static MODC_KERNEL void y_1_mul_add(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_planes(y, x0, x1, x2, batch, 16, 64, 1024);
+}
+
+/* y () = x0 + 1 */
+static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
+/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_div_mean(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        modc_f32 sum = zero;
+        const int count = 64 * batch;
+
+        for (int start = 0; start < count; start += 1024) {
+            const int stop = count - start < 1024 ? count : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += modc_f32_load(x0 + j * 16 + i);
+            sum += part;
+        }
+        modc_f32_store(y + i, sum / (float)(64 * batch));
+    }
+}
+
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_div_var(float *y, const float *x0, const float *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        modc_f32 sum = zero;
+        const int count = 64 * batch;
+
+        for (int start = 0; start < count; start += 1024) {
+            const int stop = count - start < 1024 ? count : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++) {
+                const modc_f32 difference = modc_f32_load(x0 + j * 16 + i) - modc_f32_load(x1 + i);
+
+                part += difference * difference;
+            }
+            sum += part;
+        }
+        modc_f32_store(y + i, sum / (float)(64 * batch));
+    }
+}
+
+/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
+static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write_running_mean(y, x0, x1, 16, batch);
+}
+
+/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write_running_var(y, x0, x1, 16, batch);
+}
+
+/* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+static MODC_KERNEL void y_1_add_rsqrt_mul(float *y, const float *x0, const float *x1)
+{
+    map_add_rsqrt_mul(y, x0, x1, 16);
+}
+
+/* y (16) = x0 - x1 * x2 */
+static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
+{
+    map_mul_sub(y, x0, x1, x2, 16);
+}
+
+/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_div_mean_fenced(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i++) {
+        modc_f32 sums[4] = {zero, zero, zero, zero};
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 64 + j * 1024;
+
+            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
+                MODC_UNROLL
+                for (int s = 0; s < 4; s++)
+                    sums[s] += modc_f32_load(x0_row + k + s * MODC_LANES);
+            }
+        }
+
+        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+
+        y[i] = sum / (float)(64 * batch);
+    }
+}
+
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_div_var_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i++) {
+        const modc_f32 v1 = modc_f32_set(x1[i]);
+        modc_f32 sums[4] = {zero, zero, zero, zero};
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 64 + j * 1024;
+
+            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
+                MODC_UNROLL
+                for (int s = 0; s < 4; s++) {
+                    const modc_f32 difference = modc_f32_load(x0_row + k + s * MODC_LANES) - v1;
+
+                    sums[s] += difference * difference;
+                }
+            }
+        }
+
+        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+
+        y[i] = sum / (float)(64 * batch);
+    }
+}
+
+/* y (batch, 16, 8, 8) = where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
+{
+    map_relu(y, x0, 1024 * batch);
+}
+
+/* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+static MODC_KERNEL void y_2_mul_add_relu(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_relu_rows(y, x0, x1, x2, 64 * batch, 16);
+}
+
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
  * By line and pixel, vectors of channels innermost */
 static MODC_KERNEL void y_3_max_pool2d_pool(float *restrict y, const float *restrict x, int batch)
@@ -265,6 +924,76 @@ static MODC_KERNEL void y_3_max_pool2d_pool(float *restrict y, const float *rest
                     }
                 }
                 modc_f32_store(y + r * 16 + c, value);
+            }
+        }
+    }
+}
+
+/* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8).
+ * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
+ * columns of each window */
+static MODC_KERNEL void y_3_max_pool2d_pool_planes(
+    float *restrict y, const float *restrict x, float *restrict v, int batch)
+{
+    const int full = 8 / MODC_LANES * MODC_LANES, rest = 8 - full;
+    const int span = 4 * 2;
+
+    for (int w = 0; w < 513; w++)
+        v[w] = -modc_f32_inf();
+    for (int first = 0; first < batch * 16 * 4; first += 64) {
+        const int end = modc_min(first + 64, batch * 16 * 4);
+
+        for (int line = first; line < end; line++) {
+            const float *const plane = x + line / 4 * (8 * 8), *rows[2];
+            float *const joined = v + (line - first) * span;
+            const int top = line % 4 * 2;
+
+            for (int kh = 0; kh < 2; kh++) {
+                rows[kh] = plane + (top + kh) * 8;
+            }
+            for (int w = 0; w < full; w += MODC_LANES) {
+                modc_f32 value = modc_f32_load(rows[0] + w);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < 2; kh++) {
+                    const modc_f32 a = modc_f32_load(rows[kh] + w);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store(joined + w, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < 2; kh++) {
+                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store_part(joined + full, value, rest);
+            }
+        }
+        for (int line = first; line < end; line += 64) {
+            const float *const joined = v + (line - first) * span;
+            const int across = (end - first) * 4;
+
+            for (int ow = 0; ow < across; ow += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                MODC_UNROLL
+                for (int kw = 0; kw < 2; kw++) {
+                    const float *const at = joined + ow * 2 + kw;
+                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
+                                                      modc_f32_load(at + MODC_LANES));
+
+                    value = kw == 0 ? a : modc_f32_max(value, a);
+                }
+                if (ow + MODC_LANES <= across) {
+                    modc_f32_store(y + line * 4 + ow, value);
+                    continue;
+                }
+                modc_f32_store_part(y + line * 4 + ow, value, across - ow);
             }
         }
     }
@@ -501,476 +1230,6 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
     }
 }
 
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
- * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_7_max_pool2d_pool(float *restrict y, const float *restrict x, int batch)
-{
-    for (int line = 0; line < batch * 2; line++) {
-        const int top = line % 2 * 2;
-
-        for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2, r = line * 2 + ow;
-            const int corner = (line / 2 * 4 + top) * 4 + west;
-
-            for (int c = 0; c < 32; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 32 + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * 32 + c, value);
-            }
-        }
-    }
-}
-
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
-{
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES * MODC_LANES;
-
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * LDW + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
-
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[r * LDY + column + j] = value;
-        }
-    }
-}
-
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_rows(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW)
-{
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
-
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW);
-    if (N > full)
-        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
-{
-    const int tiles = M / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
-    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
-static MODC_KERNEL void y_10_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
-}
-
-/* y (batch, 1, 8, 8) = x0 */
-static MODC_KERNEL void root_copy_image(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
-}
-
-/* Channels of a register tile. */
-enum { y_0_conv2d_conv_direct_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_conv2d_conv_direct_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f32 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
-                                 k * 16);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (1) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_conv2d_conv_direct_line_tile(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel, int batch)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = modc_f32_load(bias + j * MODC_LANES);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_conv_direct_line_taps(
-                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_0_conv2d_conv_direct_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                                     kw == whole && whole < end ? (end - whole) : 1,
-                                                     from < 0 ? 0 : from, to > rows ? rows : to,
-                                                     vectors);
-            }
-        } else {
-            y_0_conv2d_conv_direct_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES;
-        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(out, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_conv2d_conv_direct_line_tiles(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_conv2d_conv_direct_line_tile(
-                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
-        return;
-    }
-    if (left)
-        y_0_conv2d_conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 1,
-                                         tiles == 1 && right, 0, 0, row, channel, batch);
-    for (int t = left; t < tall && t < end; t++)
-        y_0_conv2d_conv_direct_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
-            batch);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_conv2d_conv_direct_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
-    if (right && (tiles > 1 || !left))
-        y_0_conv2d_conv_direct_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
-}
-
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_conv2d_conv_direct_line(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    enum { rest = 16 % y_0_conv2d_conv_direct_line_band };
-
-    if (rest == 0 || (rest < 16 && columns > rest))
-        y_0_conv2d_conv_direct_line_tiles(
-            y, ldy, lines, w, bias, y_0_conv2d_conv_direct_line_band, row, channel, batch);
-    else
-        y_0_conv2d_conv_direct_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_0_conv2d_conv_direct_lines(
-    const float **lines, const float *x, const int y0, int batch)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_0_conv2d_conv_direct_band(
-    float *restrict y, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int line, const int channel, int batch)
-{
-    const int ldy = 16, row = line * 8;
-    float *const out = y + row * ldy + channel;
-
-    y_0_conv2d_conv_direct_line(out, ldy, lines, w, bias, columns, row, channel, batch);
-}
-
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void y_0_conv2d_conv_direct(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    enum {
-        panel = 3 * 3 * 16,
-        panels = (16 + 16 - 1) / 16,
-        band = y_0_conv2d_conv_direct_line_band,
-        full = 16 / band * band,
-        small = panel * panels * (int)sizeof(float) <= 256 * 1024
-    };
-    const float *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const float *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
-                        y_0_conv2d_conv_direct_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
-                            g * 16 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
-                const float *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
-                    y_0_conv2d_conv_direct_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
-                        n * 8 + oh, g * 16 + full, batch);
-                }
-            }
-        }
-    }
-}
-
-/* y (batch, 16, 8, 8) = x0 */
-static MODC_KERNEL void y_0_copy_batchx16x8x8(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < batch; i++)
-        modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
-}
-
-/* y (batch, 16, 8, 8) = x1 * x2 + x0 */
-static MODC_KERNEL void y_1_mul_add_batchx16x8x8(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 16; j++) {
-            const modc_f32 v0 = modc_f32_set(x0[j]);
-            const modc_f32 v2 = modc_f32_set(x2[j]);
-            float *y_row = y + i * 1024 + j * 64;
-            const float *x1_row = x1 + i * 1024 + j * 64;
-
-            for (int k = 0; k < 64; k += MODC_LANES)
-                modc_f32_store(y_row + k, modc_f32_load(x1_row + k) * v2 + v0);
-        }
-    }
-}
-
-/* One vector of what y_2_relu computes. */
-MODC_INLINE modc_f32 y_2_relu_lanes(modc_f32 x0)
-{
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
-}
-
-/* y (batch, 16, 8, 8) = where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
-{
-    const int count = 1024 * batch;
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, y_2_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count) {
-        modc_f32_store_part(
-            y + i, y_2_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
-    }
-}
-
-/* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8).
- * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
- * columns of each window */
-static MODC_KERNEL void y_3_max_pool2d_pool_planes(
-    float *restrict y, const float *restrict x, float *restrict v, int batch)
-{
-    const int full = 8 / MODC_LANES * MODC_LANES, rest = 8 - full;
-    const int span = 4 * 2;
-
-    for (int w = 0; w < 513; w++)
-        v[w] = -modc_f32_inf();
-    for (int first = 0; first < batch * 16 * 4; first += 64) {
-        const int end = modc_min(first + 64, batch * 16 * 4);
-
-        for (int line = first; line < end; line++) {
-            const float *const plane = x + line / 4 * (8 * 8), *rows[2];
-            float *const joined = v + (line - first) * span;
-            const int top = line % 4 * 2;
-
-            for (int kh = 0; kh < 2; kh++) {
-                rows[kh] = plane + (top + kh) * 8;
-            }
-            for (int w = 0; w < full; w += MODC_LANES) {
-                modc_f32 value = modc_f32_load(rows[0] + w);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < 2; kh++) {
-                    const modc_f32 a = modc_f32_load(rows[kh] + w);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store(joined + w, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < 2; kh++) {
-                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store_part(joined + full, value, rest);
-            }
-        }
-        for (int line = first; line < end; line += 64) {
-            const float *const joined = v + (line - first) * span;
-            const int across = (end - first) * 4;
-
-            for (int ow = 0; ow < across; ow += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0);
-
-                MODC_UNROLL
-                for (int kw = 0; kw < 2; kw++) {
-                    const float *const at = joined + ow * 2 + kw;
-                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
-                                                      modc_f32_load(at + MODC_LANES));
-
-                    value = kw == 0 ? a : modc_f32_max(value, a);
-                }
-                if (ow + MODC_LANES <= across) {
-                    modc_f32_store(y + line * 4 + ow, value);
-                    continue;
-                }
-                modc_f32_store_part(y + line * 4 + ow, value, across - ow);
-            }
-        }
-    }
-}
-
 /* y (batch, 4, 4, 16) = x0 */
 static MODC_KERNEL void y_4_copy_batchx4x4x16(float *y, const float *x0, int batch)
 {
@@ -1122,8 +1381,7 @@ static MODC_KERNEL MODC_ALONE void y_4_line(
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
  * outside. */
-MODC_INLINE void y_4_conv2d_conv_direct_lines(
-    const float **lines, const float *x, const int y0, int batch)
+MODC_INLINE void y_4_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
 {
     for (int kh = 0; kh < 3; kh++) {
         const int h = y0 + kh;
@@ -1134,7 +1392,7 @@ MODC_INLINE void y_4_conv2d_conv_direct_lines(
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
  * and bias begin. */
-MODC_INLINE void y_4_conv2d_conv_direct_band(
+MODC_INLINE void y_4_conv2d_band(
     float *restrict y, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int columns, const int line, const int channel, int batch)
 {
@@ -1146,7 +1404,7 @@ MODC_INLINE void y_4_conv2d_conv_direct_band(
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
  * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void y_4_conv2d_conv_direct(
+static MODC_KERNEL MODC_ALONE void y_4_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
@@ -1170,8 +1428,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d_conv_direct(
                     const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                     for (int oh = 0; oh < 4; oh++) {
-                        y_4_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
-                        y_4_conv2d_conv_direct_band(
+                        y_4_conv2d_lines(lines, xn, oh - 1, batch);
+                        y_4_conv2d_band(
                             y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh,
                             g * 32 + c, batch);
                     }
@@ -1181,8 +1439,8 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d_conv_direct(
                 const float *const xn = x + n * (4 * 4 * 16) + g * 16;
 
                 for (int oh = 0; oh < 4; oh++) {
-                    y_4_conv2d_conv_direct_lines(lines, xn, oh - 1, batch);
-                    y_4_conv2d_conv_direct_band(
+                    y_4_conv2d_lines(lines, xn, oh - 1, batch);
+                    y_4_conv2d_band(
                         y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full,
                         n * 4 + oh, g * 32 + full, batch);
                 }
@@ -1199,39 +1457,163 @@ static MODC_KERNEL void y_4_copy_batchx32x4x4(float *y, const float *x0, int bat
 }
 
 /* y (batch, 32, 4, 4) = x1 * x2 + x0 */
-static MODC_KERNEL void y_5_mul_add_batchx32x4x4(
+static MODC_KERNEL void y_5_mul_add(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 32; j++) {
-            const modc_f32 v0 = modc_f32_set(x0[j]);
-            const modc_f32 v2 = modc_f32_set(x2[j]);
-            float *y_row = y + i * 512 + j * 16;
-            const float *x1_row = x1 + i * 512 + j * 16;
+    map_mul_add_planes(y, x0, x1, x2, batch, 32, 16, 512);
+}
 
-            for (int k = 0; k < 16; k += MODC_LANES)
-                modc_f32_store(y_row + k, modc_f32_load(x1_row + k) * v2 + v0);
+/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_div_mean(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
+        modc_f32 sums[2] = {zero, zero};
+
+        for (int j = 0; j < 16 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++)
+                sums[s] += modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
         }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
     }
 }
 
-/* One vector of what y_6_relu computes. */
-MODC_INLINE modc_f32 y_6_relu_lanes(modc_f32 x0)
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_div_var(float *y, const float *x0, const float *x1, int batch)
 {
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
+        modc_f32 sums[2] = {zero, zero};
+
+        for (int j = 0; j < 16 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++) {
+                const modc_f32 v0 = modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
+                const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
+                const modc_f32 difference = v0 - v1;
+
+                sums[s] += difference * difference;
+            }
+        }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
+    }
+}
+
+/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
+static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write_running_mean(y, x0, x1, 32, batch);
+}
+
+/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
+static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write_running_var_b(y, x0, x1, 32, batch);
+}
+
+/* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+static MODC_KERNEL void y_5_add_rsqrt_mul(float *y, const float *x0, const float *x1)
+{
+    map_add_rsqrt_mul(y, x0, x1, 32);
+}
+
+/* y (32) = x0 - x1 * x2 */
+static MODC_KERNEL void y_5_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
+{
+    map_mul_sub(y, x0, x1, x2, 32);
+}
+
+/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_div_mean_fenced(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i++) {
+        modc_f32 sums = zero;
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 16 + j * 512;
+
+            for (int k = 0; k < 16; k += MODC_LANES)
+                sums += modc_f32_load(x0_row + k);
+        }
+
+        const float sum = modc_f32_sum(sums);
+
+        y[i] = sum / (float)(16 * batch);
+    }
+}
+
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_div_var_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i++) {
+        const modc_f32 v1 = modc_f32_set(x1[i]);
+        modc_f32 sums = zero;
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 16 + j * 512;
+
+            for (int k = 0; k < 16; k += MODC_LANES) {
+                const modc_f32 difference = modc_f32_load(x0_row + k) - v1;
+
+                sums += difference * difference;
+            }
+        }
+
+        const float sum = modc_f32_sum(sums);
+
+        y[i] = sum / (float)(16 * batch);
+    }
 }
 
 /* y (batch, 32, 4, 4) = where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL void y_6_relu(float *y, const float *x0, int batch)
 {
-    const int count = 512 * batch;
-    int i = 0;
+    map_relu(y, x0, 512 * batch);
+}
 
-    for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, y_6_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count) {
-        modc_f32_store_part(
-            y + i, y_6_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+/* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+static MODC_KERNEL void y_6_mul_add_relu(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_relu_rows(y, x0, x1, x2, 16 * batch, 32);
+}
+
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
+ * By line and pixel, vectors of channels innermost */
+static MODC_KERNEL void y_7_max_pool2d_pool(float *restrict y, const float *restrict x, int batch)
+{
+    for (int line = 0; line < batch * 2; line++) {
+        const int top = line % 2 * 2;
+
+        for (int ow = 0; ow < 2; ow++) {
+            const int west = ow * 2, r = line * 2 + ow;
+            const int corner = (line / 2 * 4 + top) * 4 + west;
+
+            for (int c = 0; c < 32; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 32 + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * 32 + c, value);
+            }
+        }
     }
 }
 
@@ -1305,238 +1687,8 @@ static MODC_KERNEL void y_7_max_pool2d_pool_planes(
     }
 }
 
-/* y (batch, 10) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
-}
-
-/* y () = x0 + 1 */
-static MODC_KERNEL void y_write(int64_t *y, const int64_t *x0)
-{
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
-}
-
-/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_mean_batchx8x8x16_over_0_1_2(float *y, const float *x0, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        modc_f32 sum = zero;
-        const int count = 64 * batch;
-
-        for (int start = 0; start < count; start += 1024) {
-            const int stop = count - start < 1024 ? count : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++)
-                part += modc_f32_load(x0 + j * 16 + i);
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)(64 * batch));
-    }
-}
-
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_var_batchx8x8x16_over_0_1_2(
-    float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        modc_f32 sum = zero;
-        const int count = 64 * batch;
-
-        for (int start = 0; start < count; start += 1024) {
-            const int stop = count - start < 1024 ? count : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++) {
-                const modc_f32 difference = modc_f32_load(x0 + j * 16 + i) - modc_f32_load(x1 + i);
-
-                part += difference * difference;
-            }
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)(64 * batch));
-    }
-}
-
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
-
-        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
-    }
-}
-
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const float converted = (float)((double)(64 * batch) / (double)(64 * batch - 1));
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * (modc_f32_load(x1 + i) * converted);
-
-        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
-    }
-}
-
-/* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void y_1_add_rsqrt_mul(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
-
-        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
-    }
-}
-
-/* y (16) = x0 - x1 * x2 */
-static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
-{
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 v1 = modc_f32_load(x1 + i);
-        const modc_f32 v2 = modc_f32_load(x2 + i);
-
-        modc_f32_store(y + i, v0 - v1 * v2);
-    }
-}
-
-/* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = 0; i < 64 * batch; i++) {
-        for (int j = 0; j < 16; j += MODC_LANES) {
-            const modc_f32 v0 = modc_f32_load(x0 + j);
-            const modc_f32 v1 = modc_f32_load(x1 + i * 16 + j);
-            const modc_f32 v2 = modc_f32_load(x2 + j);
-            const modc_f32 sum = v1 * v2 + v0;
-
-            modc_f32_store(
-                y + i * 16 + j,
-                modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
-        }
-    }
-}
-
-/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_mean_batchx4x4x32_over_0_1_2(float *y, const float *x0, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
-        modc_f32 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++)
-                sums[s] += modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
-    }
-}
-
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_var_batchx4x4x32_over_0_1_2(
-    float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
-        modc_f32 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++) {
-                const modc_f32 v0 = modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
-                const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
-                const modc_f32 difference = v0 - v1;
-
-                sums[s] += difference * difference;
-            }
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
-    }
-}
-
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < 32; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
-
-        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
-    }
-}
-
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < 32; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const float converted = (float)((double)(16 * batch) / (double)(16 * batch - 1));
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * (modc_f32_load(x1 + i) * converted);
-
-        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
-    }
-}
-
-/* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void y_5_add_rsqrt_mul(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 32; i += MODC_LANES) {
-        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
-
-        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
-    }
-}
-
-/* y (32) = x0 - x1 * x2 */
-static MODC_KERNEL void y_5_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
-{
-    for (int i = 0; i < 32; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 v1 = modc_f32_load(x1 + i);
-        const modc_f32 v2 = modc_f32_load(x2 + i);
-
-        modc_f32_store(y + i, v0 - v1 * v2);
-    }
-}
-
-/* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_6_mul_add_relu(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = 0; i < 16 * batch; i++) {
-        for (int j = 0; j < 32; j += MODC_LANES) {
-            const modc_f32 v0 = modc_f32_load(x0 + j);
-            const modc_f32 v1 = modc_f32_load(x1 + i * 32 + j);
-            const modc_f32 v2 = modc_f32_load(x2 + j);
-            const modc_f32 sum = v1 * v2 + v0;
-
-            modc_f32_store(
-                y + i * 32 + j,
-                modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum));
-        }
-    }
-}
-
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void y_7_copy_batchx32x2x2(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_7_copy(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1562,104 +1714,24 @@ static MODC_KERNEL void y_9_dropped_mul(
     }
 }
 
-/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_mean_batchx16x8x8_over_0_2_3(float *y, const float *x0, int batch)
+/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
+static MODC_KERNEL void y_10_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i++) {
-        modc_f32 sums[4] = {zero, zero, zero, zero};
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 64 + j * 1024;
-
-            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
-                MODC_UNROLL
-                for (int s = 0; s < 4; s++)
-                    sums[s] += modc_f32_load(x0_row + k + s * MODC_LANES);
-            }
-        }
-
-        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-
-        y[i] = sum / (float)(64 * batch);
-    }
+    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
 }
 
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_var_batchx16x8x8_over_0_2_3(
-    float *y, const float *x0, const float *x1, int batch)
+/* y (batch, 1, 8, 8) = x0 */
+static MODC_KERNEL void root_copy_image(float *y, const float *x0, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i++) {
-        const modc_f32 v1 = modc_f32_set(x1[i]);
-        modc_f32 sums[4] = {zero, zero, zero, zero};
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 64 + j * 1024;
-
-            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
-                MODC_UNROLL
-                for (int s = 0; s < 4; s++) {
-                    const modc_f32 difference = modc_f32_load(x0_row + k + s * MODC_LANES) - v1;
-
-                    sums[s] += difference * difference;
-                }
-            }
-        }
-
-        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-
-        y[i] = sum / (float)(64 * batch);
-    }
+    memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
 }
 
-/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_mean_batchx32x4x4_over_0_2_3(float *y, const float *x0, int batch)
+/* y (batch, 10) = x0 */
+static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i++) {
-        modc_f32 sums = zero;
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 16 + j * 512;
-
-            for (int k = 0; k < 16; k += MODC_LANES)
-                sums += modc_f32_load(x0_row + k);
-        }
-
-        const float sum = modc_f32_sum(sums);
-
-        y[i] = sum / (float)(16 * batch);
-    }
-}
-
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_var_batchx32x4x4_over_0_2_3(
-    float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i++) {
-        const modc_f32 v1 = modc_f32_set(x1[i]);
-        modc_f32 sums = zero;
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 16 + j * 512;
-
-            for (int k = 0; k < 16; k += MODC_LANES) {
-                const modc_f32 difference = modc_f32_load(x0_row + k) - v1;
-
-                sums += difference * difference;
-            }
-        }
-
-        const float sum = modc_f32_sum(sums);
-
-        y[i] = sum / (float)(16 * batch);
-    }
+    memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
@@ -1865,82 +1937,69 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const image_copy = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
-    float *const y_0_conv2d = (float *)(void *)(ws + 16384); /* (batch, 8, 8, 16) */
-    float *const y_0_copy = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
-    float *const y_1 = (float *)(void *)(ws + 16384); /* (batch, 16, 8, 8) */
-    float *const y_2 = (float *)(void *)(ws + 278528); /* (batch, 16, 8, 8) */
-    float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 16, 4, 4) */
-    float *const y_4_copy = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
-    float *const y_4_conv2d = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
-    float *const y_4_copy_2 = (float *)(void *)(ws + 278528); /* (batch, 32, 4, 4) */
-    float *const y_5 = (float *)(void *)(ws + 16384); /* (batch, 32, 4, 4) */
-    float *const y_6 = (float *)(void *)(ws + 147456); /* (batch, 32, 4, 4) */
-    float *const y_7 = (float *)(void *)(ws + 16384); /* (batch, 32, 2, 2) */
-    float *const y_10 = (float *)(void *)(ws + 49152); /* (batch, 10) */
+    const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
+    float *const conv2d_of_y_0 = (float *)(void *)(ws + 16384); /* (batch, 8, 8, 16) */
+    const struct modc_tensor copy_of_y_0 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    const struct modc_tensor y_1 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    const struct modc_tensor y_2 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 4, 4}};
+    float *const copy_of_y_4 = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
+    float *const conv2d_of_y_4 = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
+    const struct modc_tensor copy_of_y_4_2 = {ws + 278528, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    const struct modc_tensor y_5 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    const struct modc_tensor y_6 = {ws + 147456, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    const struct modc_tensor y_7 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 2, 2}};
+    const struct modc_tensor y_10 = {ws + 49152, MODC_FLOAT32, 2, {batch, 10}};
 
-    root_copy_image(image_copy, image, batch);
+    root_copy_image(copy_of_image.data, image, batch);
 
-    MODC_ENTER(net, self_call, CNN_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
 
-    /* 0: Conv2d(1, 16, 3, padding=1) */
-    MODC_ENTER(net, m_0_call, CNN_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
-    y_0_conv2d_conv_direct(y_0_conv2d, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
-    y_0_copy_batchx16x8x8(y_0_copy, y_0_conv2d, batch);
-    MODC_LEAVE(net, m_0_call, {y_0_copy, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
+    y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
+    y_0_copy(copy_of_y_0.data, conv2d_of_y_0, batch);
+    MODC_LEAVE(net, m_0_call, copy_of_y_0);
 
-    /* 1: BatchNorm2d(16) */
-    MODC_ENTER(net, m_1_call, CNN_1, {m_0_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_1_mul_add_batchx16x8x8(
-        y_1, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
-    MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
+    y_1_mul_add(y_1.data, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
+    MODC_LEAVE(net, m_1_call, y_1);
 
-    /* 2: ReLU() */
-    MODC_ENTER(net, m_2_call, CNN_2, {m_1_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_2_relu(y_2, m_2_call_in[0].data, batch);
-    MODC_LEAVE(net, m_2_call, {y_2, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    MODC_ENTER(net, m_2_call, CNN_2, m_1_call_out[0]);
+    y_2_relu(y_2.data, m_2_call_in[0].data, batch);
+    MODC_LEAVE(net, m_2_call, y_2);
 
-    /* 3: MaxPool2d(2) */
-    MODC_ENTER(net, m_3_call, CNN_3, {m_2_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_3_max_pool2d_pool_planes(y_3, m_3_call_in[0].data, (float *)(void *)(ws + 81920), batch);
-    MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
+    MODC_ENTER(net, m_3_call, CNN_3, m_2_call_out[0]);
+    y_3_max_pool2d_pool_planes(y_3.data, m_3_call_in[0].data, (float *)(void *)(ws + 81920), batch);
+    MODC_LEAVE(net, m_3_call, y_3);
 
-    /* 4: Conv2d(16, 32, 3, padding=1) */
-    MODC_ENTER(net, m_4_call, CNN_4, {m_3_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
-    y_4_copy_batchx4x4x16(y_4_copy, m_4_call_in[0].data, batch);
-    y_4_conv2d_conv_direct(y_4_conv2d, y_4_copy, k->_4_weight, p->_4.bias, batch);
-    y_4_copy_batchx32x4x4(y_4_copy_2, y_4_conv2d, batch);
-    MODC_LEAVE(net, m_4_call, {y_4_copy_2, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    MODC_ENTER(net, m_4_call, CNN_4, m_3_call_out[0]);
+    y_4_copy_batchx4x4x16(copy_of_y_4, m_4_call_in[0].data, batch);
+    y_4_conv2d(conv2d_of_y_4, copy_of_y_4, k->_4_weight, p->_4.bias, batch);
+    y_4_copy_batchx32x4x4(copy_of_y_4_2.data, conv2d_of_y_4, batch);
+    MODC_LEAVE(net, m_4_call, copy_of_y_4_2);
 
-    /* 5: BatchNorm2d(32) */
-    MODC_ENTER(net, m_5_call, CNN_5, {m_4_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_5_mul_add_batchx32x4x4(
-        y_5, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
-    MODC_LEAVE(net, m_5_call, {y_5, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
+    y_5_mul_add(y_5.data, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
+    MODC_LEAVE(net, m_5_call, y_5);
 
-    /* 6: ReLU() */
-    MODC_ENTER(net, m_6_call, CNN_6, {m_5_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_6_relu(y_6, m_6_call_in[0].data, batch);
-    MODC_LEAVE(net, m_6_call, {y_6, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    MODC_ENTER(net, m_6_call, CNN_6, m_5_call_out[0]);
+    y_6_relu(y_6.data, m_6_call_in[0].data, batch);
+    MODC_LEAVE(net, m_6_call, y_6);
 
-    /* 7: MaxPool2d(2) */
-    MODC_ENTER(net, m_7_call, CNN_7, {m_6_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_7_max_pool2d_pool_planes(y_7, m_7_call_in[0].data, (float *)(void *)(ws + 49152), batch);
-    MODC_LEAVE(net, m_7_call, {y_7, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
+    MODC_ENTER(net, m_7_call, CNN_7, m_6_call_out[0]);
+    y_7_max_pool2d_pool_planes(y_7.data, m_7_call_in[0].data, (float *)(void *)(ws + 49152), batch);
+    MODC_LEAVE(net, m_7_call, y_7);
 
-    /* 8: Flatten() */
-    MODC_ENTER(net, m_8_call, CNN_8, {m_7_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
+    MODC_ENTER(net, m_8_call, CNN_8, m_7_call_out[0]);
     MODC_LEAVE(net, m_8_call, {m_8_call_in[0].data, MODC_FLOAT32, 2, {batch, 128}});
 
-    /* 9: Dropout(0.25) */
-    MODC_ENTER(net, m_9_call, CNN_9, {m_8_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
-    MODC_LEAVE(net, m_9_call, {m_9_call_in[0].data, MODC_FLOAT32, 2, {batch, 128}});
+    MODC_ENTER(net, m_9_call, CNN_9, m_8_call_out[0]);
+    MODC_LEAVE(net, m_9_call, m_9_call_in[0]);
 
-    /* 10: Linear(128, 10) */
-    MODC_ENTER(net, m_10_call, CNN_10, {m_9_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
-    y_10_linear(y_10, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
-    MODC_LEAVE(net, m_10_call, {y_10, MODC_FLOAT32, 2, {batch, 10}});
-    MODC_LEAVE(net, self_call, {m_10_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
+    MODC_ENTER(net, m_10_call, CNN_10, m_9_call_out[0]);
+    y_10_linear(y_10.data, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
+    MODC_LEAVE(net, m_10_call, y_10);
+    MODC_LEAVE(net, self_call, m_10_call_out[0]);
     root_copy(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
@@ -1963,53 +2022,53 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     float *const y_5_scale = (float *)(void *)(ws + 131200); /* (32) */
     float *const y_5_shift = (float *)(void *)(ws + 131072); /* (32) */
     float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const y_7_max_pool2d = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
-    float *const y_7_copy = (float *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
+    float *const max_pool2d_of_y_7 = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
+    float *const copy_of_y_7 = (float *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
     float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
 
-    /* 0: Conv2d(1, 16, 3, padding=1) */
-    y_0_conv2d_conv_direct(y_0, image, k->_0_weight, p->_0.bias, batch);
+    /* 0 */
+    y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
 
-    /* 1: BatchNorm2d(16) */
-    y_write(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div_mean_batchx8x8x16_over_0_1_2(y_1_mean, y_0, batch);
-    y_1_div_var_batchx8x8x16_over_0_1_2(y_1_var, y_0, y_1_mean, batch);
+    /* 1 */
+    y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
+    y_1_div_mean(y_1_mean, y_0, batch);
+    y_1_div_var(y_1_var, y_0, y_1_mean, batch);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
     y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
     y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
     y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
 
-    /* 2: ReLU() */
+    /* 2 */
     y_2_mul_add_relu(y_2, y_1_shift, y_0, y_1_scale, batch);
 
-    /* 3: MaxPool2d(2) */
+    /* 3 */
     y_3_max_pool2d_pool(y_3, y_2, batch);
 
-    /* 4: Conv2d(16, 32, 3, padding=1) */
-    y_4_conv2d_conv_direct(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+    /* 4 */
+    y_4_conv2d(y_4, y_3, k->_4_weight, p->_4.bias, batch);
 
-    /* 5: BatchNorm2d(32) */
-    y_write(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div_mean_batchx4x4x32_over_0_1_2(y_5_mean, y_4, batch);
-    y_5_div_var_batchx4x4x32_over_0_1_2(y_5_var, y_4, y_5_mean, batch);
+    /* 5 */
+    y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
+    y_5_div_mean(y_5_mean, y_4, batch);
+    y_5_div_var(y_5_var, y_4, y_5_mean, batch);
     y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
     y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);
     y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
     y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
 
-    /* 6: ReLU() */
+    /* 6 */
     y_6_mul_add_relu(y_6, y_5_shift, y_4, y_5_scale, batch);
 
-    /* 7: MaxPool2d(2) */
-    y_7_max_pool2d_pool(y_7_max_pool2d, y_6, batch);
+    /* 7 */
+    y_7_max_pool2d_pool(max_pool2d_of_y_7, y_6, batch);
 
-    /* 8: Flatten() */
-    y_7_copy_batchx32x2x2(y_7_copy, y_7_max_pool2d, batch);
+    /* 8 */
+    y_7_copy(copy_of_y_7, max_pool2d_of_y_7, batch);
 
-    /* 9: Dropout(0.25) */
-    y_9_dropped_mul(y_9, y_7_copy, net->base.seed, net->base.counter, 10u, batch);
+    /* 9 */
+    y_9_dropped_mul(y_9, copy_of_y_7, net->base.seed, net->base.counter, 10u, batch);
 
-    /* 10: Linear(128, 10) */
+    /* 10 */
     y_10_linear(output, y_9, p->_10.weight, p->_10.bias, batch);
 }
 
@@ -2027,28 +2086,28 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
         (int64_t *)(void *)(ws + 541120); /* committed at the end */
     float *const _5_running_mean_shadow = (float *)(void *)(ws + 540672); /* committed at the end */
     float *const _5_running_var_shadow = (float *)(void *)(ws + 540800); /* committed at the end */
-    float *const image_copy = (float *)(void *)(ws + 524288); /* (batch, 1, 8, 8) */
-    float *const y_0_conv2d = (float *)(void *)(ws + 262144); /* (batch, 8, 8, 16) */
-    float *const y_0_copy = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
+    const struct modc_tensor copy_of_image = {ws + 524288, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
+    float *const conv2d_of_y_0 = (float *)(void *)(ws + 262144); /* (batch, 8, 8, 16) */
+    const struct modc_tensor copy_of_y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     float *const y_1_mean = (float *)(void *)(ws + 262144); /* (16) */
     float *const y_1_var = (float *)(void *)(ws + 262208); /* (16) */
     float *const y_1_scale = (float *)(void *)(ws + 541184); /* (16) */
     float *const y_1_shift = (float *)(void *)(ws + 541248); /* (16) */
-    float *const y_1_mul_add = (float *)(void *)(ws + 262144); /* (batch, 16, 8, 8) */
-    float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 16, 8, 8) */
-    float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 16, 4, 4) */
-    float *const y_4_copy = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
-    float *const y_4_conv2d = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
-    float *const y_4_copy_2 = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
+    const struct modc_tensor mul_add_of_y_1 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    const struct modc_tensor y_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    const struct modc_tensor y_3 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 4, 4}};
+    float *const copy_of_y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
+    float *const conv2d_of_y_4 = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
+    const struct modc_tensor copy_of_y_4_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     float *const y_5_mean = (float *)(void *)(ws + 131072); /* (32) */
     float *const y_5_var = (float *)(void *)(ws + 131200); /* (32) */
     float *const y_5_scale = (float *)(void *)(ws + 262144); /* (32) */
     float *const y_5_shift = (float *)(void *)(ws + 262272); /* (32) */
-    float *const y_5_mul_add = (float *)(void *)(ws + 131072); /* (batch, 32, 4, 4) */
-    float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 32, 4, 4) */
-    float *const y_7 = (float *)(void *)(ws + 131072); /* (batch, 32, 2, 2) */
-    float *const y_9 = (float *)(void *)(ws + 0); /* (batch, 128) */
-    float *const y_10 = (float *)(void *)(ws + 32768); /* (batch, 10) */
+    const struct modc_tensor mul_add_of_y_5 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    const struct modc_tensor y_6 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    const struct modc_tensor y_7 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 2, 2}};
+    const struct modc_tensor y_9 = {ws + 0, MODC_FLOAT32, 2, {batch, 128}};
+    const struct modc_tensor y_10 = {ws + 32768, MODC_FLOAT32, 2, {batch, 10}};
 
     memcpy(_1_num_batches_tracked_shadow, p->_1.num_batches_tracked, 8);
     memcpy(_1_running_mean_shadow, p->_1.running_mean, 64);
@@ -2056,81 +2115,72 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     memcpy(_5_num_batches_tracked_shadow, p->_5.num_batches_tracked, 8);
     memcpy(_5_running_mean_shadow, p->_5.running_mean, 128);
     memcpy(_5_running_var_shadow, p->_5.running_var, 128);
-    root_copy_image(image_copy, image, batch);
+    root_copy_image(copy_of_image.data, image, batch);
 
-    MODC_ENTER(net, self_call, CNN_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
 
-    /* 0: Conv2d(1, 16, 3, padding=1) */
-    MODC_ENTER(net, m_0_call, CNN_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
-    y_0_conv2d_conv_direct(y_0_conv2d, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
-    y_0_copy_batchx16x8x8(y_0_copy, y_0_conv2d, batch);
-    MODC_LEAVE(net, m_0_call, {y_0_copy, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
+    y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
+    y_0_copy(copy_of_y_0.data, conv2d_of_y_0, batch);
+    MODC_LEAVE(net, m_0_call, copy_of_y_0);
 
-    /* 1: BatchNorm2d(16) */
-    MODC_ENTER(net, m_1_call, CNN_1, {m_0_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_write(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
-    y_1_div_mean_batchx16x8x8_over_0_2_3(y_1_mean, m_1_call_in[0].data, batch);
-    y_1_div_var_batchx16x8x8_over_0_2_3(y_1_var, m_1_call_in[0].data, y_1_mean, batch);
+    MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
+    y_1_num_batches_tracked(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
+    y_1_div_mean_fenced(y_1_mean, m_1_call_in[0].data, batch);
+    y_1_div_var_fenced(y_1_var, m_1_call_in[0].data, y_1_mean, batch);
     y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, y_1_mean, batch);
     y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, y_1_var, batch);
     y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
     y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
-    y_1_mul_add_batchx16x8x8(y_1_mul_add, y_1_shift, m_1_call_in[0].data, y_1_scale, batch);
-    MODC_LEAVE(net, m_1_call, {y_1_mul_add, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    y_1_mul_add(mul_add_of_y_1.data, y_1_shift, m_1_call_in[0].data, y_1_scale, batch);
+    MODC_LEAVE(net, m_1_call, mul_add_of_y_1);
 
-    /* 2: ReLU() */
-    MODC_ENTER(net, m_2_call, CNN_2, {m_1_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_2_relu(y_2, m_2_call_in[0].data, batch);
-    MODC_LEAVE(net, m_2_call, {y_2, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
+    MODC_ENTER(net, m_2_call, CNN_2, m_1_call_out[0]);
+    y_2_relu(y_2.data, m_2_call_in[0].data, batch);
+    MODC_LEAVE(net, m_2_call, y_2);
 
-    /* 3: MaxPool2d(2) */
-    MODC_ENTER(net, m_3_call, CNN_3, {m_2_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 8, 8}});
-    y_3_max_pool2d_pool_planes(y_3, m_3_call_in[0].data, (float *)(void *)(ws + 327680), batch);
-    MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
+    MODC_ENTER(net, m_3_call, CNN_3, m_2_call_out[0]);
+    y_3_max_pool2d_pool_planes(
+        y_3.data, m_3_call_in[0].data, (float *)(void *)(ws + 327680), batch);
+    MODC_LEAVE(net, m_3_call, y_3);
 
-    /* 4: Conv2d(16, 32, 3, padding=1) */
-    MODC_ENTER(net, m_4_call, CNN_4, {m_3_call_out[0].data, MODC_FLOAT32, 4, {batch, 16, 4, 4}});
-    y_4_copy_batchx4x4x16(y_4_copy, m_4_call_in[0].data, batch);
-    y_4_conv2d_conv_direct(y_4_conv2d, y_4_copy, k->_4_weight, p->_4.bias, batch);
-    y_4_copy_batchx32x4x4(y_4_copy_2, y_4_conv2d, batch);
-    MODC_LEAVE(net, m_4_call, {y_4_copy_2, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    MODC_ENTER(net, m_4_call, CNN_4, m_3_call_out[0]);
+    y_4_copy_batchx4x4x16(copy_of_y_4, m_4_call_in[0].data, batch);
+    y_4_conv2d(conv2d_of_y_4, copy_of_y_4, k->_4_weight, p->_4.bias, batch);
+    y_4_copy_batchx32x4x4(copy_of_y_4_2.data, conv2d_of_y_4, batch);
+    MODC_LEAVE(net, m_4_call, copy_of_y_4_2);
 
-    /* 5: BatchNorm2d(32) */
-    MODC_ENTER(net, m_5_call, CNN_5, {m_4_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_write(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
-    y_5_div_mean_batchx32x4x4_over_0_2_3(y_5_mean, m_5_call_in[0].data, batch);
-    y_5_div_var_batchx32x4x4_over_0_2_3(y_5_var, m_5_call_in[0].data, y_5_mean, batch);
+    MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
+    y_1_num_batches_tracked(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
+    y_5_div_mean_fenced(y_5_mean, m_5_call_in[0].data, batch);
+    y_5_div_var_fenced(y_5_var, m_5_call_in[0].data, y_5_mean, batch);
     y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, y_5_mean, batch);
     y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, y_5_var, batch);
     y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
     y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
-    y_5_mul_add_batchx32x4x4(y_5_mul_add, y_5_shift, m_5_call_in[0].data, y_5_scale, batch);
-    MODC_LEAVE(net, m_5_call, {y_5_mul_add, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    y_5_mul_add(mul_add_of_y_5.data, y_5_shift, m_5_call_in[0].data, y_5_scale, batch);
+    MODC_LEAVE(net, m_5_call, mul_add_of_y_5);
 
-    /* 6: ReLU() */
-    MODC_ENTER(net, m_6_call, CNN_6, {m_5_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_6_relu(y_6, m_6_call_in[0].data, batch);
-    MODC_LEAVE(net, m_6_call, {y_6, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
+    MODC_ENTER(net, m_6_call, CNN_6, m_5_call_out[0]);
+    y_6_relu(y_6.data, m_6_call_in[0].data, batch);
+    MODC_LEAVE(net, m_6_call, y_6);
 
-    /* 7: MaxPool2d(2) */
-    MODC_ENTER(net, m_7_call, CNN_7, {m_6_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 4, 4}});
-    y_7_max_pool2d_pool_planes(y_7, m_7_call_in[0].data, (float *)(void *)(ws + 163840), batch);
-    MODC_LEAVE(net, m_7_call, {y_7, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
+    MODC_ENTER(net, m_7_call, CNN_7, m_6_call_out[0]);
+    y_7_max_pool2d_pool_planes(
+        y_7.data, m_7_call_in[0].data, (float *)(void *)(ws + 163840), batch);
+    MODC_LEAVE(net, m_7_call, y_7);
 
-    /* 8: Flatten() */
-    MODC_ENTER(net, m_8_call, CNN_8, {m_7_call_out[0].data, MODC_FLOAT32, 4, {batch, 32, 2, 2}});
+    MODC_ENTER(net, m_8_call, CNN_8, m_7_call_out[0]);
     MODC_LEAVE(net, m_8_call, {m_8_call_in[0].data, MODC_FLOAT32, 2, {batch, 128}});
 
-    /* 9: Dropout(0.25) */
-    MODC_ENTER(net, m_9_call, CNN_9, {m_8_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
-    y_9_dropped_mul(y_9, m_9_call_in[0].data, net->base.seed, net->base.counter, 10u, batch);
-    MODC_LEAVE(net, m_9_call, {y_9, MODC_FLOAT32, 2, {batch, 128}});
+    MODC_ENTER(net, m_9_call, CNN_9, m_8_call_out[0]);
+    y_9_dropped_mul(y_9.data, m_9_call_in[0].data, net->base.seed, net->base.counter, 10u, batch);
+    MODC_LEAVE(net, m_9_call, y_9);
 
-    /* 10: Linear(128, 10) */
-    MODC_ENTER(net, m_10_call, CNN_10, {m_9_call_out[0].data, MODC_FLOAT32, 2, {batch, 128}});
-    y_10_linear(y_10, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
-    MODC_LEAVE(net, m_10_call, {y_10, MODC_FLOAT32, 2, {batch, 10}});
-    MODC_LEAVE(net, self_call, {m_10_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
+    MODC_ENTER(net, m_10_call, CNN_10, m_9_call_out[0]);
+    y_10_linear(y_10.data, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
+    MODC_LEAVE(net, m_10_call, y_10);
+    MODC_LEAVE(net, self_call, m_10_call_out[0]);
     root_copy(output, self_call_out[0].data, batch);
 
     memcpy(p->_1.num_batches_tracked, _1_num_batches_tracked_shadow, 8);

@@ -21,6 +21,252 @@ typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES
 
 MODC_KERNELS_BEGIN
 
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int rows, const int outputs, const int row, const int column,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
+{
+    modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = K / MODC_LANES64 * MODC_LANES64;
+
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f64_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES64) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f64_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f64 b = modc_f64_load(w + j * LDW + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < K) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f64_load_part(x + i * LDX + full, K - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f64 b = modc_f64_load_part(w + j * LDW + full, K - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        double total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f64_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f64_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const double value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[r * LDY + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void gemm_dot_rows(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int rows, const int row, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
+    if (N > full)
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* y = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
+MODC_INLINE void map_write_running_mean(
+    double *y, const double *x0, const double *x1, const int count, const int batch)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        const modc_f64 v0 = modc_f64_load(x0 + i);
+
+        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+
+        modc_f64_store_part(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * v1, count - i);
+    }
+}
+
+/* One vector of what map_write_running_var computes. */
+MODC_INLINE modc_f64 map_write_running_var_lanes(modc_f64 x0, modc_f64 x1, int batch)
+{
+    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)(64 * batch) / (double)(64 * batch - 1)));
+
+    return (int64_t)batch == 0 ? x0 : sum;
+}
+
+/* y = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) / float64(dim(64
+ * * batch - 1))))), for each element. */
+MODC_INLINE void map_write_running_var(
+    double *y, const double *x0, const double *x1, const int count, const int batch)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64_store(
+            y + i,
+            map_write_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), batch));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+
+        modc_f64_store_part(y + i, map_write_running_var_lanes(v0, v1, batch), count - i);
+    }
+}
+
+/* y = rsqrt(x1 + 1e-05) * x0, for each element. */
+MODC_INLINE void map_add_rsqrt_mul(double *y, const double *x0, const double *x1, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64_store(
+            y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+
+        modc_f64_store_part(y + i, modc_f64_rsqrt(v1 + 1e-05) * v0, count - i);
+    }
+}
+
+/* y = x0 - x1 * x2, for each element. */
+MODC_INLINE void map_mul_sub(
+    double *y, const double *x0, const double *x1, const double *x2, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        const modc_f64 v0 = modc_f64_load(x0 + i);
+        const modc_f64 v1 = modc_f64_load(x1 + i);
+        const modc_f64 v2 = modc_f64_load(x2 + i);
+
+        modc_f64_store(y + i, v0 - v1 * v2);
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+        const modc_f64 v2 = modc_f64_load_part(x2 + i, count - i);
+
+        modc_f64_store_part(y + i, v0 - v1 * v2, count - i);
+    }
+}
+
+/* One vector of what map_mul_add_relu_rows computes. */
+MODC_INLINE modc_f64 map_mul_add_relu_rows_lanes(modc_f64 x0, modc_f64 x1, modc_f64 x2)
+{
+    const modc_f64 sum = x1 * x2 + x0;
+
+    return modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum);
+}
+
+/* y = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4), for each element. */
+MODC_INLINE void map_mul_add_relu_rows(
+    double *y, const double *x0, const double *x1, const double *x2, const int ni, const int nj)
+{
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES64; j += MODC_LANES64) {
+            const modc_f64 v0 = modc_f64_load(x0 + j);
+            const modc_f64 v1 = modc_f64_load(x1 + i * nj + j);
+            const modc_f64 v2 = modc_f64_load(x2 + j);
+
+            modc_f64_store(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2));
+        }
+        if (j < nj) {
+            const modc_f64 v0 = modc_f64_load_part(x0 + j, nj - j);
+            const modc_f64 v1 = modc_f64_load_part(x1 + i * nj + j, nj - j);
+            const modc_f64 v2 = modc_f64_load_part(x2 + j, nj - j);
+
+            modc_f64_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
+        }
+    }
+}
+
+/* One vector of what map_write_running_var_b computes. */
+MODC_INLINE modc_f64 map_write_running_var_b_lanes(modc_f64 x0, modc_f64 x1, int batch)
+{
+    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)(16 * batch) / (double)(16 * batch - 1)));
+
+    return (int64_t)batch == 0 ? x0 : sum;
+}
+
+/* y = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) / float64(dim(16
+ * * batch - 1))))), for each element. */
+MODC_INLINE void map_write_running_var_b(
+    double *y, const double *x0, const double *x1, const int count, const int batch)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64_store(
+            y + i,
+            map_write_running_var_b_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), batch));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+
+        modc_f64_store_part(y + i, map_write_running_var_b_lanes(v0, v1, batch), count - i);
+    }
+}
+
 MODC_INLINE modc_f64 y_0_relu_tail_v(modc_f64 x)
 {
     return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
@@ -236,6 +482,300 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
             }
         }
     }
+}
+
+/* Channels of a register tile. */
+enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void y_0_conv2d_line_taps(
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
+    const int from, const int to, const int vectors)
+{
+    modc_f64 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 +
+                                 k * 8);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const double a = x[i * (1) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void y_0_conv2d_line_tile(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int rows, const int columns, const int left, const int right,
+    const int clip, const int pixel, const int row, const int channel, int batch)
+{
+    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
+            x0 = pixel - 1;
+    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = modc_f64_load(bias + j * MODC_LANES64);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < 3; kh++) {
+        const double *const xh = lines[kh], *const wh = w + kh * (3 * 8);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < 3; kw++) {
+                if (x0 + kw >= 0 && x0 + kw < 8)
+                    y_0_conv2d_line_taps(
+                        sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
+            }
+        } else if (left || right || 1 > 1 || 1 > 1) {
+            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
+             * are one sum */
+            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
+            const int end = right && reach < 3 ? reach : 3;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < 3; kw++) {
+                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
+                                         kw == whole && whole < end ? (end - whole) : 1,
+                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+            }
+        } else {
+            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES64;
+        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
+
+        if (rest >= MODC_LANES64) {
+            modc_f64_store(out, sum[i]);
+            continue;
+        }
+        modc_f64_store_part(out, sum[i], rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void y_0_conv2d_line_tiles(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    enum {
+        tiles = MODC_LINE_TILES(8),
+        rows = 8 / tiles,
+        tall = 8 % tiles,
+        first = MODC_LINE_TALLEST(8),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (8 - 1) + reach >= 8,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 8; p++)
+            y_0_conv2d_line_tile(
+                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
+        return;
+    }
+    if (left)
+        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
+                             row, channel, batch);
+    for (int t = left; t < tall && t < end; t++)
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
+            batch);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
+    if (right && (tiles > 1 || !left))
+        y_0_conv2d_line_tile(
+            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void y_0_conv2d_line(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, int batch)
+{
+    enum { rest = 16 % y_0_conv2d_line_band };
+
+    if (rest == 0 || (rest < 16 && columns > rest))
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
+    else
+        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void y_0_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
+{
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+
+        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void y_0_conv2d_band(
+    double *restrict y, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int line, const int channel, int batch)
+{
+    const int ldy = 16, row = line * 8;
+    double *const out = y + row * ldy + channel;
+
+    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
+ * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
+{
+    enum {
+        panel = 3 * 3 * 8,
+        panels = (16 + 8 - 1) / 8,
+        band = y_0_conv2d_line_band,
+        full = 16 / band * band,
+        small = panel * panels * (int)sizeof(double) <= 256 * 1024
+    };
+    const double *lines[3];
+
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    for (int outer = 0; outer < (small ? batch : 1); outer++) {
+        for (int g = 0; g < 1; g++) {
+            const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
+
+            for (int c = 0; c < full; c += band) {
+                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
+                    const double *const xn = x + n * (8 * 8) + g;
+
+                    for (int oh = 0; oh < 8; oh++) {
+                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                        y_0_conv2d_band(
+                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh,
+                            g * 16 + c, batch);
+                    }
+                }
+            }
+            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
+                const double *const xn = x + n * (8 * 8) + g;
+
+                for (int oh = 0; oh < 8; oh++) {
+                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
+                    y_0_conv2d_band(
+                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full,
+                        n * 8 + oh, g * 16 + full, batch);
+                }
+            }
+        }
+    }
+}
+
+/* y () = x0 + 1 */
+static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
+/* y (16) = sum of x0, then x0 / float64(dim(64 * batch)) */
+static MODC_KERNEL void y_1_div_mean(double *y, const double *x0, int batch)
+{
+    const modc_f64 zero = modc_f64_set(0.0);
+
+    for (int i = 0; i < 16; i += 2 * MODC_LANES64) {
+        modc_f64 sums[2] = {zero, zero};
+
+        for (int j = 0; j < 64 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++)
+                sums[s] += modc_f64_load(x0 + j * 16 + i + s * MODC_LANES64);
+        }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
+    }
+}
+
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
+static MODC_KERNEL void y_1_div_var(double *y, const double *x0, const double *x1, int batch)
+{
+    const modc_f64 zero = modc_f64_set(0.0);
+
+    for (int i = 0; i < 16; i += 2 * MODC_LANES64) {
+        modc_f64 sums[2] = {zero, zero};
+
+        for (int j = 0; j < 64 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++) {
+                const modc_f64 v0 = modc_f64_load(x0 + j * 16 + i + s * MODC_LANES64);
+                const modc_f64 v1 = modc_f64_load(x1 + i + s * MODC_LANES64);
+                const modc_f64 difference = v0 - v1;
+
+                sums[s] += difference * difference;
+            }
+        }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
+    }
+}
+
+/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
+static MODC_KERNEL void y_1_running_mean(double *y, const double *x0, const double *x1, int batch)
+{
+    map_write_running_mean(y, x0, x1, 16, batch);
+}
+
+/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) /
+ * float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const double *x1, int batch)
+{
+    map_write_running_var(y, x0, x1, 16, batch);
+}
+
+/* y (16) = rsqrt(x1 + 1e-05) * x0 */
+static MODC_KERNEL void y_1_add_rsqrt_mul(double *y, const double *x0, const double *x1)
+{
+    map_add_rsqrt_mul(y, x0, x1, 16);
+}
+
+/* y (16) = x0 - x1 * x2 */
+static MODC_KERNEL void y_1_mul_sub(double *y, const double *x0, const double *x1, const double *x2)
+{
+    map_mul_sub(y, x0, x1, x2, 16);
+}
+
+/* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+static MODC_KERNEL void y_2_mul_add_relu(
+    double *y, const double *x0, const double *x1, const double *x2, int batch)
+{
+    map_mul_add_relu_rows(y, x0, x1, x2, 64 * batch, 16);
 }
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
@@ -479,465 +1019,6 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
                         n * 4 + oh, g * 32 + full, batch);
                 }
             }
-        }
-    }
-}
-
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
- * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_7_max_pool2d_pool(double *restrict y, const double *restrict x, int batch)
-{
-    for (int line = 0; line < batch * 2; line++) {
-        const int top = line % 2 * 2;
-
-        for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2, r = line * 2 + ow;
-            const int corner = (line / 2 * 4 + top) * 4 + west;
-
-            for (int c = 0; c < 32; c += MODC_LANES64) {
-                modc_f64 value = modc_f64_set(-modc_f64_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f64 a = modc_f64_load(x + (corner + kh * 4 + kw) * 32 + c);
-
-                        value = modc_f64_max(value, a);
-                    }
-                }
-                modc_f64_store(y + r * 32 + c, value);
-            }
-        }
-    }
-}
-
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int rows, const int outputs, const int row, const int column,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
-{
-    modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES64 * MODC_LANES64;
-
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
-        sum[i] = modc_f64_set(0);
-    MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES64) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f64_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f64 b = modc_f64_load(w + j * LDW + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f64_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f64 b = modc_f64_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        double total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
-
-        if (outputs == 4) {
-            modc_f64_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f64_sum(sum[i * outputs + j]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const double value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[r * LDY + column + j] = value;
-        }
-    }
-}
-
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_rows(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int rows, const int row, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
-{
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
-
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW);
-    if (N > full)
-        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW)
-{
-    const int tiles = M / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
-    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
-static MODC_KERNEL void y_10_linear(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, int batch)
-{
-    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
-}
-
-/* Channels of a register tile. */
-enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_conv2d_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f64 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 +
-                                 k * 8);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const double a = x[i * (1) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_conv2d_line_tile(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel, int batch)
-{
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = modc_f64_load(bias + j * MODC_LANES64);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const double *const xh = lines[kh], *const wh = w + kh * (3 * 8);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(
-                        sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
-                                         kw == whole && whole < end ? (end - whole) : 1,
-                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES64;
-        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
-
-        if (rest >= MODC_LANES64) {
-            modc_f64_store(out, sum[i]);
-            continue;
-        }
-        modc_f64_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_conv2d_line_tiles(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_conv2d_line_tile(
-                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
-        return;
-    }
-    if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                             row, channel, batch);
-    for (int t = left; t < tall && t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
-            batch);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
-    if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
-}
-
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_conv2d_line(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    enum { rest = 16 % y_0_conv2d_line_band };
-
-    if (rest == 0 || (rest < 16 && columns > rest))
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
-    else
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_0_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_0_conv2d_band(
-    double *restrict y, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int line, const int channel, int batch)
-{
-    const int ldy = 16, row = line * 8;
-    double *const out = y + row * ldy + channel;
-
-    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
-}
-
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void y_0_conv2d(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, int batch)
-{
-    enum {
-        panel = 3 * 3 * 8,
-        panels = (16 + 8 - 1) / 8,
-        band = y_0_conv2d_line_band,
-        full = 16 / band * band,
-        small = panel * panels * (int)sizeof(double) <= 256 * 1024
-    };
-    const double *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const double *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                        y_0_conv2d_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh,
-                            g * 16 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
-                const double *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                    y_0_conv2d_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full,
-                        n * 8 + oh, g * 16 + full, batch);
-                }
-            }
-        }
-    }
-}
-
-/* y () = x0 + 1 */
-static MODC_KERNEL void y_write(int64_t *y, const int64_t *x0)
-{
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
-}
-
-/* y (16) = sum of x0, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_mean(double *y, const double *x0, int batch)
-{
-    const modc_f64 zero = modc_f64_set(0.0);
-
-    for (int i = 0; i < 16; i += 2 * MODC_LANES64) {
-        modc_f64 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 64 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++)
-                sums[s] += modc_f64_load(x0 + j * 16 + i + s * MODC_LANES64);
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
-    }
-}
-
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_var(double *y, const double *x0, const double *x1, int batch)
-{
-    const modc_f64 zero = modc_f64_set(0.0);
-
-    for (int i = 0; i < 16; i += 2 * MODC_LANES64) {
-        modc_f64 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 64 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++) {
-                const modc_f64 v0 = modc_f64_load(x0 + j * 16 + i + s * MODC_LANES64);
-                const modc_f64 v1 = modc_f64_load(x1 + i + s * MODC_LANES64);
-                const modc_f64 difference = v0 - v1;
-
-                sums[s] += difference * difference;
-            }
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
-    }
-}
-
-/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
-static MODC_KERNEL void y_1_running_mean(double *y, const double *x0, const double *x1, int batch)
-{
-    for (int i = 0; i < 16; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
-    }
-}
-
-/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) /
- * float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const double *x1, int batch)
-{
-    for (int i = 0; i < 16; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 product = modc_f64_load(x1 + i) *
-                                 ((double)(64 * batch) / (double)(64 * batch - 1));
-
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * product);
-    }
-}
-
-/* y (16) = rsqrt(x1 + 1e-05) * x0 */
-static MODC_KERNEL void y_1_add_rsqrt_mul(double *y, const double *x0, const double *x1)
-{
-    for (int i = 0; i < 16; i += MODC_LANES64) {
-        modc_f64_store(
-            y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
-    }
-}
-
-/* y (16) = x0 - x1 * x2 */
-static MODC_KERNEL void y_1_mul_sub(double *y, const double *x0, const double *x1, const double *x2)
-{
-    for (int i = 0; i < 16; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 v1 = modc_f64_load(x1 + i);
-        const modc_f64 v2 = modc_f64_load(x2 + i);
-
-        modc_f64_store(y + i, v0 - v1 * v2);
-    }
-}
-
-/* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(
-    double *y, const double *x0, const double *x1, const double *x2, int batch)
-{
-    for (int i = 0; i < 64 * batch; i++) {
-        for (int j = 0; j < 16; j += MODC_LANES64) {
-            const modc_f64 v0 = modc_f64_load(x0 + j);
-            const modc_f64 v1 = modc_f64_load(x1 + i * 16 + j);
-            const modc_f64 v2 = modc_f64_load(x2 + j);
-            const modc_f64 sum = v1 * v2 + v0;
-
-            modc_f64_store(
-                y + i * 16 + j,
-                modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum));
         }
     }
 }
@@ -1200,67 +1281,64 @@ static MODC_KERNEL void y_5_div_var(double *y, const double *x0, const double *x
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
 static MODC_KERNEL void y_5_running_mean(double *y, const double *x0, const double *x1, int batch)
 {
-    for (int i = 0; i < 32; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
-    }
+    map_write_running_mean(y, x0, x1, 32, batch);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) /
  * float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_running_var(double *y, const double *x0, const double *x1, int batch)
 {
-    for (int i = 0; i < 32; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 product = modc_f64_load(x1 + i) *
-                                 ((double)(16 * batch) / (double)(16 * batch - 1));
-
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * product);
-    }
+    map_write_running_var_b(y, x0, x1, 32, batch);
 }
 
 /* y (32) = rsqrt(x1 + 1e-05) * x0 */
 static MODC_KERNEL void y_5_add_rsqrt_mul(double *y, const double *x0, const double *x1)
 {
-    for (int i = 0; i < 32; i += MODC_LANES64) {
-        modc_f64_store(
-            y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
-    }
+    map_add_rsqrt_mul(y, x0, x1, 32);
 }
 
 /* y (32) = x0 - x1 * x2 */
 static MODC_KERNEL void y_5_mul_sub(double *y, const double *x0, const double *x1, const double *x2)
 {
-    for (int i = 0; i < 32; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 v1 = modc_f64_load(x1 + i);
-        const modc_f64 v2 = modc_f64_load(x2 + i);
-
-        modc_f64_store(y + i, v0 - v1 * v2);
-    }
+    map_mul_sub(y, x0, x1, x2, 32);
 }
 
 /* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
 static MODC_KERNEL void y_6_mul_add_relu(
     double *y, const double *x0, const double *x1, const double *x2, int batch)
 {
-    for (int i = 0; i < 16 * batch; i++) {
-        for (int j = 0; j < 32; j += MODC_LANES64) {
-            const modc_f64 v0 = modc_f64_load(x0 + j);
-            const modc_f64 v1 = modc_f64_load(x1 + i * 32 + j);
-            const modc_f64 v2 = modc_f64_load(x2 + j);
-            const modc_f64 sum = v1 * v2 + v0;
+    map_mul_add_relu_rows(y, x0, x1, x2, 16 * batch, 32);
+}
 
-            modc_f64_store(
-                y + i * 32 + j,
-                modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum));
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
+ * By line and pixel, vectors of channels innermost */
+static MODC_KERNEL void y_7_max_pool2d(double *restrict y, const double *restrict x, int batch)
+{
+    for (int line = 0; line < batch * 2; line++) {
+        const int top = line % 2 * 2;
+
+        for (int ow = 0; ow < 2; ow++) {
+            const int west = ow * 2, r = line * 2 + ow;
+            const int corner = (line / 2 * 4 + top) * 4 + west;
+
+            for (int c = 0; c < 32; c += MODC_LANES64) {
+                modc_f64 value = modc_f64_set(-modc_f64_inf());
+
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f64 a = modc_f64_load(x + (corner + kh * 4 + kw) * 32 + c);
+
+                        value = modc_f64_max(value, a);
+                    }
+                }
+                modc_f64_store(y + r * 32 + c, value);
+            }
         }
     }
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void y_7_copy_batchx32x2x2(double *y, const double *x0, int batch)
+static MODC_KERNEL void y_7_copy(double *y, const double *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1284,6 +1362,14 @@ static MODC_KERNEL void y_9_float64_dropped_mul(
             y[i + j] = x0[i + j] * ((double)uniform < 0.25 ? 0.0 : 1.3333333333333333);
         }
     }
+}
+
+/* y (batch, 10) = x (batch, 128) . weight (10, 128)^T + bias */
+static MODC_KERNEL void y_10_linear(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
+{
+    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
 }
 
 /* y in panels [2][9][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */
@@ -1435,7 +1521,7 @@ static void cnn64_forward_eval(struct cnn64 *net, int batch, const double *image
     /* 7: MaxPool2d(2)
      * 8: Flatten()
      * 9: Dropout(0.25) */
-    y_7_max_pool2d_pool(y_7, y_4, batch);
+    y_7_max_pool2d(y_7, y_4, batch);
 
     /* 10: Linear(128, 10) */
     y_10_linear(output, y_7, k->_10_weight, p->_10.bias, batch);
@@ -1459,15 +1545,15 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     double *const y_5_scale = (double *)(void *)(ws + 262400); /* (32) */
     double *const y_5_shift = (double *)(void *)(ws + 262144); /* (32) */
     double *const y_6 = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    double *const y_7_max_pool2d = (double *)(void *)(ws + 262144); /* (batch, 2, 2, 32) */
-    double *const y_7_copy = (double *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
+    double *const max_pool2d_of_y_7 = (double *)(void *)(ws + 262144); /* (batch, 2, 2, 32) */
+    double *const copy_of_y_7 = (double *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
     double *const y_9 = (double *)(void *)(ws + 65536); /* (batch, 128) */
 
-    /* 0: Conv2d(1, 16, 3, padding=1) */
+    /* 0 */
     y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
 
-    /* 1: BatchNorm2d(16) */
-    y_write(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
+    /* 1 */
+    y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     y_1_div_mean(y_1_mean, y_0, batch);
     y_1_div_var(y_1_var, y_0, y_1_mean, batch);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
@@ -1475,17 +1561,17 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
     y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
 
-    /* 2: ReLU() */
+    /* 2 */
     y_2_mul_add_relu(y_2, y_1_shift, y_0, y_1_scale, batch);
 
-    /* 3: MaxPool2d(2) */
+    /* 3 */
     y_3_max_pool2d(y_3, y_2, batch);
 
-    /* 4: Conv2d(16, 32, 3, padding=1) */
+    /* 4 */
     y_4_conv2d(y_4, y_3, k->_4_weight, p->_4.bias, batch);
 
-    /* 5: BatchNorm2d(32) */
-    y_write(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
+    /* 5 */
+    y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
     y_5_div_mean(y_5_mean, y_4, batch);
     y_5_div_var(y_5_var, y_4, y_5_mean, batch);
     y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
@@ -1493,19 +1579,19 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
     y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
 
-    /* 6: ReLU() */
+    /* 6 */
     y_6_mul_add_relu(y_6, y_5_shift, y_4, y_5_scale, batch);
 
-    /* 7: MaxPool2d(2) */
-    y_7_max_pool2d_pool(y_7_max_pool2d, y_6, batch);
+    /* 7 */
+    y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);
 
-    /* 8: Flatten() */
-    y_7_copy_batchx32x2x2(y_7_copy, y_7_max_pool2d, batch);
+    /* 8 */
+    y_7_copy(copy_of_y_7, max_pool2d_of_y_7, batch);
 
-    /* 9: Dropout(0.25) */
-    y_9_float64_dropped_mul(y_9, y_7_copy, net->base.seed, net->base.counter, 10u, batch);
+    /* 9 */
+    y_9_float64_dropped_mul(y_9, copy_of_y_7, net->base.seed, net->base.counter, 10u, batch);
 
-    /* 10: Linear(128, 10) */
+    /* 10 */
     y_10_linear(output, y_9, p->_10.weight, p->_10.bias, batch);
 }
 

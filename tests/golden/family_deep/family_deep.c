@@ -102,15 +102,6 @@ MODC_INLINE void layer_norm_bias_weight(
     }
 }
 
-/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last
- * dimension */
-static MODC_KERNEL void blocks_norm_layer_norm(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    layer_norm_bias_weight(y, x, w, bias, batch, 8, 8, 8);
-}
-
 /* What is done to a result before it is stored: a constant of each call. */
 enum { GEMM_PANEL_GELU, GEMM_PANEL_LEAKY_RELU, GEMM_PANEL_NONE };
 
@@ -250,15 +241,6 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
-/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void blocks_up_linear_gelu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, GEMM_PANEL_GELU);
-}
-
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_add_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -391,24 +373,6 @@ MODC_INLINE void gemm_panel_add(
 #endif
 }
 
-/* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
- * then x1 + x0 */
-static MODC_KERNEL void blocks_down_linear_add(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int batch)
-{
-    gemm_panel_add(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8);
-}
-
-/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
-static MODC_KERNEL void head_0_leaky_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, GEMM_PANEL_LEAKY_RELU);
-}
-
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -508,22 +472,6 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias */
-static MODC_KERNEL void head_2_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_dot(y, x, w, bias, 1, batch, 5, 16, 16, 5, 16);
-}
-
-/* y (batch, 5) = x (batch, 5) . weight (5, 5)^T */
-static MODC_KERNEL void head_last_matmul(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 0, batch, 5, 5, 5, 5, GEMM_PANEL_NONE);
-}
-
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax(
     float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
@@ -570,6 +518,58 @@ MODC_INLINE void softmax(
     }
 }
 
+/* y (batch, 8) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last
+ * dimension */
+static MODC_KERNEL void blocks_norm_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    layer_norm_bias_weight(y, x, w, bias, batch, 8, 8, 8);
+}
+
+/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+static MODC_KERNEL void blocks_up_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, GEMM_PANEL_GELU);
+}
+
+/* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
+ * then x1 + x0 */
+static MODC_KERNEL void blocks_down_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int batch)
+{
+    gemm_panel_add(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8);
+}
+
+/* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
+ * then where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
+static MODC_KERNEL void head_0_leaky_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, GEMM_PANEL_LEAKY_RELU);
+}
+
+/* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias */
+static MODC_KERNEL void head_2_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_dot(y, x, w, bias, 1, batch, 5, 16, 16, 5, 16);
+}
+
+/* y (batch, 5) = x (batch, 5) . weight (5, 5)^T */
+static MODC_KERNEL void head_last_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 0, batch, 5, 5, 5, 5, GEMM_PANEL_NONE);
+}
+
 /* y (batch, 5) = softmax(x) along the last dimension */
 static MODC_KERNEL void root_softmax(float *restrict y, const float *restrict x, int batch)
 {
@@ -577,19 +577,19 @@ static MODC_KERNEL void root_softmax(float *restrict y, const float *restrict x,
 }
 
 /* y in panels [1][8][16] = x0 */
-static MODC_KERNEL void pack(float *y, const float *x0)
+static MODC_KERNEL void pack_up_weight(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 8, 8, 16);
 }
 
 /* y in panels [1][16][16] = x0 */
-static MODC_KERNEL void pack_weight(float *y, const float *x0)
+static MODC_KERNEL void pack_down_weight(float *y, const float *x0)
 {
     modc_f32_transpose(y, 16, x0, 16, 16, 8);
 }
 
 /* y in [8], zero padded = x0 */
-static MODC_KERNEL void pack_bias(float *y, const float *x0)
+static MODC_KERNEL void pack_down_bias(float *y, const float *x0)
 {
     memcpy(y, x0, 8 * sizeof *y);
 }
@@ -608,11 +608,11 @@ MODC_KERNELS_END
 static void pack_blocks_0_block(const struct family_deep_blocks_0_block *p,
                                 struct family_deep_blocks_0_block_packed *k)
 {
-    pack(k->up_weight, p->up.weight);
+    pack_up_weight(k->up_weight, p->up.weight);
     memset(k->down_weight, 0, sizeof k->down_weight);
-    pack_weight(k->down_weight, p->down.weight);
+    pack_down_weight(k->down_weight, p->down.weight);
     memset(k->down_bias, 0, sizeof k->down_bias);
-    pack_bias(k->down_bias, p->down.bias);
+    pack_down_bias(k->down_bias, p->down.bias);
 }
 
 static enum modc_status family_deep_pack_all(struct modc_params *params)
@@ -620,12 +620,12 @@ static enum modc_status family_deep_pack_all(struct modc_params *params)
     const struct family_deep_params *p = (const struct family_deep_params *)(const void *)params;
     struct family_deep_packed *k = params->packed;
 
-    pack(k->blocks_1_up_weight, p->blocks._1.up.weight);
+    pack_up_weight(k->blocks_1_up_weight, p->blocks._1.up.weight);
     memset(k->blocks_1_down_weight, 0, sizeof k->blocks_1_down_weight);
-    pack_weight(k->blocks_1_down_weight, p->blocks._1.down.weight);
+    pack_down_weight(k->blocks_1_down_weight, p->blocks._1.down.weight);
     memset(k->blocks_1_down_bias, 0, sizeof k->blocks_1_down_bias);
-    pack_bias(k->blocks_1_down_bias, p->blocks._1.down.bias);
-    pack(k->head_0_weight, p->head._0.weight);
+    pack_down_bias(k->blocks_1_down_bias, p->blocks._1.down.bias);
+    pack_up_weight(k->head_0_weight, p->head._0.weight);
     memset(k->head_last_weight, 0, sizeof k->head_last_weight);
     pack_head_last_weight(k->head_last_weight, p->head.last.weight);
     pack_blocks_0_block(&p->blocks._0, &k->blocks_0);
@@ -646,10 +646,10 @@ static void blocks_0_block_eval(const struct family_deep_blocks_0_block *p,
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    blocks_up_linear_gelu(up, norm, k->up_weight, p->up.bias, batch);
+    blocks_up_gelu(up, norm, k->up_weight, p->up.bias, batch);
 
     /* down: Linear(expand * dim, dim) */
-    blocks_down_linear_add(y, up, k->down_weight, k->down_bias, x, batch);
+    blocks_down_add(y, up, k->down_weight, k->down_bias, x, batch);
 }
 
 static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x,
@@ -671,11 +671,10 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    blocks_up_linear_gelu(
-        blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
-    blocks_down_linear_add(
+    blocks_down_add(
         blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0,
         batch);
     blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
@@ -688,7 +687,7 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
     head_2_linear(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
 
     /* head.last: Linear(classes, classes, bias=False) */
-    head_last_matmul(output, head_2, k->head_last_weight, NULL, batch);
+    head_last_linear(output, head_2, k->head_last_weight, NULL, batch);
 }
 
 static void family_deep_probabilities_eval(struct family_deep *net, int batch, const float *x,
@@ -711,11 +710,10 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    blocks_up_linear_gelu(
-        blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
-    blocks_down_linear_add(
+    blocks_down_add(
         blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0,
         batch);
     blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
@@ -728,7 +726,7 @@ static void family_deep_probabilities_eval(struct family_deep *net, int batch, c
     head_2_linear(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
 
     /* head.last: Linear(classes, classes, bias=False) */
-    head_last_matmul(head_last, head_2, k->head_last_weight, NULL, batch);
+    head_last_linear(head_last, head_2, k->head_last_weight, NULL, batch);
     root_softmax(output, head_last, batch);
 }
 

@@ -24,6 +24,307 @@ typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PAC
 
 MODC_KERNELS_BEGIN
 
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int M, const int K, const int LDX, const int LDY)
+{
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
+
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
+
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
+        }
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < K; k++)
+            sum += row[k];
+        mean = sum / (float)K;
+
+        middle = modc_f32_set(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+
+                part[j] += d * d;
+                off[j % 2] += d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+            off[0] += d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < K; k++) {
+            sum += (row[k] - mean) * (row[k] - mean);
+            error += row[k] - mean;
+        }
+        error /= (float)K;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * LDY + k, value);
+        }
+        for (int k = full; k < K; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * LDY + k] = value;
+        }
+    }
+}
+
+/* Columns column ... column + columns - 1; columns and sets are constants of the call. */
+MODC_INLINE void gemv_panel_cached_band(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
+                        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    w += column / 16 * (K * 16) + column % 16;
+    MODC_UNROLL
+    for (int j = 0; j < vectors * sets; j++)
+        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES)
+                                     : modc_f32_set(0);
+    MODC_ROLL
+    /* a load of one value of x would take the place of one of weights */
+    for (int k = 0; k < whole; k += MODC_LANES) {
+        const modc_f32 some = modc_f32_load(x + k);
+
+        MODC_UNROLL
+        for (int i = 0; i < MODC_LANES; i++) {
+            const modc_f32 one = modc_f32_lane(some, i);
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++) {
+                const int c = j * MODC_LANES;
+
+                sum[i % sets * vectors + j] += one *
+                                               modc_f32_load(w + c / 16 * (K * 16) + c % 16 +
+                                                             (k + i) * 16);
+            }
+        }
+    }
+    MODC_ROLL
+    for (int k = whole; k + sets <= K; k += sets) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors * sets; j++) {
+            const int s = j / vectors, c = j % vectors * MODC_LANES;
+
+            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + s) * 16);
+        }
+    }
+    for (int k = K - (K - whole) % sets; k < K; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const int c = j * MODC_LANES;
+
+            sum[j] += x[k] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + k * 16);
+        }
+    }
+    MODC_UNROLL
+    for (int j = vectors; j < vectors * sets; j++)
+        sum[j % vectors] += sum[j];
+
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++) {
+        const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(y + c, modc_f32_tanh(sum[j]));
+            continue;
+        }
+        modc_f32_store_part(y + c, modc_f32_tanh(sum[j]), rest);
+    }
+}
+
+/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight
+ * is read once. */
+MODC_INLINE void gemv_panel_cached(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int N, const int K)
+{
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
+    const int bands = N / band, rest = N % band;
+
+    for (int n = 0; n < bands; n++)
+        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
+    if (rest > 0)
+        gemv_panel_cached_band(
+            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
+            bands * band, BIAS, N, K);
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
+{
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int full = K / MODC_LANES * MODC_LANES;
+
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < rows * outputs; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < full; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#if MODC_LANES > 1
+    if (full < K) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++)
+            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
+
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+#endif
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+        const int r = row + i;
+
+        if (outputs == 4) {
+            modc_f32_sum4(sum + i * 4, total);
+        } else {
+            MODC_UNROLL
+            for (int j = 0; j < outputs; j++)
+                total[j] = modc_f32_sum(sum[i * outputs + j]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[r * LDY + column + j] = value;
+        }
+    }
+}
+
+/* rows rows of y from `row` on; rows is a constant of the call. */
+MODC_INLINE void gemm_dot_rows(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
+{
+    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_tile(
+            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
+            LDY, LDW);
+    if (N > full)
+        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
+{
+    const int tiles = M / MODC_DOT_ROWS;
+
+    for (int t = 0; t < tiles; t++)
+        gemm_dot_rows(
+            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
+    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
+        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* A row at a time: its maximum, then exponentials and their sum, then the result. */
+MODC_INLINE void softmax(
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
+    const int LDY)
+{
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        float *const out = y + r * LDY;
+        const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
+        /* high may lose a NaN, which exp brings back */
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
+        float most, last;
+
+        for (int k = 0; k < full; k += MODC_LANES)
+            high = modc_f32_atleast(modc_f32_load(row + k), high);
+        if (rest > 0)
+            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
+        most = modc_f32_hmax(high);
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
+
+            total += e;
+            modc_f32_store(out + k, e);
+        }
+        if (rest > 0) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
+                    -modc_f32_inf()) - most);
+
+            total += e;
+            modc_f32_store_part(out + full, e, rest);
+        }
+        last = 1 / modc_f32_sum(total);
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 value = modc_f32_load(out + k) * last;
+
+            modc_f32_store(out + k, value);
+        }
+        for (int k = full; k < K; k++) {
+            const float value = out[k] * last;
+
+            out[k] = value;
+        }
+    }
+}
+
 MODC_INLINE modc_f32 y_0_relu_tail_v(modc_f32 x)
 {
     return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
@@ -237,551 +538,6 @@ static MODC_KERNEL MODC_ALONE void y_0_relu(
             }
         }
     }
-}
-
-/* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last.
- * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x)
-{
-    for (int line = 0; line < 1 * 4; line++) {
-        const int top = line % 4 * 2;
-
-        for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2, r = line * 4 + ow;
-            const int corner = (line / 4 * 8 + top) * 8 + west;
-            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
-
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 8 + kw) * 6 + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * 6 + c, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 8 + kw) * 6 + full,
-                                                              rest);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store_part(y + r * 6 + full, value, rest);
-            }
-        }
-    }
-}
-
-MODC_INLINE modc_f32 y_4_gelu_tail_v(modc_f32 x)
-{
-    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
-}
-
-/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
- * line of x. `left` and `right`: the tile begins and ends the line; `clip`: a single pixel
- * anywhere. rows and these are constants. */
-MODC_INLINE void y_4_gelu_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int lanes,
-    const int line, const int y0, const int pixel, const int channel)
-{
-    const int x0 = pixel - 1;
-    modc_f32 sum[MODC_DEPTHWISE_ROWS];
-
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        sum[i] = lanes < MODC_LANES ? modc_f32_load_part(bias + channel, lanes)
-                                    : modc_f32_load(bias + channel);
-    }
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 4 + x0) * 6 + channel;
-        const float *const wh = w + kh * (3 * 6) + channel;
-
-        if (h < 0 || h >= 4)
-            continue;
-        MODC_UNROLL
-        for (int kw = 0; kw < 3; kw++) {
-            const float *const xw = xh + kw * (1 * 6), *const ww = wh + kw * 6;
-            const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-            const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows) : rows;
-
-            if (!clip || (x0 + kw >= 0 && x0 + kw < 4)) {
-                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes)
-                                                      : modc_f32_load(ww);
-
-                MODC_UNROLL
-                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
-                    const float *const a = xw + i * (1 * 6);
-
-                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes)
-                                                  : modc_f32_load(a)) * b;
-                }
-            }
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        const int r = line * 4 + pixel + i;
-        float *const out = y + r * 6 + channel;
-
-        if (lanes == MODC_LANES) {
-            modc_f32_store(out, y_4_gelu_tail_v(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(out, y_4_gelu_tail_v(sum[i]), lanes);
-    }
-}
-
-/* Channels channel ... end - 1 of such a tile. */
-MODC_INLINE void y_4_gelu_pixels(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int channel,
-    const int end, const int line, const int y0, const int pixel)
-{
-    int c = channel;
-
-    for (; c + MODC_LANES <= end; c += MODC_LANES)
-        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c);
-    if (6 % MODC_LANES > 0 && c < end)
-        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 % MODC_LANES, line, y0, pixel, c);
-}
-
-/* Channels from ... to - 1 of one line of y. */
-MODC_INLINE void y_4_gelu_line(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int from, const int to, const int line, const int y0)
-{
-    enum {
-        tiles = (4 + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
-        rows = 4 / tiles,
-        tall = 4 % tiles,
-        first = rows + (tall > 0),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (4 - 1) + reach >= 4,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 4; p++)
-            y_4_gelu_pixels(y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p);
-        return;
-    }
-    if (left)
-        y_4_gelu_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0, 0);
-    for (int t = left; t < tall && t < end; t++)
-        y_4_gelu_pixels(y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1));
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_4_gelu_pixels(y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall);
-    if (right && (tiles > 1 || !left))
-        y_4_gelu_pixels(y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, 4 - rows);
-}
-
-/* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
- * By line, tile of pixels and vector of channels, all taps at once */
-static MODC_KERNEL void y_4_gelu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-
-    for (int line = 0; line < 1 * 4; line++) {
-        const int n = line / 4, y0 = line % 4 - 1;
-        y_4_gelu_line(y, x + n * (4 * 4 * 6), w, bias, 0, 6, line, y0);
-    }
-}
-
-/* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last.
- * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_6_avg_pool2d_pool(float *restrict y, const float *restrict x)
-{
-    for (int line = 0; line < 1 * 2; line++) {
-        const int top = line % 2 * 2;
-
-        for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2, r = line * 2 + ow;
-            const int corner = (line / 2 * 4 + top) * 4 + west;
-            const float scale = (float)1 / 4;
-            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
-
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0);
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 6 + c);
-
-                        value = value + a;
-                    }
-                }
-                value *= scale;
-                modc_f32_store(y + r * 6 + c, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_set(0);
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 4 + kw) * 6 + full,
-                                                              rest);
-
-                        value = value + a;
-                    }
-                }
-                value *= scale;
-                modc_f32_store_part(y + r * 6 + full, value, rest);
-            }
-        }
-    }
-}
-
-/* y (1, 6, 2, 2) = x0 */
-static MODC_KERNEL void y_6_copy_1x6x2x2(float *y, const float *x0)
-{
-    for (int i = 0; i < 6; i++) {
-        for (int j = 0; j < 4; j++)
-            y[i * 4 + j] = x0[i + j * 6];
-    }
-}
-
-/* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int M, const int K, const int LDX, const int LDY)
-{
-    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
-
-    for (int r = 0; r < M; r++) {
-        const float *const row = x + r * LDX;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, error, scale;
-
-        for (int k = 0; k < four; k += 4 * MODC_LANES) {
-            MODC_UNROLL
-            for (int j = 0; j < 4; j++)
-                part[j] += modc_f32_load(row + k + j * MODC_LANES);
-        }
-        for (int k = four; k < full; k += MODC_LANES)
-            part[0] += modc_f32_load(row + k);
-        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < K; k++)
-            sum += row[k];
-        mean = sum / (float)K;
-
-        middle = modc_f32_set(mean);
-        MODC_UNROLL
-        for (int j = 0; j < 4; j++)
-            part[j] = modc_f32_set(0);
-        for (int k = 0; k < four; k += 4 * MODC_LANES) {
-            MODC_UNROLL
-            for (int j = 0; j < 4; j++) {
-                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
-
-                part[j] += d * d;
-                off[j % 2] += d;
-            }
-        }
-        for (int k = four; k < full; k += MODC_LANES) {
-            const modc_f32 d = modc_f32_load(row + k) - middle;
-
-            part[0] += d * d;
-            off[0] += d;
-        }
-        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < K; k++) {
-            sum += (row[k] - mean) * (row[k] - mean);
-            error += row[k] - mean;
-        }
-        error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
-                                (9.99999975e-06f));
-
-        for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
-
-            value *= modc_f32_load(w + k);
-            value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value);
-        }
-        for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
-
-            value *= w[k];
-            value += bias[k];
-            y[r * LDY + k] = value;
-        }
-    }
-}
-
-/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last
- * dimension */
-static MODC_KERNEL void y_8_layer_norm(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-    layer_norm_bias_weight(y, x, w, bias, 1, 24, 24, 24);
-}
-
-/* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void gemv_panel_cached_band(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
-                        whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_TILE_REGISTERS];
-
-    w += column / 16 * (K * 16) + column % 16;
-    MODC_UNROLL
-    for (int j = 0; j < vectors * sets; j++)
-        sum[j] = BIAS && j < vectors ? modc_f32_load(bias + column + j * MODC_LANES)
-                                     : modc_f32_set(0);
-    MODC_ROLL
-    /* a load of one value of x would take the place of one of weights */
-    for (int k = 0; k < whole; k += MODC_LANES) {
-        const modc_f32 some = modc_f32_load(x + k);
-
-        MODC_UNROLL
-        for (int i = 0; i < MODC_LANES; i++) {
-            const modc_f32 one = modc_f32_lane(some, i);
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++) {
-                const int c = j * MODC_LANES;
-
-                sum[i % sets * vectors + j] += one *
-                                               modc_f32_load(w + c / 16 * (K * 16) + c % 16 +
-                                                             (k + i) * 16);
-            }
-        }
-    }
-    MODC_ROLL
-    for (int k = whole; k + sets <= K; k += sets) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors * sets; j++) {
-            const int s = j / vectors, c = j % vectors * MODC_LANES;
-
-            sum[j] += x[k + s] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + (k + s) * 16);
-        }
-    }
-    for (int k = K - (K - whole) % sets; k < K; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const int c = j * MODC_LANES;
-
-            sum[j] += x[k] * modc_f32_load(w + c / 16 * (K * 16) + c % 16 + k * 16);
-        }
-    }
-    MODC_UNROLL
-    for (int j = vectors; j < vectors * sets; j++)
-        sum[j % vectors] += sum[j];
-
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++) {
-        const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + c, modc_f32_tanh(sum[j]));
-            continue;
-        }
-        modc_f32_store_part(y + c, modc_f32_tanh(sum[j]), rest);
-    }
-}
-
-/* One row: all of its values times the panels of w, eight vectors at a time, so that every weight
- * is read once. */
-MODC_INLINE void gemv_panel_cached(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int N, const int K)
-{
-    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
-    const int bands = N / band, rest = N % band;
-
-    for (int n = 0; n < bands; n++)
-        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
-    if (rest > 0)
-        gemv_panel_cached_band(
-            y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
-            bands * band, BIAS, N, K);
-}
-
-/* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
- * then tanh(x0) */
-static MODC_KERNEL void y_9_tanh(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-    gemv_panel_cached(y, x, w, bias, 1, 16, 24);
-}
-
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
-{
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES * MODC_LANES;
-
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * LDW + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
-
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[r * LDY + column + j] = value;
-        }
-    }
-}
-
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_rows(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW)
-{
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
-
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW);
-    if (N > full)
-        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
-{
-    const int tiles = M / MODC_DOT_ROWS;
-
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
-    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias */
-static MODC_KERNEL void y_11_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-    gemm_dot(y, x, w, bias, 1, 1, 3, 16, 16, 3, 16);
-}
-
-/* A row at a time: its maximum, then exponentials and their sum, then the result. */
-MODC_INLINE void softmax(
-    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
-    const int LDY)
-{
-    for (int r = 0; r < M; r++) {
-        const float *const row = x + r * LDX;
-        float *const out = y + r * LDY;
-        const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
-        /* high may lose a NaN, which exp brings back */
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
-        float most, last;
-
-        for (int k = 0; k < full; k += MODC_LANES)
-            high = modc_f32_atleast(modc_f32_load(row + k), high);
-        if (rest > 0)
-            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
-        most = modc_f32_hmax(high);
-        for (int k = 0; k < full; k += MODC_LANES) {
-            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
-
-            total += e;
-            modc_f32_store(out + k, e);
-        }
-        if (rest > 0) {
-            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
-                    -modc_f32_inf()) - most);
-
-            total += e;
-            modc_f32_store_part(out + full, e, rest);
-        }
-        last = 1 / modc_f32_sum(total);
-
-        for (int k = 0; k < full; k += MODC_LANES) {
-            const modc_f32 value = modc_f32_load(out + k) * last;
-
-            modc_f32_store(out + k, value);
-        }
-        for (int k = full; k < K; k++) {
-            const float value = out[k] * last;
-
-            out[k] = value;
-        }
-    }
-}
-
-/* y (1, 3) = softmax(x) along the last dimension */
-static MODC_KERNEL void y_12_softmax(float *restrict y, const float *restrict x)
-{
-    softmax(y, x, 1, 3, 3, 3);
 }
 
 /* Channels of a register tile. */
@@ -1068,6 +824,250 @@ static MODC_KERNEL void y_2_mul_add_relu(
     }
 }
 
+/* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last.
+ * By line and pixel, vectors of channels innermost */
+static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x)
+{
+    for (int line = 0; line < 1 * 4; line++) {
+        const int top = line % 4 * 2;
+
+        for (int ow = 0; ow < 4; ow++) {
+            const int west = ow * 2, r = line * 4 + ow;
+            const int corner = (line / 4 * 8 + top) * 8 + west;
+            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * 8 + kw) * 6 + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * 6 + c, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 8 + kw) * 6 + full,
+                                                              rest);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store_part(y + r * 6 + full, value, rest);
+            }
+        }
+    }
+}
+
+MODC_INLINE modc_f32 y_4_gelu_tail_v(modc_f32 x)
+{
+    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+}
+
+/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
+ * line of x. `left` and `right`: the tile begins and ends the line; `clip`: a single pixel
+ * anywhere. rows and these are constants. */
+MODC_INLINE void y_4_gelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int lanes,
+    const int line, const int y0, const int pixel, const int channel)
+{
+    const int x0 = pixel - 1;
+    modc_f32 sum[MODC_DEPTHWISE_ROWS];
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        sum[i] = lanes < MODC_LANES ? modc_f32_load_part(bias + channel, lanes)
+                                    : modc_f32_load(bias + channel);
+    }
+    for (int kh = 0; kh < 3; kh++) {
+        const int h = y0 + kh;
+        const float *const xh = x + (h * 4 + x0) * 6 + channel;
+        const float *const wh = w + kh * (3 * 6) + channel;
+
+        if (h < 0 || h >= 4)
+            continue;
+        MODC_UNROLL
+        for (int kw = 0; kw < 3; kw++) {
+            const float *const xw = xh + kw * (1 * 6), *const ww = wh + kw * 6;
+            const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
+            const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows) : rows;
+
+            if (!clip || (x0 + kw >= 0 && x0 + kw < 4)) {
+                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes)
+                                                      : modc_f32_load(ww);
+
+                MODC_UNROLL
+                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
+                    const float *const a = xw + i * (1 * 6);
+
+                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes)
+                                                  : modc_f32_load(a)) * b;
+                }
+            }
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const int r = line * 4 + pixel + i;
+        float *const out = y + r * 6 + channel;
+
+        if (lanes == MODC_LANES) {
+            modc_f32_store(out, y_4_gelu_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(out, y_4_gelu_tail_v(sum[i]), lanes);
+    }
+}
+
+/* Channels channel ... end - 1 of such a tile. */
+MODC_INLINE void y_4_gelu_pixels(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int channel,
+    const int end, const int line, const int y0, const int pixel)
+{
+    int c = channel;
+
+    for (; c + MODC_LANES <= end; c += MODC_LANES)
+        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c);
+    if (6 % MODC_LANES > 0 && c < end)
+        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 % MODC_LANES, line, y0, pixel, c);
+}
+
+/* Channels from ... to - 1 of one line of y. */
+MODC_INLINE void y_4_gelu_line(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int from, const int to, const int line, const int y0)
+{
+    enum {
+        tiles = (4 + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
+        rows = 4 / tiles,
+        tall = 4 % tiles,
+        first = rows + (tall > 0),
+        reach = (3 - 1) - 1,
+        left = 1 > 0,
+        right = (4 - 1) + reach >= 4,
+        end = tiles - right,
+        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
+    };
+
+    if (narrow) { /* the padding reaches beyond one tile */
+        for (int p = 0; p < 4; p++)
+            y_4_gelu_pixels(y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p);
+        return;
+    }
+    if (left)
+        y_4_gelu_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0, 0);
+    for (int t = left; t < tall && t < end; t++)
+        y_4_gelu_pixels(y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1));
+    for (int t = tall > left ? tall : left; t < end; t++)
+        y_4_gelu_pixels(y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall);
+    if (right && (tiles > 1 || !left))
+        y_4_gelu_pixels(y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, 4 - rows);
+}
+
+/* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
+ * By line, tile of pixels and vector of channels, all taps at once */
+static MODC_KERNEL void y_4_gelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+
+    for (int line = 0; line < 1 * 4; line++) {
+        const int n = line / 4, y0 = line % 4 - 1;
+        y_4_gelu_line(y, x + n * (4 * 4 * 6), w, bias, 0, 6, line, y0);
+    }
+}
+
+/* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last.
+ * By line and pixel, vectors of channels innermost */
+static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict x)
+{
+    for (int line = 0; line < 1 * 2; line++) {
+        const int top = line % 2 * 2;
+
+        for (int ow = 0; ow < 2; ow++) {
+            const int west = ow * 2, r = line * 2 + ow;
+            const int corner = (line / 2 * 4 + top) * 4 + west;
+            const float scale = (float)1 / 4;
+            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 6 + c);
+
+                        value = value + a;
+                    }
+                }
+                value *= scale;
+                modc_f32_store(y + r * 6 + c, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(0);
+
+                for (int kh = 0; kh < 2; kh++) {
+                    for (int kw = 0; kw < 2; kw++) {
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 4 + kw) * 6 + full,
+                                                              rest);
+
+                        value = value + a;
+                    }
+                }
+                value *= scale;
+                modc_f32_store_part(y + r * 6 + full, value, rest);
+            }
+        }
+    }
+}
+
+/* y (1, 6, 2, 2) = x0 */
+static MODC_KERNEL void y_6_copy(float *y, const float *x0)
+{
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 4; j++)
+            y[i * 4 + j] = x0[i + j * 6];
+    }
+}
+
+/* y (1, 24) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the last
+ * dimension */
+static MODC_KERNEL void y_8_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+    layer_norm_bias_weight(y, x, w, bias, 1, 24, 24, 24);
+}
+
+/* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void y_9_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+    gemv_panel_cached(y, x, w, bias, 1, 16, 24);
+}
+
+/* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias */
+static MODC_KERNEL void y_11_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+    gemm_dot(y, x, w, bias, 1, 1, 3, 16, 16, 3, 16);
+}
+
+/* y (1, 3) = softmax(x) along the last dimension */
+static MODC_KERNEL void y_12_softmax(float *restrict y, const float *restrict x)
+{
+    softmax(y, x, 1, 3, 3, 3);
+}
+
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
 static MODC_KERNEL void pack_0_weight_folded(
     float *y, const float *x0, const float *x1, const float *x2)
@@ -1150,8 +1150,8 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     float *const y_0 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
     float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
     float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const y_6_avg_pool2d = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const y_6_copy = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const avg_pool2d_of_y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const copy_of_y_6 = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
     float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
     float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
     float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
@@ -1169,13 +1169,13 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
 
     /* 6: AvgPool2d(2) */
-    y_6_avg_pool2d_pool(y_6_avg_pool2d, y_4);
+    y_6_avg_pool2d(avg_pool2d_of_y_6, y_4);
 
     /* 7: Flatten() */
-    y_6_copy_1x6x2x2(y_6_copy, y_6_avg_pool2d);
+    y_6_copy(copy_of_y_6, avg_pool2d_of_y_6);
 
     /* 8: LayerNorm(24) */
-    y_8_layer_norm(y_8, y_6_copy, p->_8.weight, p->_8.bias);
+    y_8_layer_norm(y_8, copy_of_y_6, p->_8.weight, p->_8.bias);
 
     /* 9: Linear(24, 16)
      * 10: Tanh() */
@@ -1202,16 +1202,16 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     float *const y_2 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
     float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
     float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const y_6_avg_pool2d = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const y_6_copy = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const avg_pool2d_of_y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const copy_of_y_6 = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
     float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
     float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
     float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
 
-    /* 0: Conv2d(1, 6, 3, padding=1) */
+    /* 0 */
     y_0_conv2d(x, image, k->_0_weight, k->_0_bias);
 
-    /* 1: BatchNorm2d(6) */
+    /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
     y_1_div_mean(mean, x);
     y_1_div_var(var, x, mean);
@@ -1220,33 +1220,31 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     y_1_add_rsqrt_mul(scale, p->_1.weight, var);
     y_1_mul_sub(shift, p->_1.bias, mean, scale);
 
-    /* 2: ReLU() */
+    /* 2 */
     y_2_mul_add_relu(y_2, shift, x, scale);
 
-    /* 3: MaxPool2d(2) */
+    /* 3 */
     y_3_max_pool2d(y_3, y_2);
 
-    /* 4: Conv2d(6, 6, 3, padding=1, groups=6)
-     * 5: GELU() */
+    /* 4, 5 */
     y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
 
-    /* 6: AvgPool2d(2) */
-    y_6_avg_pool2d_pool(y_6_avg_pool2d, y_4);
+    /* 6 */
+    y_6_avg_pool2d(avg_pool2d_of_y_6, y_4);
 
-    /* 7: Flatten() */
-    y_6_copy_1x6x2x2(y_6_copy, y_6_avg_pool2d);
+    /* 7 */
+    y_6_copy(copy_of_y_6, avg_pool2d_of_y_6);
 
-    /* 8: LayerNorm(24) */
-    y_8_layer_norm(y_8, y_6_copy, p->_8.weight, p->_8.bias);
+    /* 8 */
+    y_8_layer_norm(y_8, copy_of_y_6, p->_8.weight, p->_8.bias);
 
-    /* 9: Linear(24, 16)
-     * 10: Tanh() */
+    /* 9, 10 */
     y_9_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
 
-    /* 11: Linear(16, 3) */
+    /* 11 */
     y_11_linear(y_11, y_9, p->_11.weight, p->_11.bias);
 
-    /* 12: Softmax(dim=-1) */
+    /* 12 */
     y_12_softmax(output, y_11);
 }
 

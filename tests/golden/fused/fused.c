@@ -143,15 +143,6 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
-/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_0_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
-}
-
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -251,25 +242,17 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
-static MODC_KERNEL void y_2_linear_gemm_dot(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
+/* y = x0 != -100, for each element. */
+MODC_INLINE void map_ne(bool *y, const int64_t *x0, const int count)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16);
-}
-
-/* y (batch) = x0 != -100 */
-static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
-{
-    for (int i = 0; i < batch; i++)
+    for (int i = 0; i < count; i++)
         y[i] = x0[i] != -100;
 }
 
-/* y (batch) = where(x0, x1, 0) */
-static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+/* y = where(x0, x1, 0), for each element. */
+MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const int count)
 {
-    for (int i = 0; i < batch; i++)
+    for (int i = 0; i < count; i++)
         y[i] = x0[i] ? x1[i] : 0;
 }
 
@@ -317,106 +300,18 @@ MODC_INLINE void softmax_log(
     }
 }
 
-/* y (batch, 3) = log softmax(x) along the last dimension */
-static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
+/* y = where(x0, -x1, 0.0), for each element. */
+MODC_INLINE void map_neg_where(float *y, const bool *x0, const float *x1, const int count)
 {
-    softmax_log(y, x, batch, 3, 3, 3);
-}
-
-/* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
-static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        const float *from = x0 + i * 3 + (ptrdiff_t)x1[i];
-
-        y[i] = *from;
-    }
-}
-
-/* y (batch, 1) = where(x0, -x1, 0.0) */
-static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < batch; i++)
+    for (int i = 0; i < count; i++)
         y[i] = x0[i] ? -x1[i] : 0.0f;
 }
 
-/* y () = sum of int64(x0) */
-static MODC_KERNEL void root_sum_batch_over_0(int64_t *y, const bool *x0, int batch)
+/* y = -where(x0, x1, 0.0), for each element. */
+MODC_INLINE void map_dwhere_dneg(float *y, const bool *x0, const float *x1, const int count)
 {
-    uint64_t sum = 0;
-
-    for (int i = 0; i < batch; i++)
-        sum += (uint64_t)(int64_t)x0[i];
-    y[0] = (int64_t)sum;
-}
-
-/* y () = sum of x0, then x0 / float32(x1) */
-static MODC_KERNEL void root_div(float *y, const float *x0, const int64_t *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-    modc_f32 sums = zero;
-    int i = 0;
-
-    for (; i <= batch - MODC_LANES; i += MODC_LANES)
-        sums += modc_f32_load(x0 + i);
-    if (i < batch)
-        sums += modc_f32_load_part(x0 + i, batch - i);
-
-    const float sum = modc_f32_sum(sums);
-
-    y[0] = sum / (float)x1[0];
-}
-
-/* y () = 1.0 / float32(x0) */
-static MODC_KERNEL void root_ddiv(float *y, const int64_t *x0)
-{
-    y[0] = 1.0f / (float)x0[0];
-}
-
-/* y (batch) = -where(x0, x1, 0.0) */
-static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *x1, int batch)
-{
-    for (int i = 0; i < batch; i++)
+    for (int i = 0; i < count; i++)
         y[i] = -(x0[i] ? x1[0] : 0.0f);
-}
-
-/* y (batch, 3) = 0.0 */
-static MODC_KERNEL void root_dgather_fill_batchx3(float *y, int batch)
-{
-    memset(y, 0, (size_t)(3 * batch) * sizeof *y);
-}
-
-/* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
-static MODC_KERNEL void root_dgather_batchx3(
-    float *y, const float *x0, const int64_t *x1, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        float *to = y + i * 3 + (ptrdiff_t)x1[i];
-
-        to[0] = to[0] + x0[i];
-    }
-}
-
-/* y (batch, 1) = sum of x0 */
-static MODC_KERNEL void root_sum_batchx3_over_1(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        float sum = 0.0f;
-
-        for (int j = 0; j < 3; j++)
-            sum += x0[i * 3 + j];
-        y[i] = sum;
-    }
-}
-
-/* y (batch, 3) = x0 - exp(x2) * x1 */
-static MODC_KERNEL void root_exp_mul_sub(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 3; j++)
-            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
-    }
 }
 
 MODC_INLINE modc_f32 matmul_strided_fixed_tail_v(modc_f32 x)
@@ -530,15 +425,6 @@ MODC_INLINE void matmul_strided_fixed(
                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
     }
-}
-
-/* y (3, 16) = x (3, batch) . w (batch, 16);
- * then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
-static MODC_KERNEL void y_2_dweight(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -676,28 +562,13 @@ MODC_INLINE void gemm_panel_drelu(
 #endif
 }
 
-/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
- * then where(x1 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_dinput(
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void y_0_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int batch)
+    int batch)
 {
-    gemm_panel_drelu(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
-}
-
-/* y (3) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
-static MODC_KERNEL void y_2_clip(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < 3; i++) {
-        float sum = 0.0f;
-
-        for (int j = 0; j < batch; j++)
-            sum += x0[j * 3 + i];
-
-        const float chosen = sum > 0.5f ? 0.5f : sum;
-
-        y[i] = chosen < -0.5f ? -0.5f : chosen;
-    }
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
 }
 
 /* y (16) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
@@ -727,6 +598,159 @@ static MODC_KERNEL void y_0_dweight(
     int batch)
 {
     matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1);
+}
+
+/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
+static MODC_KERNEL void y_2_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16);
+}
+
+/* y (3, 16) = x (3, batch) . w (batch, 16);
+ * then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
+static MODC_KERNEL void y_2_dweight(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1);
+}
+
+/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
+ * then where(x1 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void y_2_dinput(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int batch)
+{
+    gemm_panel_drelu(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
+}
+
+/* y (3) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
+static MODC_KERNEL void y_2_clip(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < 3; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < batch; j++)
+            sum += x0[j * 3 + i];
+
+        const float chosen = sum > 0.5f ? 0.5f : sum;
+
+        y[i] = chosen < -0.5f ? -0.5f : chosen;
+    }
+}
+
+/* y (batch) = x0 != -100 */
+static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
+{
+    map_ne(y, x0, batch);
+}
+
+/* y (batch) = where(x0, x1, 0) */
+static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+{
+    map_where(y, x0, x1, batch);
+}
+
+/* y (batch, 3) = log softmax(x) along the last dimension */
+static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
+{
+    softmax_log(y, x, batch, 3, 3, 3);
+}
+
+/* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
+static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        const float *from = x0 + i * 3 + (ptrdiff_t)x1[i];
+
+        y[i] = *from;
+    }
+}
+
+/* y (batch, 1) = where(x0, -x1, 0.0) */
+static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1, int batch)
+{
+    map_neg_where(y, x0, x1, batch);
+}
+
+/* y () = sum of int64(x0) */
+static MODC_KERNEL void root_sum_counts(int64_t *y, const bool *x0, int batch)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < batch; i++)
+        sum += (uint64_t)(int64_t)x0[i];
+    y[0] = (int64_t)sum;
+}
+
+/* y () = sum of x0, then x0 / float32(x1) */
+static MODC_KERNEL void root_div(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    modc_f32 sums = zero;
+    int i = 0;
+
+    for (; i <= batch - MODC_LANES; i += MODC_LANES)
+        sums += modc_f32_load(x0 + i);
+    if (i < batch)
+        sums += modc_f32_load_part(x0 + i, batch - i);
+
+    const float sum = modc_f32_sum(sums);
+
+    y[0] = sum / (float)x1[0];
+}
+
+/* y () = 1.0 / float32(x0) */
+static MODC_KERNEL void root_ddiv(float *y, const int64_t *x0)
+{
+    y[0] = 1.0f / (float)x0[0];
+}
+
+/* y (batch) = -where(x0, x1, 0.0) */
+static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *x1, int batch)
+{
+    map_dwhere_dneg(y, x0, x1, batch);
+}
+
+/* y (batch, 3) = 0.0 */
+static MODC_KERNEL void root_dgather_fill_batchx3(float *y, int batch)
+{
+    memset(y, 0, (size_t)(3 * batch) * sizeof *y);
+}
+
+/* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
+static MODC_KERNEL void root_dgather_batchx3(
+    float *y, const float *x0, const int64_t *x1, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float *to = y + i * 3 + (ptrdiff_t)x1[i];
+
+        to[0] = to[0] + x0[i];
+    }
+}
+
+/* y (batch, 1) = sum of x0 */
+static MODC_KERNEL void root_sum_dx(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 3; j++)
+            sum += x0[i * 3 + j];
+        y[i] = sum;
+    }
+}
+
+/* y (batch, 3) = x0 - exp(x2) * x1 */
+static MODC_KERNEL void root_exp_mul_sub(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 3; j++)
+            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
+    }
 }
 
 /* y in panels [1][4][16] = x0 */
@@ -768,7 +792,7 @@ static void fused_forward_eval(struct fused *net, int batch, const float *x, flo
     y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    y_2_linear_gemm_dot(output, y_0, p->_2.weight, p->_2.bias, batch);
+    y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
 static enum modc_status fused_loss_eval(struct fused *net, int batch, const float *x,
@@ -781,7 +805,7 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_log_softmax = (float *)(void *)(ws + 0); /* (batch, 3) */
+    float *const log_softmax_of_x = (float *)(void *)(ws + 0); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
@@ -795,11 +819,11 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
-    y_2_linear_gemm_dot(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    root_log_softmax(x_log_softmax, y_2, batch);
-    root_gather(gather, x_log_softmax, at, batch);
+    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    root_log_softmax(log_softmax_of_x, y_2, batch);
+    root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_batch_over_0(sum, counts, batch);
+    root_sum_counts(sum, counts, batch);
     root_div(loss, kept_, sum, batch);
     return MODC_OK;
 }
@@ -812,28 +836,27 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
     char *const ws = net->base.workspace;
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const y_0_linear_relu = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const y_2_linear = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
+    float *const linear_relu_of_y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const linear_of_y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
+    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
-    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
+    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
 
-    /* 0: Linear(4, 16)
-     * 1: ReLU() */
-    y_0_relu(y_0_linear_relu, x, k->_0_weight, p->_0.bias, batch);
+    /* 0, 1 */
+    y_0_relu(linear_relu_of_y_0, x, k->_0_weight, p->_0.bias, batch);
 
-    /* 2: Linear(16, 3) */
-    y_2_linear_gemm_dot(y_2_linear, y_0_linear_relu, p->_2.weight, p->_2.bias, batch);
-    root_log_softmax(x_log_softmax, y_2_linear, batch);
-    root_gather(gather, x_log_softmax, at, batch);
+    /* 2 */
+    y_2_linear(linear_of_y_2, linear_relu_of_y_0, p->_2.weight, p->_2.bias, batch);
+    root_log_softmax(log_softmax_of_x, linear_of_y_2, batch);
+    root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_batch_over_0(of_sum, counts, batch);
-    root_div(loss, kept_, of_sum, batch);
+    root_sum_counts(sum_of_model, counts, batch);
+    root_div(loss, kept_, sum_of_model, batch);
     return MODC_OK;
 }
 
@@ -845,47 +868,47 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
     struct modc_optimizer *optimizer = &training->optimizer.base;
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const y_0_linear_relu = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
-    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
+    float *const linear_relu_of_y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
+    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
     float *const ddiv = (float *)(void *)(ws + 512); /* () */
     float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
     float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const of_sum_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const sum_of_model_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const y_2_dlinear_clip = (float *)(void *)(ws + 512); /* (3, 16) */
+    float *const dlinear_clip_of_y_2 = (float *)(void *)(ws + 512); /* (3, 16) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
-    float *const y_2_sum_clip = (float *)(void *)(ws + 0); /* (3) */
-    float *const y_0_sum_clip = (float *)(void *)(ws + 256); /* (16) */
-    float *const y_0_dlinear_clip = (float *)(void *)(ws + 0); /* (16, 4) */
+    float *const sum_clip_of_y_2 = (float *)(void *)(ws + 0); /* (3) */
+    float *const sum_clip_of_y_0 = (float *)(void *)(ws + 256); /* (16) */
+    float *const dlinear_clip_of_y_0 = (float *)(void *)(ws + 0); /* (16, 4) */
 
-    root_ddiv(ddiv, of_sum);
+    root_ddiv(ddiv, sum_of_model);
     root_dwhere_dneg(dwhere_dneg, counts, ddiv, batch);
     root_dgather_fill_batchx3(dx, batch);
     root_dgather_batchx3(dx, dwhere_dneg, at, batch);
-    root_sum_batchx3_over_1(of_sum_2, dx, batch);
-    root_exp_mul_sub(dy_2, dx, of_sum_2, x_log_softmax, batch);
+    root_sum_dx(sum_of_model_2, dx, batch);
+    root_exp_mul_sub(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
 
-    /* 2: Linear(16, 3), backward */
+    /* 2, backward */
     if (training->base.wants[FUSED_GRADIENT_2_WEIGHT]) {
-        y_2_dweight(y_2_dlinear_clip, dy_2, y_0_linear_relu, NULL, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, y_2_dlinear_clip);
+        y_2_dweight(dlinear_clip_of_y_2, dy_2, linear_relu_of_y_0, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, dlinear_clip_of_y_2);
     }
-    y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, y_0_linear_relu, batch);
+    y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, linear_relu_of_y_0, batch);
     if (training->base.wants[FUSED_GRADIENT_2_BIAS]) {
-        y_2_clip(y_2_sum_clip, dy_2, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, y_2_sum_clip);
+        y_2_clip(sum_clip_of_y_2, dy_2, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, sum_clip_of_y_2);
     }
 
-    /* 0: Linear(4, 16), backward */
+    /* 0, backward */
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
-        y_0_clip(y_0_sum_clip, dy_0, batch);
+        y_0_clip(sum_clip_of_y_0, dy_0, batch);
     if (training->base.wants[FUSED_GRADIENT_0_WEIGHT]) {
-        y_0_dweight(y_0_dlinear_clip, dy_0, x, NULL, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_WEIGHT, y_0_dlinear_clip);
+        y_0_dweight(dlinear_clip_of_y_0, dy_0, x, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_WEIGHT, dlinear_clip_of_y_0);
     }
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, y_0_sum_clip);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, sum_clip_of_y_0);
 
     modc_backward_end(&net->base, NULL, 0);
 }

@@ -154,6 +154,25 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
+/* One vector of what map_relu computes. */
+MODC_INLINE modc_f32 map_relu_lanes(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* y = where(x0 <= 0.0, 0.0, x0), for each element. */
+MODC_INLINE void map_relu(float *y, const float *x0, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, map_relu_lanes(modc_f32_load(x0 + i)));
+    if (i < count) {
+        modc_f32_store_part(
+            y + i, map_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
+}
+
 /* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias;
  * then where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL void y_1_relu(
@@ -161,6 +180,20 @@ static MODC_KERNEL void y_1_relu(
     int batch)
 {
     gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, GEMM_PANEL_RELU);
+}
+
+/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias */
+static MODC_KERNEL void y_1_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, GEMM_PANEL_NONE);
+}
+
+/* y (batch, 32) = where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
+{
+    map_relu(y, x0, 32 * batch);
 }
 
 /* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias */
@@ -175,34 +208,6 @@ static MODC_KERNEL void y_3_linear(
 static MODC_KERNEL void root_copy_image(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
-}
-
-/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias */
-static MODC_KERNEL void y_1_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, GEMM_PANEL_NONE);
-}
-
-/* One vector of what y_2_relu computes. */
-MODC_INLINE modc_f32 y_2_relu_lanes(modc_f32 x0)
-{
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
-}
-
-/* y (batch, 32) = where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
-{
-    const int count = 32 * batch;
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, y_2_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count) {
-        modc_f32_store_part(
-            y + i, y_2_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
-    }
 }
 
 /* y (batch, 10) = x0 */
@@ -267,34 +272,30 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     const struct mlp_params *p = (const struct mlp_params *)(const void *)net->base.params;
     const struct mlp_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const image_copy = (float *)(void *)(ws + 0); /* (batch, 1, 8, 8) */
-    float *const y_1 = (float *)(void *)(ws + 16384); /* (batch, 32) */
-    float *const y_2 = (float *)(void *)(ws + 24576); /* (batch, 32) */
-    float *const y_3 = (float *)(void *)(ws + 16384); /* (batch, 10) */
+    const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
+    const struct modc_tensor y_1 = {ws + 16384, MODC_FLOAT32, 2, {batch, 32}};
+    const struct modc_tensor y_2 = {ws + 24576, MODC_FLOAT32, 2, {batch, 32}};
+    const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 2, {batch, 10}};
 
-    root_copy_image(image_copy, image, batch);
+    root_copy_image(copy_of_image.data, image, batch);
 
-    MODC_ENTER(net, self_call, MLP_ROOT, {image_copy, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_ENTER(net, self_call, MLP_ROOT, copy_of_image);
 
-    /* 0: Flatten() */
-    MODC_ENTER(net, m_0_call, MLP_0, {self_call_in[0].data, MODC_FLOAT32, 4, {batch, 1, 8, 8}});
+    MODC_ENTER(net, m_0_call, MLP_0, self_call_in[0]);
     MODC_LEAVE(net, m_0_call, {m_0_call_in[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
-    /* 1: Linear(64, 32) */
-    MODC_ENTER(net, m_1_call, MLP_1, {m_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    y_1_linear(y_1, m_1_call_in[0].data, k->_1_weight, p->_1.bias, batch);
-    MODC_LEAVE(net, m_1_call, {y_1, MODC_FLOAT32, 2, {batch, 32}});
+    MODC_ENTER(net, m_1_call, MLP_1, m_0_call_out[0]);
+    y_1_linear(y_1.data, m_1_call_in[0].data, k->_1_weight, p->_1.bias, batch);
+    MODC_LEAVE(net, m_1_call, y_1);
 
-    /* 2: ReLU() */
-    MODC_ENTER(net, m_2_call, MLP_2, {m_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 32}});
-    y_2_relu(y_2, m_2_call_in[0].data, batch);
-    MODC_LEAVE(net, m_2_call, {y_2, MODC_FLOAT32, 2, {batch, 32}});
+    MODC_ENTER(net, m_2_call, MLP_2, m_1_call_out[0]);
+    y_2_relu(y_2.data, m_2_call_in[0].data, batch);
+    MODC_LEAVE(net, m_2_call, y_2);
 
-    /* 3: Linear(32, 10) */
-    MODC_ENTER(net, m_3_call, MLP_3, {m_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 32}});
-    y_3_linear(y_3, m_3_call_in[0].data, k->_3_weight, k->_3_bias, batch);
-    MODC_LEAVE(net, m_3_call, {y_3, MODC_FLOAT32, 2, {batch, 10}});
-    MODC_LEAVE(net, self_call, {m_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 10}});
+    MODC_ENTER(net, m_3_call, MLP_3, m_2_call_out[0]);
+    y_3_linear(y_3.data, m_3_call_in[0].data, k->_3_weight, k->_3_bias, batch);
+    MODC_LEAVE(net, m_3_call, y_3);
+    MODC_LEAVE(net, self_call, m_3_call_out[0]);
     root_copy(output, self_call_out[0].data, batch);
     return MODC_OK;
 }

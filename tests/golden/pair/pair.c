@@ -142,37 +142,6 @@ MODC_INLINE void gemm_panel_slice_of_columns(
 #endif
 }
 
-/* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0);
- * one of 2 slices, by columns */
-static MODC_KERNEL void wide_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch, const int slice)
-{
-    gemm_panel_slice_of_columns(y, x, w, bias, 1, batch, 512, 256, 256, 512, slice);
-}
-
-struct wide_relu_call {
-    float *y;
-    const float *x, *w, *bias;
-    int batch;
-};
-
-static void wide_relu_slice(const void *call, int slice)
-{
-    const struct wide_relu_call *c = call;
-
-    wide_relu(c->y, c->x, c->w, c->bias, c->batch, slice);
-}
-
-static void wide_relu_split(const struct modc_threading *threading, float *y, const float *x,
-                            const float *w, const float *bias, int batch)
-{
-    const struct wide_relu_call call = {y, x, w, bias, batch};
-
-    modc_split(threading, 2, wide_relu_slice, &call);
-}
-
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_slice_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -273,6 +242,37 @@ MODC_INLINE void gemm_dot_slice(
             y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW, slice);
     for (int row = tiles * MODC_DOT_ROWS; to > tiles && row < M; row++)
         gemm_dot_slice_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW, slice);
+}
+
+/* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0);
+ * one of 2 slices, by columns */
+static MODC_KERNEL void wide_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, const int slice)
+{
+    gemm_panel_slice_of_columns(y, x, w, bias, 1, batch, 512, 256, 256, 512, slice);
+}
+
+struct wide_relu_call {
+    float *y;
+    const float *x, *w, *bias;
+    int batch;
+};
+
+static void wide_relu_slice(const void *call, int slice)
+{
+    const struct wide_relu_call *c = call;
+
+    wide_relu(c->y, c->x, c->w, c->bias, c->batch, slice);
+}
+
+static void wide_relu_split(const struct modc_threading *threading, float *y, const float *x,
+                            const float *w, const float *bias, int batch)
+{
+    const struct wide_relu_call call = {y, x, w, bias, batch};
+
+    modc_split(threading, 2, wide_relu_slice, &call);
 }
 
 /* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias;

@@ -153,24 +153,6 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
-/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
- * then tanh(x0) */
-static MODC_KERNEL void trunk_0_tanh(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, GEMM_PANEL_TANH);
-}
-
-/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
- * then tanh(x0) */
-static MODC_KERNEL void trunk_2_tanh(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, GEMM_PANEL_TANH);
-}
-
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -270,6 +252,57 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
+/* y = tanh(x0), for each element. */
+MODC_INLINE void map_tanh(float *y, const float *x0, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, modc_f32_tanh(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void trunk_0_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, GEMM_PANEL_TANH);
+}
+
+/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias */
+static MODC_KERNEL void trunk_0_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, GEMM_PANEL_NONE);
+}
+
+/* y (batch, 64) = tanh(x0) */
+static MODC_KERNEL void trunk_1_tanh(float *y, const float *x0, int batch)
+{
+    map_tanh(y, x0, 64 * batch);
+}
+
+/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void trunk_2_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, GEMM_PANEL_TANH);
+}
+
+/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias */
+static MODC_KERNEL void trunk_2_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, GEMM_PANEL_NONE);
+}
+
 /* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias */
 static MODC_KERNEL void actor_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -292,36 +325,8 @@ static MODC_KERNEL void root_copy_observation(float *y, const float *x0, int bat
     memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
 }
 
-/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias */
-static MODC_KERNEL void trunk_0_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, GEMM_PANEL_NONE);
-}
-
-/* y (batch, 64) = tanh(x0) */
-static MODC_KERNEL void trunk_tanh(float *y, const float *x0, int batch)
-{
-    const int count = 64 * batch;
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
-    if (i < count)
-        modc_f32_store_part(y + i, modc_f32_tanh(modc_f32_load_part(x0 + i, count - i)), count - i);
-}
-
-/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias */
-static MODC_KERNEL void trunk_2_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, GEMM_PANEL_NONE);
-}
-
 /* y (batch, 2) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_copy_logits(float *y, const float *x0, int batch)
 {
     memcpy(y, x0, (size_t)(2 * batch) * sizeof *y);
 }
@@ -393,64 +398,48 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const observation_copy = (float *)(void *)(ws + 131072); /* (batch, 4) */
-    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_1 = (float *)(void *)(ws + 65536); /* (batch, 64) */
-    float *const trunk_2 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_3 = (float *)(void *)(ws + 65536); /* (batch, 64) */
-    float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
-    float *const critic = (float *)(void *)(ws + 2048); /* (batch, 1) */
+    const struct modc_tensor copy_of_observation = {ws + 131072, MODC_FLOAT32, 2, {batch, 4}};
+    const struct modc_tensor trunk_0 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor trunk_1 = {ws + 65536, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor trunk_2 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor trunk_3 = {ws + 65536, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}};
+    const struct modc_tensor critic = {ws + 2048, MODC_FLOAT32, 2, {batch, 1}};
 
-    root_copy_observation(observation_copy, observation, batch);
+    root_copy_observation(copy_of_observation.data, observation, batch);
 
-    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_copy, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(net, self_call, POLICY_ROOT, copy_of_observation);
 
-    /* trunk */
-    MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(net, trunk_call, POLICY_TRUNK, self_call_in[0]);
 
-    /* trunk.0: Linear(4, hidden) */
-    MODC_ENTER(
-        net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
-    trunk_0_linear(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
-    MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, trunk_call_in[0]);
+    trunk_0_linear(
+        trunk_0.data, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
+    MODC_LEAVE(net, trunk_0_call, trunk_0);
 
-    /* trunk.1: Tanh() */
-    MODC_ENTER(
-        net, trunk_1_call, POLICY_TRUNK_1,
-        {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    trunk_tanh(trunk_1, trunk_1_call_in[0].data, batch);
-    MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, trunk_0_call_out[0]);
+    trunk_1_tanh(trunk_1.data, trunk_1_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_1_call, trunk_1);
 
-    /* trunk.2: Linear(hidden, hidden) */
-    MODC_ENTER(
-        net, trunk_2_call, POLICY_TRUNK_2,
-        {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    trunk_2_linear(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
-    MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, trunk_1_call_out[0]);
+    trunk_2_linear(
+        trunk_2.data, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
+    MODC_LEAVE(net, trunk_2_call, trunk_2);
 
-    /* trunk.3: Tanh() */
-    MODC_ENTER(
-        net, trunk_3_call, POLICY_TRUNK_3,
-        {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    trunk_tanh(trunk_3, trunk_3_call_in[0].data, batch);
-    MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
-    MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, trunk_2_call_out[0]);
+    trunk_1_tanh(trunk_3.data, trunk_3_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_3_call, trunk_3);
+    MODC_LEAVE(net, trunk_call, trunk_3_call_out[0]);
 
-    /* actor: Linear(hidden, 2) */
-    MODC_ENTER(
-        net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    actor_linear(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
-    MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
+    MODC_ENTER(net, actor_call, POLICY_ACTOR, trunk_call_out[0]);
+    actor_linear(actor.data, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
+    MODC_LEAVE(net, actor_call, actor);
 
-    /* critic: Linear(hidden, 1) */
-    MODC_ENTER(
-        net, critic_call, POLICY_CRITIC, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    critic_linear(critic, critic_call_in[0].data, p->critic.weight, p->critic.bias, batch);
-    MODC_LEAVE(net, critic_call, {critic, MODC_FLOAT32, 2, {batch, 1}});
-    MODC_LEAVE(
-        net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}},
-        {critic_call_out[0].data, MODC_FLOAT32, 2, {batch, 1}});
-    root_copy(logits, self_call_out[0].data, batch);
+    MODC_ENTER(net, critic_call, POLICY_CRITIC, trunk_call_out[0]);
+    critic_linear(critic.data, critic_call_in[0].data, p->critic.weight, p->critic.bias, batch);
+    MODC_LEAVE(net, critic_call, critic);
+    MODC_LEAVE(net, self_call, actor_call_out[0], critic_call_out[0]);
+    root_copy_logits(logits, self_call_out[0].data, batch);
     root_copy_value(value, self_call_out[1].data, batch);
     return MODC_OK;
 }
@@ -481,55 +470,43 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch,
     const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const observation_copy = (float *)(void *)(ws + 512); /* (batch, 4) */
-    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_1 = (float *)(void *)(ws + 256); /* (batch, 64) */
-    float *const trunk_2 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_3 = (float *)(void *)(ws + 256); /* (batch, 64) */
-    float *const actor = (float *)(void *)(ws + 0); /* (batch, 2) */
+    const struct modc_tensor copy_of_observation = {ws + 512, MODC_FLOAT32, 2, {batch, 4}};
+    const struct modc_tensor trunk_0 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor trunk_1 = {ws + 256, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor trunk_2 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor trunk_3 = {ws + 256, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}};
 
-    root_copy_observation(observation_copy, observation, batch);
+    root_copy_observation(copy_of_observation.data, observation, batch);
 
-    MODC_ENTER(net, self_call, POLICY_ROOT, {observation_copy, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(net, self_call, POLICY_ROOT, copy_of_observation);
 
-    /* trunk */
-    MODC_ENTER(net, trunk_call, POLICY_TRUNK, {self_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(net, trunk_call, POLICY_TRUNK, self_call_in[0]);
 
-    /* trunk.0: Linear(4, hidden) */
-    MODC_ENTER(
-        net, trunk_0_call, POLICY_TRUNK_0, {trunk_call_in[0].data, MODC_FLOAT32, 2, {batch, 4}});
-    trunk_0_linear(trunk_0, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
-    MODC_LEAVE(net, trunk_0_call, {trunk_0, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, trunk_call_in[0]);
+    trunk_0_linear(
+        trunk_0.data, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
+    MODC_LEAVE(net, trunk_0_call, trunk_0);
 
-    /* trunk.1: Tanh() */
-    MODC_ENTER(
-        net, trunk_1_call, POLICY_TRUNK_1,
-        {trunk_0_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    trunk_tanh(trunk_1, trunk_1_call_in[0].data, batch);
-    MODC_LEAVE(net, trunk_1_call, {trunk_1, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, trunk_0_call_out[0]);
+    trunk_1_tanh(trunk_1.data, trunk_1_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_1_call, trunk_1);
 
-    /* trunk.2: Linear(hidden, hidden) */
-    MODC_ENTER(
-        net, trunk_2_call, POLICY_TRUNK_2,
-        {trunk_1_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    trunk_2_linear(trunk_2, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
-    MODC_LEAVE(net, trunk_2_call, {trunk_2, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, trunk_1_call_out[0]);
+    trunk_2_linear(
+        trunk_2.data, trunk_2_call_in[0].data, k->trunk_2_weight, p->trunk._2.bias, batch);
+    MODC_LEAVE(net, trunk_2_call, trunk_2);
 
-    /* trunk.3: Tanh() */
-    MODC_ENTER(
-        net, trunk_3_call, POLICY_TRUNK_3,
-        {trunk_2_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    trunk_tanh(trunk_3, trunk_3_call_in[0].data, batch);
-    MODC_LEAVE(net, trunk_3_call, {trunk_3, MODC_FLOAT32, 2, {batch, 64}});
-    MODC_LEAVE(net, trunk_call, {trunk_3_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
+    MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, trunk_2_call_out[0]);
+    trunk_1_tanh(trunk_3.data, trunk_3_call_in[0].data, batch);
+    MODC_LEAVE(net, trunk_3_call, trunk_3);
+    MODC_LEAVE(net, trunk_call, trunk_3_call_out[0]);
 
-    /* actor: Linear(hidden, 2) */
-    MODC_ENTER(
-        net, actor_call, POLICY_ACTOR, {trunk_call_out[0].data, MODC_FLOAT32, 2, {batch, 64}});
-    actor_linear(actor, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
-    MODC_LEAVE(net, actor_call, {actor, MODC_FLOAT32, 2, {batch, 2}});
-    MODC_LEAVE(net, self_call, {actor_call_out[0].data, MODC_FLOAT32, 2, {batch, 2}});
-    root_copy(output, self_call_out[0].data, batch);
+    MODC_ENTER(net, actor_call, POLICY_ACTOR, trunk_call_out[0]);
+    actor_linear(actor.data, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
+    MODC_LEAVE(net, actor_call, actor);
+    MODC_LEAVE(net, self_call, actor_call_out[0]);
+    root_copy_logits(output, self_call_out[0].data, batch);
     return MODC_OK;
 }
 

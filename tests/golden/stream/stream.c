@@ -20,30 +20,6 @@ struct stream_state {
 
 MODC_KERNELS_BEGIN
 
-/* y (4, 8) = x0 */
-static MODC_KERNEL void root_copy_4x8(float *y, const float *x0)
-{
-    memcpy(y, x0, 32 * sizeof *y);
-}
-
-/* y (4, 8) = x0 */
-static MODC_KERNEL void root_history_4x8(float *y, const float *x0)
-{
-    memcpy(y, x0, 32 * sizeof *y);
-}
-
-/* y (8) = x0 */
-static MODC_KERNEL void root_history_8(float *y, const float *x0)
-{
-    memcpy(y, x0, 8 * sizeof *y);
-}
-
-/* y () = x0 + 1 */
-static MODC_KERNEL void root_steps(int64_t *y, const int64_t *x0)
-{
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
-}
-
 /* What is done to a result before it is stored: a constant of each call. */
 enum { GEMV_PANEL_CACHED_TANH, GEMV_PANEL_CACHED_NONE };
 
@@ -139,14 +115,6 @@ MODC_INLINE void gemv_panel_cached(
         gemv_panel_cached_band(
             y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
             bands * band, BIAS, N, K, TAIL);
-}
-
-/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
- * then tanh(x0) */
-static MODC_KERNEL void mix_tanh(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_TANH);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
@@ -248,11 +216,67 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
+/* y = tanh(x0), for each element. */
+MODC_INLINE void map_tanh(float *y, const float *x0, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, modc_f32_tanh(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void mix_tanh(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_TANH);
+}
+
+/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
+static MODC_KERNEL void mix_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_NONE);
+}
+
+/* y (16) = tanh(x0) */
+static MODC_KERNEL void act_tanh(float *y, const float *x0)
+{
+    map_tanh(y, x0, 16);
+}
+
 /* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias */
 static MODC_KERNEL void out_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
     gemm_dot(y, x, w, bias, 1, 1, 2, 16, 16, 2, 16);
+}
+
+/* y (4, 8) = x0 */
+static MODC_KERNEL void root_copy_history(float *y, const float *x0)
+{
+    memcpy(y, x0, 32 * sizeof *y);
+}
+
+/* y (4, 8) = x0 */
+static MODC_KERNEL void root_history_history(float *y, const float *x0)
+{
+    memcpy(y, x0, 32 * sizeof *y);
+}
+
+/* y (8) = x0 */
+static MODC_KERNEL void root_history_history_sample(float *y, const float *x0)
+{
+    memcpy(y, x0, 8 * sizeof *y);
+}
+
+/* y () = x0 + 1 */
+static MODC_KERNEL void root_steps(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y () = x0 */
@@ -268,27 +292,13 @@ static MODC_KERNEL void root_copy_sample(float *y, const float *x0)
 }
 
 /* y (40) = x0 */
-static MODC_KERNEL void root_copy_40(float *y, const float *x0)
+static MODC_KERNEL void root_copy_history_fenced(float *y, const float *x0)
 {
     memcpy(y, x0, 40 * sizeof *y);
 }
 
-/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
-static MODC_KERNEL void mix_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_NONE);
-}
-
-/* y (16) = tanh(x0) */
-static MODC_KERNEL void act_tanh(float *y, const float *x0)
-{
-    for (int i = 0; i < 16; i += MODC_LANES)
-        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
-}
-
 /* y (2) = x0 */
-static MODC_KERNEL void root_copy_2(float *y, const float *x0)
+static MODC_KERNEL void root_copy(float *y, const float *x0)
 {
     memcpy(y, x0, 2 * sizeof *y);
 }
@@ -320,9 +330,9 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
     float *const copy = (float *)(void *)(ws + 0); /* (4, 8) */
     float *const h = (float *)(void *)(ws + 0); /* (1, 16) */
 
-    root_copy_4x8(copy, s->history + 8);
-    root_history_4x8(s->history, copy);
-    root_history_8(s->history + 32, sample);
+    root_copy_history(copy, s->history + 8);
+    root_history_history(s->history, copy);
+    root_history_history_sample(s->history + 32, sample);
     root_steps(s->steps, s->steps);
 
     /* mix: Linear(window * width, 16)
@@ -343,44 +353,39 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     char *const ws = net->base.workspace + STREAM_STATE_BYTES;
     float *const history_shadow = (float *)(void *)(ws + 192); /* committed at the end */
     int64_t *const steps_shadow = (int64_t *)(void *)(ws + 512); /* committed at the end */
-    float *const sample_copy = (float *)(void *)(ws + 384); /* (8) */
-    float *const of_copy = (float *)(void *)(ws + 0); /* (4, 8) */
-    float *const of_copy_2 = (float *)(void *)(ws + 0); /* (40) */
+    const struct modc_tensor copy_of_sample = {ws + 384, MODC_FLOAT32, 1, {8}};
+    float *const copy_of_model = (float *)(void *)(ws + 0); /* (4, 8) */
+    const struct modc_tensor copy_of_model_2 = {ws + 0, MODC_FLOAT32, 1, {40}};
     float *const mix = (float *)(void *)(ws + 448); /* (1, 16) */
-    float *const act = (float *)(void *)(ws + 0); /* (16) */
+    const struct modc_tensor act = {ws + 0, MODC_FLOAT32, 1, {16}};
     float *const out_ = (float *)(void *)(ws + 64); /* (1, 2) */
-    int64_t *const steps_copy = (int64_t *)(void *)(ws + 0); /* () */
+    const struct modc_tensor copy_of_steps = {ws + 0, MODC_INT64, 0, {0}};
 
     memcpy(history_shadow, s->history, 160);
     memcpy(steps_shadow, s->steps, 8);
-    root_copy_sample(sample_copy, sample);
+    root_copy_sample(copy_of_sample.data, sample);
 
-    MODC_ENTER(net, self_call, STREAM_ROOT, {sample_copy, MODC_FLOAT32, 1, {8}});
-    root_copy_4x8(of_copy, history_shadow + 8);
-    root_history_4x8(history_shadow, of_copy);
-    root_history_8(history_shadow + 32, self_call_in[0].data);
+    MODC_ENTER(net, self_call, STREAM_ROOT, copy_of_sample);
+    root_copy_history(copy_of_model, history_shadow + 8);
+    root_history_history(history_shadow, copy_of_model);
+    root_history_history_sample(history_shadow + 32, self_call_in[0].data);
     root_steps(steps_shadow, steps_shadow);
-    root_copy_40(of_copy_2, history_shadow);
+    root_copy_history_fenced(copy_of_model_2.data, history_shadow);
 
-    /* mix: Linear(window * width, 16) */
-    MODC_ENTER(net, mix_call, STREAM_MIX, {of_copy_2, MODC_FLOAT32, 1, {40}});
+    MODC_ENTER(net, mix_call, STREAM_MIX, copy_of_model_2);
     mix_linear(mix, mix_call_in[0].data, k->mix_weight, p->mix.bias);
     MODC_LEAVE(net, mix_call, {mix, MODC_FLOAT32, 1, {16}});
 
-    /* act: Tanh() */
-    MODC_ENTER(net, act_call, STREAM_ACT, {mix_call_out[0].data, MODC_FLOAT32, 1, {16}});
-    act_tanh(act, act_call_in[0].data);
-    MODC_LEAVE(net, act_call, {act, MODC_FLOAT32, 1, {16}});
+    MODC_ENTER(net, act_call, STREAM_ACT, mix_call_out[0]);
+    act_tanh(act.data, act_call_in[0].data);
+    MODC_LEAVE(net, act_call, act);
 
-    /* out: Linear(16, 2) */
-    MODC_ENTER(net, out_call, STREAM_OUT, {act_call_out[0].data, MODC_FLOAT32, 1, {16}});
+    MODC_ENTER(net, out_call, STREAM_OUT, act_call_out[0]);
     out_linear(out_, out_call_in[0].data, p->out.weight, p->out.bias);
     MODC_LEAVE(net, out_call, {out_, MODC_FLOAT32, 1, {2}});
-    root_copy_steps(steps_copy, steps_shadow);
-    MODC_LEAVE(
-        net, self_call, {out_call_out[0].data, MODC_FLOAT32, 1, {2}},
-        {steps_copy, MODC_INT64, 0, {0}});
-    root_copy_2(output_0, self_call_out[0].data);
+    root_copy_steps(copy_of_steps.data, steps_shadow);
+    MODC_LEAVE(net, self_call, out_call_out[0], copy_of_steps);
+    root_copy(output_0, self_call_out[0].data);
     root_copy_steps(steps, self_call_out[1].data);
 
     memcpy(s->history, history_shadow, 160);

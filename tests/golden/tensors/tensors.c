@@ -8,25 +8,17 @@
 
 MODC_KERNELS_BEGIN
 
-/* y (batch, tokens, 4) = x0 */
-static MODC_KERNEL void root_cat(float *y, const float *x0, int batch, int tokens)
+/* y = where(x0, x1, x2 * x3 + 0.5), for each element. */
+MODC_INLINE void map_mul_add_where_planes(
+    float *y, const bool *x0, const float *x1, const float *x2, const float *x3, const int ni,
+    const int nj, const int nk, const int y_i)
 {
-    for (int i = 0; i < batch * tokens; i++)
-        memcpy(y + i * 8, x0 + i * 8, 4 * sizeof *y);
-}
+    for (int i = 0; i < ni; i++) {
+        for (int j = 0; j < nj; j++) {
+            for (int k = 0; k < nk; k++) {
+                const float sum = x2[i * y_i + j * nk + k] * x3[i * nk + k] + 0.5f;
 
-/* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
-static MODC_KERNEL void root_mul_add_where(
-    float *y, const bool *x0, const float *x1, const float *x2, const float *x3, int batch,
-    int tokens)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < tokens; j++) {
-            for (int k = 0; k < 8; k++) {
-                const float sum = x2[i * 8 * tokens + j * 8 + k] * x3[i * 8 + k] + 0.5f;
-
-                y[i * 8 * tokens + j * 8 + k] = x0[i * tokens + j] ? x1[i * 8 * tokens + j * 8 + k]
-                        : sum;
+                y[i * y_i + j * nk + k] = x0[i * nj + j] ? x1[i * y_i + j * nk + k] : sum;
             }
         }
     }
@@ -135,15 +127,6 @@ MODC_INLINE void matmul_strided_fixed(
                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         }
     }
-}
-
-/* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
-static MODC_KERNEL void root_matmul_gram(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch, int tokens)
-{
-    matmul_strided_fixed(
-        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
 }
 
 /* rows x outputs dot products at (row, column); both are constants of the call. */
@@ -262,17 +245,6 @@ MODC_INLINE void matmul_strided_dot_any(
     }
 }
 
-/* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
- * then x0 * 0.5 */
-static MODC_KERNEL void root_mul(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch, int tokens)
-{
-    matmul_strided_dot_any(
-        y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4,
-        4, tokens, tokens, 4, tokens, 8, 1, 1, 8);
-}
-
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
  * the call. */
@@ -381,9 +353,61 @@ MODC_INLINE void matmul_strided(
     }
 }
 
+/* y = (x0 > 2) & ~x1, for each element. */
+MODC_INLINE void map_not_gt_and(bool *y, const int64_t *x0, const bool *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = x0[i] > 2 && !x1[i];
+}
+
+/* y = x0 % 3 - x0 // 2, for each element. */
+MODC_INLINE void map_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, const int count)
+{
+    for (int i = 0; i < count; i++) {
+        const int64_t v0 = x0[i];
+
+        y[i] = (int64_t)((uint64_t)modc_mod_i64(v0, 3) - (uint64_t)modc_floordiv_i64(v0, 2));
+    }
+}
+
+/* y (batch, tokens, 4) = x0 */
+static MODC_KERNEL void root_cat(float *y, const float *x0, int batch, int tokens)
+{
+    for (int i = 0; i < batch * tokens; i++)
+        memcpy(y + i * 8, x0 + i * 8, 4 * sizeof *y);
+}
+
+/* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
+static MODC_KERNEL void root_mul_add_where(
+    float *y, const bool *x0, const float *x1, const float *x2, const float *x3, int batch,
+    int tokens)
+{
+    map_mul_add_where_planes(y, x0, x1, x2, x3, batch, tokens, 8, 8 * tokens);
+}
+
+/* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
+static MODC_KERNEL void root_matmul_gram(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int tokens)
+{
+    matmul_strided_fixed(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
+}
+
+/* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
+ * then x0 * 0.5 */
+static MODC_KERNEL void root_mul(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int tokens)
+{
+    matmul_strided_dot_any(
+        y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4,
+        4, tokens, tokens, 4, tokens, 8, 1, 1, 8);
+}
+
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4);
  * y is a part of a larger value */
-static MODC_KERNEL void root_matmul_batchx2xtokensxtokens_to_4_part(
+static MODC_KERNEL void root_matmul(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -412,8 +436,7 @@ static MODC_KERNEL void root_sum_total(
 static MODC_KERNEL void root_not_gt_and(
     bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
 {
-    for (int i = 0; i < batch * tokens; i++)
-        y[i] = x0[i] > 2 && !x1[i];
+    map_not_gt_and(y, x0, x1, batch * tokens);
 }
 
 /* y (8) = max of x0 */
@@ -483,16 +506,11 @@ static MODC_KERNEL void root_div_sub(
 static MODC_KERNEL void root_floor_divide_remainder_sub(
     int64_t *y, const int64_t *x0, int batch, int tokens)
 {
-    for (int i = 0; i < batch * tokens; i++) {
-        const int64_t v0 = x0[i];
-
-        y[i] = (int64_t)((uint64_t)modc_mod_i64(v0, 3) - (uint64_t)modc_floordiv_i64(v0, 2));
-    }
+    map_floor_divide_remainder_sub(y, x0, batch * tokens);
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void root_copy_even_forward_eval(
-    float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_even_x(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < (tokens + 1) / 2; j++) {
@@ -503,7 +521,7 @@ static MODC_KERNEL void root_copy_even_forward_eval(
 }
 
 /* y (batch, tokens, 8) = x0 */
-static MODC_KERNEL void root_copy_batchxtokensx8(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_x(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(8 * batch * tokens) * sizeof *y);
 }
@@ -515,19 +533,19 @@ static MODC_KERNEL void root_copy_y(float *y, const float *x0, int batch)
 }
 
 /* y (batch, tokens) = x0 */
-static MODC_KERNEL void root_copy_batchxtokens(int64_t *y, const int64_t *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_count(int64_t *y, const int64_t *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
 
 /* y (batch, tokens) = x0 */
-static MODC_KERNEL void root_copy_batchxtokens_b(bool *y, const bool *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_mask(bool *y, const bool *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
 }
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
-static MODC_KERNEL void root_matmul_batchx2xtokensxtokens_to_4(
+static MODC_KERNEL void root_matmul_fenced(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -537,7 +555,7 @@ static MODC_KERNEL void root_matmul_batchx2xtokensxtokens_to_4(
 }
 
 /* y (batch, tokens, 2, 4) = x0 */
-static MODC_KERNEL void root_copy_batchxtokensx2x4(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {
@@ -557,8 +575,7 @@ static MODC_KERNEL void root_copy_gram(float *y, const float *x0)
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void root_copy_even_forward_eval_fenced(
-    float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_even_even(float *y, const float *x0, int batch, int tokens)
 {
     memcpy(y, x0, (size_t)(3 * batch * ((tokens + 1) / 2)) * sizeof *y);
 }
@@ -599,14 +616,14 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
     root_mul_add_where(mixed, mask, cat, x, y, batch, tokens);
     root_matmul_gram(gram, mixed, mixed, NULL, batch, tokens);
     root_mul(scores, mixed, mixed, NULL, batch, tokens);
-    root_matmul_batchx2xtokensxtokens_to_4_part(merged, scores, mixed, NULL, batch, tokens);
+    root_matmul(merged, scores, mixed, NULL, batch, tokens);
     root_sum_total(total, mask, count, batch, tokens);
     root_not_gt_and(many, count, mask, batch, tokens);
     root_max(peak, merged, batch, tokens);
     root_sum(sum, merged, batch, tokens);
     root_div_sub(spread, merged, sum, batch, tokens);
     root_floor_divide_remainder_sub(parity, count, batch, tokens);
-    root_copy_even_forward_eval(even, x + 1, batch, tokens);
+    root_copy_even_x(even, x + 1, batch, tokens);
 }
 
 static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int batch, int tokens,
@@ -617,66 +634,63 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
                                                     float *spread, int64_t *parity)
 {
     char *const ws = net->base.workspace;
-    float *const x_copy = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
-    float *const y_copy = (float *)(void *)(ws + 11328); /* (batch, 1, 8) */
-    int64_t *const count_copy = (int64_t *)(void *)(ws + 10560); /* (batch, tokens) */
-    bool *const mask_copy = (bool *)(void *)(ws + 11520); /* (batch, tokens) */
+    const struct modc_tensor copy_of_x = {ws + 4800, MODC_FLOAT32, 3, {batch, tokens, 8}};
+    const struct modc_tensor copy_of_y = {ws + 11328, MODC_FLOAT32, 3, {batch, 1, 8}};
+    const struct modc_tensor copy_of_count = {ws + 10560, MODC_INT64, 2, {batch, tokens}};
+    const struct modc_tensor copy_of_mask = {ws + 11520, MODC_BOOL, 2, {batch, tokens}};
     float *const cat = (float *)(void *)(ws + 0); /* (batch, tokens, 8) */
     float *const mixed = (float *)(void *)(ws + 6720); /* (batch, tokens, 8) */
-    float *const gram_matmul = (float *)(void *)(ws + 11072); /* (8, 8) */
+    const struct modc_tensor matmul_of_gram = {ws + 11072, MODC_FLOAT32, 2, {8, 8}};
     float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
     float *const matmul = (float *)(void *)(ws + 8640); /* (batch, 2, tokens, 4) */
     float *const copy = (float *)(void *)(ws + 0); /* (batch, tokens, 2, 4) */
-    int64_t *const total_sum = (int64_t *)(void *)(ws + 3072); /* (batch) */
-    bool *const many_not_gt_and = (bool *)(void *)(ws + 3136); /* (batch, tokens) */
-    float *const peak_max = (float *)(void *)(ws + 3200); /* (8) */
+    const struct modc_tensor sum_of_total = {ws + 3072, MODC_INT64, 1, {batch}};
+    const struct modc_tensor not_gt_and_of_many = {ws + 3136, MODC_BOOL, 2, {batch, tokens}};
+    const struct modc_tensor max_of_peak = {ws + 3200, MODC_FLOAT32, 1, {8}};
     float *const sum = (float *)(void *)(ws + 1920); /* (batch, tokens, 1) */
-    float *const spread_min_div_sub = (float *)(void *)(ws + 2816); /* (batch, tokens, 1) */
-    int64_t *const parity_floor_divide_remainder_sub =
-        (int64_t *)(void *)(ws + 1920); /* (batch, tokens) */
-    float *const even_copy = (float *)(void *)(ws + 2432); /* (batch, (tokens + 1) // 2, 3) */
+    const struct modc_tensor min_div_sub_of_spread = {ws + 2816, MODC_FLOAT32, 3,
+                                                      {batch, tokens, 1}};
+    const struct modc_tensor floor_divide_remainder_sub_of_parity = {ws + 1920, MODC_INT64, 2,
+            {batch, tokens}};
+    const struct modc_tensor copy_of_even = {ws + 2432, MODC_FLOAT32, 3,
+                                             {batch, (tokens + 1) / 2, 3}};
 
-    root_copy_batchxtokensx8(x_copy, x, batch, tokens);
-    root_copy_y(y_copy, y, batch);
-    root_copy_batchxtokens(count_copy, count, batch, tokens);
-    root_copy_batchxtokens_b(mask_copy, mask, batch, tokens);
+    root_copy_x(copy_of_x.data, x, batch, tokens);
+    root_copy_y(copy_of_y.data, y, batch);
+    root_copy_count(copy_of_count.data, count, batch, tokens);
+    root_copy_mask(copy_of_mask.data, mask, batch, tokens);
 
-    MODC_ENTER(
-        net, self_call, TENSORS_ROOT, {x_copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
-        {y_copy, MODC_FLOAT32, 3, {batch, 1, 8}}, {count_copy, MODC_INT64, 2, {batch, tokens}},
-        {mask_copy, MODC_BOOL, 2, {batch, tokens}});
+    MODC_ENTER(net, self_call, TENSORS_ROOT, copy_of_x, copy_of_y, copy_of_count, copy_of_mask);
     root_cat(cat, (float *)self_call_in[0].data + 4, batch, tokens);
     root_cat(cat + 4, self_call_in[0].data, batch, tokens);
     root_mul_add_where(
         mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch,
         tokens);
-    root_matmul_gram(gram_matmul, mixed, mixed, NULL, batch, tokens);
+    root_matmul_gram(matmul_of_gram.data, mixed, mixed, NULL, batch, tokens);
     root_mul(scores, mixed, mixed, NULL, batch, tokens);
-    root_matmul_batchx2xtokensxtokens_to_4(matmul, scores, mixed, NULL, batch, tokens);
-    root_copy_batchxtokensx2x4(copy, matmul, batch, tokens);
-    root_sum_total(total_sum, self_call_in[3].data, self_call_in[2].data, batch, tokens);
-    root_not_gt_and(many_not_gt_and, self_call_in[2].data, self_call_in[3].data, batch, tokens);
-    root_max(peak_max, copy, batch, tokens);
+    root_matmul_fenced(matmul, scores, mixed, NULL, batch, tokens);
+    root_copy(copy, matmul, batch, tokens);
+    root_sum_total(sum_of_total.data, self_call_in[3].data, self_call_in[2].data, batch, tokens);
+    root_not_gt_and(
+        not_gt_and_of_many.data, self_call_in[2].data, self_call_in[3].data, batch, tokens);
+    root_max(max_of_peak.data, copy, batch, tokens);
     root_sum(sum, copy, batch, tokens);
-    root_div_sub(spread_min_div_sub, copy, sum, batch, tokens);
+    root_div_sub(min_div_sub_of_spread.data, copy, sum, batch, tokens);
     root_floor_divide_remainder_sub(
-        parity_floor_divide_remainder_sub, self_call_in[2].data, batch, tokens);
-    root_copy_even_forward_eval(even_copy, (float *)self_call_in[0].data + 1, batch, tokens);
+        floor_divide_remainder_sub_of_parity.data, self_call_in[2].data, batch, tokens);
+    root_copy_even_x(copy_of_even.data, (float *)self_call_in[0].data + 1, batch, tokens);
     MODC_LEAVE(
-        net, self_call, {gram_matmul, MODC_FLOAT32, 2, {8, 8}},
-        {copy, MODC_FLOAT32, 3, {batch, tokens, 8}},
-        {even_copy, MODC_FLOAT32, 3, {batch, (tokens + 1) / 2, 3}},
-        {total_sum, MODC_INT64, 1, {batch}}, {many_not_gt_and, MODC_BOOL, 2, {batch, tokens}},
-        {peak_max, MODC_FLOAT32, 1, {8}}, {spread_min_div_sub, MODC_FLOAT32, 3, {batch, tokens, 1}},
-        {parity_floor_divide_remainder_sub, MODC_INT64, 2, {batch, tokens}});
+        net, self_call, matmul_of_gram, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}}, copy_of_even,
+        sum_of_total, not_gt_and_of_many, max_of_peak, min_div_sub_of_spread,
+        floor_divide_remainder_sub_of_parity);
     root_copy_gram(gram, self_call_out[0].data);
-    root_copy_batchxtokensx8(merged, self_call_out[1].data, batch, tokens);
-    root_copy_even_forward_eval_fenced(even, self_call_out[2].data, batch, tokens);
+    root_copy_x(merged, self_call_out[1].data, batch, tokens);
+    root_copy_even_even(even, self_call_out[2].data, batch, tokens);
     root_copy_total(total, self_call_out[3].data, batch);
-    root_copy_batchxtokens_b(many, self_call_out[4].data, batch, tokens);
+    root_copy_mask(many, self_call_out[4].data, batch, tokens);
     root_copy_peak(peak, self_call_out[5].data);
     root_copy_spread(spread, self_call_out[6].data, batch, tokens);
-    root_copy_batchxtokens(parity, self_call_out[7].data, batch, tokens);
+    root_copy_count(parity, self_call_out[7].data, batch, tokens);
     return MODC_OK;
 }
 

@@ -19,35 +19,20 @@ typedef char text_packed_fits[sizeof(struct text_packed) <= TEXT_PACKED_BYTES ? 
 
 MODC_KERNELS_BEGIN
 
-/* y (batch, length, 32) = x0 (100, 32) at x1 (batch, length) along dimension 0 */
-static MODC_KERNEL void embed_embedding(
-    float *y, const float *x0, const int64_t *x1, int batch, int length)
+/* y = x0 + x1, for each element. */
+MODC_INLINE void map_add_rows(
+    float *y, const float *x0, const float *x1, const int ni, const int nj)
 {
-    for (int i = 0; i < batch * length; i++) {
-        const float *from = x0 + (ptrdiff_t)x1[i] * 32;
-
-        memcpy(y + i * 32, from, (size_t)32 * sizeof *from);
-    }
-}
-
-/* y (batch, length, 32) = x0 + x1 */
-static MODC_KERNEL void root_add(float *y, const float *x0, const float *x1, int batch, int length)
-{
-    const int count = 32 * length;
-
-    for (int i = 0; i < batch; i++) {
+    for (int i = 0; i < ni; i++) {
         int j = 0;
 
-        for (; j <= count - MODC_LANES; j += MODC_LANES) {
-            modc_f32_store(
-                y + i * 32 * length + j,
-                modc_f32_load(x0 + i * 32 * length + j) + modc_f32_load(x1 + j));
-        }
-        if (j < count) {
-            const modc_f32 v0 = modc_f32_load_part(x0 + i * 32 * length + j, count - j);
-            const modc_f32 v1 = modc_f32_load_part(x1 + j, count - j);
+        for (; j <= nj - MODC_LANES; j += MODC_LANES)
+            modc_f32_store(y + i * nj + j, modc_f32_load(x0 + i * nj + j) + modc_f32_load(x1 + j));
+        if (j < nj) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + i * nj + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + j, nj - j);
 
-            modc_f32_store_part(y + i * 32 * length + j, v0 + v1, count - j);
+            modc_f32_store_part(y + i * nj + j, v0 + v1, nj - j);
         }
     }
 }
@@ -121,45 +106,6 @@ MODC_INLINE void layer_norm_bias_weight(
             value *= w[k];
             value += bias[k];
             y[r * LDY + k] = value;
-        }
-    }
-}
-
-/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of
- * the last dimension */
-static MODC_KERNEL void norm_layer_norm(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch, int length)
-{
-    layer_norm_bias_weight(y, x, w, bias, batch * length, 32, 32, 32);
-}
-
-/* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
-static MODC_KERNEL void root_maximum(int64_t *y, const bool *x0, int batch, int length)
-{
-    for (int i = 0; i < batch; i++) {
-        uint64_t sum = 0;
-
-        for (int j = 0; j < length; j++)
-            sum += (uint64_t)(int64_t)x0[i * length + j];
-
-        const int64_t v0 = (int64_t)sum;
-
-        y[i] = v0 > 1 ? v0 : 1;
-    }
-}
-
-/* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
-static MODC_KERNEL void root_div(
-    float *y, const float *x0, const bool *x1, const int64_t *x2, int batch, int length)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 32; j++) {
-            float sum = 0.0f;
-
-            for (int k = 0; k < length; k++)
-                sum += x0[i * 32 * length + k * 32 + j] * (float)x1[i * length + k];
-            y[i * 32 + j] = sum / (float)x2[i];
         }
     }
 }
@@ -301,15 +247,6 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
-/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void hidden_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, GEMM_PANEL_RELU);
-}
-
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -409,12 +346,114 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
+/* One vector of what map_relu computes. */
+MODC_INLINE modc_f32 map_relu_lanes(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* y = where(x0 <= 0.0, 0.0, x0), for each element. */
+MODC_INLINE void map_relu(float *y, const float *x0, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, map_relu_lanes(modc_f32_load(x0 + i)));
+    if (i < count) {
+        modc_f32_store_part(
+            y + i, map_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
+}
+
+/* y (batch, length, 32) = x0 (100, 32) at x1 (batch, length) along dimension 0 */
+static MODC_KERNEL void embed_embedding(
+    float *y, const float *x0, const int64_t *x1, int batch, int length)
+{
+    for (int i = 0; i < batch * length; i++) {
+        const float *from = x0 + (ptrdiff_t)x1[i] * 32;
+
+        memcpy(y + i * 32, from, (size_t)32 * sizeof *from);
+    }
+}
+
+/* y (length, 32) = x0 (16, 32) at x1 (length) along dimension 0 */
+static MODC_KERNEL void position_embedding(float *y, const float *x0, const int64_t *x1, int length)
+{
+    for (int i = 0; i < length; i++) {
+        const float *from = x0 + (ptrdiff_t)x1[i] * 32;
+
+        memcpy(y + i * 32, from, (size_t)32 * sizeof *from);
+    }
+}
+
+/* y (batch, length, 32) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of
+ * the last dimension */
+static MODC_KERNEL void norm_layer_norm(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int length)
+{
+    layer_norm_bias_weight(y, x, w, bias, batch * length, 32, 32, 32);
+}
+
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void hidden_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, GEMM_PANEL_RELU);
+}
+
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
+static MODC_KERNEL void hidden_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, GEMM_PANEL_NONE);
+}
+
 /* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias */
 static MODC_KERNEL void head_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
     gemm_dot(y, x, w, bias, 1, batch, 4, 64, 64, 4, 64);
+}
+
+/* y (batch, length, 32) = x0 + x1 */
+static MODC_KERNEL void root_add(float *y, const float *x0, const float *x1, int batch, int length)
+{
+    map_add_rows(y, x0, x1, batch, 32 * length);
+}
+
+/* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
+static MODC_KERNEL void root_maximum(int64_t *y, const bool *x0, int batch, int length)
+{
+    for (int i = 0; i < batch; i++) {
+        uint64_t sum = 0;
+
+        for (int j = 0; j < length; j++)
+            sum += (uint64_t)(int64_t)x0[i * length + j];
+
+        const int64_t v0 = (int64_t)sum;
+
+        y[i] = v0 > 1 ? v0 : 1;
+    }
+}
+
+/* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
+static MODC_KERNEL void root_div(
+    float *y, const float *x0, const bool *x1, const int64_t *x2, int batch, int length)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 32; j++) {
+            float sum = 0.0f;
+
+            for (int k = 0; k < length; k++)
+                sum += x0[i * 32 * length + k * 32 + j] * (float)x1[i * length + k];
+            y[i * 32 + j] = sum / (float)x2[i];
+        }
+    }
 }
 
 /* y (batch) = argmax of x0 */
@@ -464,42 +503,10 @@ static MODC_KERNEL void root_copy(int64_t *y, const int64_t *x0, int length)
     memcpy(y, x0, (size_t)length * sizeof *y);
 }
 
-/* y (length, 32) = x0 (16, 32) at x1 (length) along dimension 0 */
-static MODC_KERNEL void position_embedding(float *y, const float *x0, const int64_t *x1, int length)
-{
-    for (int i = 0; i < length; i++) {
-        const float *from = x0 + (ptrdiff_t)x1[i] * 32;
-
-        memcpy(y + i * 32, from, (size_t)32 * sizeof *from);
-    }
-}
-
-/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
-static MODC_KERNEL void hidden_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, GEMM_PANEL_NONE);
-}
-
-/* One vector of what root_relu computes. */
-MODC_INLINE modc_f32 root_relu_lanes(modc_f32 x0)
-{
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
-}
-
 /* y (batch, 64) = where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL void root_relu(float *y, const float *x0, int batch)
 {
-    const int count = 64 * batch;
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, root_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count) {
-        modc_f32_store_part(
-            y + i, root_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
-    }
+    map_relu(y, x0, 64 * batch);
 }
 
 /* y (batch, 4) = x0 */
@@ -576,68 +583,59 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
     const struct text_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    int64_t *const tokens_copy = (int64_t *)(void *)(ws + 34816); /* (batch, length) */
-    bool *const mask_copy = (bool *)(void *)(ws + 35840); /* (batch, length) */
-    float *const embed = (float *)(void *)(ws + 0); /* (batch, length, 32) */
-    int64_t *const copy = (int64_t *)(void *)(ws + 16384); /* (length) */
-    float *const position = (float *)(void *)(ws + 32768); /* (length, 32) */
-    float *const add = (float *)(void *)(ws + 16384); /* (batch, length, 32) */
-    float *const norm = (float *)(void *)(ws + 0); /* (batch, length, 32) */
+    const struct modc_tensor copy_of_tokens = {ws + 34816, MODC_INT64, 2, {batch, length}};
+    const struct modc_tensor copy_of_mask = {ws + 35840, MODC_BOOL, 2, {batch, length}};
+    const struct modc_tensor embed = {ws + 0, MODC_FLOAT32, 3, {batch, length, 32}};
+    const struct modc_tensor copy = {ws + 16384, MODC_INT64, 1, {length}};
+    const struct modc_tensor position = {ws + 32768, MODC_FLOAT32, 2, {length, 32}};
+    const struct modc_tensor add = {ws + 16384, MODC_FLOAT32, 3, {batch, length, 32}};
+    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 3, {batch, length, 32}};
     int64_t *const sum_maximum = (int64_t *)(void *)(ws + 17408); /* (batch, 1) */
-    float *const pooled = (float *)(void *)(ws + 16384); /* (batch, 32) */
-    float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const relu = (float *)(void *)(ws + 2048); /* (batch, 64) */
-    float *const head = (float *)(void *)(ws + 0); /* (batch, 4) */
+    const struct modc_tensor pooled = {ws + 16384, MODC_FLOAT32, 2, {batch, 32}};
+    const struct modc_tensor hidden = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor relu = {ws + 2048, MODC_FLOAT32, 2, {batch, 64}};
+    const struct modc_tensor head = {ws + 0, MODC_FLOAT32, 2, {batch, 4}};
     int64_t *const argmax = (int64_t *)(void *)(ws + 128); /* (batch) */
-    float *const best_gather = (float *)(void *)(ws + 192); /* (batch, 1) */
+    const struct modc_tensor gather_of_best = {ws + 192, MODC_FLOAT32, 2, {batch, 1}};
 
-    root_copy_tokens(tokens_copy, tokens, batch, length);
-    root_copy_mask(mask_copy, mask, batch, length);
+    root_copy_tokens(copy_of_tokens.data, tokens, batch, length);
+    root_copy_mask(copy_of_mask.data, mask, batch, length);
 
-    MODC_ENTER(
-        net, self_call, TEXT_ROOT, {tokens_copy, MODC_INT64, 2, {batch, length}},
-        {mask_copy, MODC_BOOL, 2, {batch, length}});
+    MODC_ENTER(net, self_call, TEXT_ROOT, copy_of_tokens, copy_of_mask);
 
-    /* embed: Embedding(100, 32, padding_idx=0) */
-    MODC_ENTER(net, embed_call, TEXT_EMBED, {self_call_in[0].data, MODC_INT64, 2, {batch, length}});
+    MODC_ENTER(net, embed_call, TEXT_EMBED, self_call_in[0]);
     MODC_TRY_HOOKED(
         modc_check_index(&net->base, TEXT_EMBED, embed_call_in[0].data, MODC_INT64, batch * length,
                          0, 100));
-    embed_embedding(embed, p->embed.weight, embed_call_in[0].data, batch, length);
-    MODC_LEAVE(net, embed_call, {embed, MODC_FLOAT32, 3, {batch, length, 32}});
-    root_copy(copy, constant_16, length);
+    embed_embedding(embed.data, p->embed.weight, embed_call_in[0].data, batch, length);
+    MODC_LEAVE(net, embed_call, embed);
+    root_copy(copy.data, constant_16, length);
 
-    /* position: Embedding(16, 32) */
-    MODC_ENTER(net, position_call, TEXT_POSITION, {copy, MODC_INT64, 1, {length}});
+    MODC_ENTER(net, position_call, TEXT_POSITION, copy);
     MODC_TRY_HOOKED(
         modc_check_index(&net->base, TEXT_POSITION, position_call_in[0].data, MODC_INT64, length, 0,
                          16));
-    position_embedding(position, p->position.weight, position_call_in[0].data, length);
-    MODC_LEAVE(net, position_call, {position, MODC_FLOAT32, 2, {length, 32}});
-    root_add(add, embed_call_out[0].data, position_call_out[0].data, batch, length);
+    position_embedding(position.data, p->position.weight, position_call_in[0].data, length);
+    MODC_LEAVE(net, position_call, position);
+    root_add(add.data, embed_call_out[0].data, position_call_out[0].data, batch, length);
 
-    /* norm: LayerNorm(32) */
-    MODC_ENTER(net, norm_call, TEXT_NORM, {add, MODC_FLOAT32, 3, {batch, length, 32}});
-    norm_layer_norm(norm, norm_call_in[0].data, p->norm.weight, p->norm.bias, batch, length);
-    MODC_LEAVE(net, norm_call, {norm, MODC_FLOAT32, 3, {batch, length, 32}});
+    MODC_ENTER(net, norm_call, TEXT_NORM, add);
+    norm_layer_norm(norm.data, norm_call_in[0].data, p->norm.weight, p->norm.bias, batch, length);
+    MODC_LEAVE(net, norm_call, norm);
     root_maximum(sum_maximum, self_call_in[1].data, batch, length);
-    root_div(pooled, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch, length);
+    root_div(pooled.data, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch, length);
 
-    /* hidden: Linear(32, 64) */
-    MODC_ENTER(net, hidden_call, TEXT_HIDDEN, {pooled, MODC_FLOAT32, 2, {batch, 32}});
-    hidden_linear(hidden, hidden_call_in[0].data, k->hidden_weight, p->hidden.bias, batch);
-    MODC_LEAVE(net, hidden_call, {hidden, MODC_FLOAT32, 2, {batch, 64}});
-    root_relu(relu, hidden_call_out[0].data, batch);
+    MODC_ENTER(net, hidden_call, TEXT_HIDDEN, pooled);
+    hidden_linear(hidden.data, hidden_call_in[0].data, k->hidden_weight, p->hidden.bias, batch);
+    MODC_LEAVE(net, hidden_call, hidden);
+    root_relu(relu.data, hidden_call_out[0].data, batch);
 
-    /* head: Linear(64, 4) */
-    MODC_ENTER(net, head_call, TEXT_HEAD, {relu, MODC_FLOAT32, 2, {batch, 64}});
-    head_linear(head, head_call_in[0].data, p->head.weight, p->head.bias, batch);
-    MODC_LEAVE(net, head_call, {head, MODC_FLOAT32, 2, {batch, 4}});
+    MODC_ENTER(net, head_call, TEXT_HEAD, relu);
+    head_linear(head.data, head_call_in[0].data, p->head.weight, p->head.bias, batch);
+    MODC_LEAVE(net, head_call, head);
     root_argmax(argmax, head_call_out[0].data, batch);
-    root_gather(best_gather, head_call_out[0].data, argmax, batch);
-    MODC_LEAVE(
-        net, self_call, {head_call_out[0].data, MODC_FLOAT32, 2, {batch, 4}},
-        {best_gather, MODC_FLOAT32, 2, {batch, 1}});
+    root_gather(gather_of_best.data, head_call_out[0].data, argmax, batch);
+    MODC_LEAVE(net, self_call, head_call_out[0], gather_of_best);
     root_copy_logits(logits, self_call_out[0].data, batch);
     root_copy_best(best, self_call_out[1].data, batch);
     return MODC_OK;

@@ -143,15 +143,6 @@ MODC_INLINE void gemm_panel(
 #endif
 }
 
-/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_0_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
-}
-
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -249,27 +240,6 @@ MODC_INLINE void gemm_dot(
             y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
     for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
-static MODC_KERNEL void y_2_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16);
-}
-
-/* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void y_2_dbias(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = 0; i < 3; i++) {
-        float sum = 0.0f;
-
-        for (int j = 0; j < batch; j++)
-            sum += x0[j * 3 + i];
-        y[i] = x2[0] != 0.0f ? x1[i] + sum : sum;
-    }
 }
 
 MODC_INLINE float matmul_strided_fixed_accumulate_onto_tail(float x, float e0, float e1)
@@ -398,16 +368,6 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto(
                 BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
         }
     }
-}
-
-/* y (3, 16) = x (3, batch) . w (batch, 16);
- * then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void y_2_dweight(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *e0, const float *e1, int batch)
-{
-    matmul_strided_fixed_accumulate_onto(
-        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -545,25 +505,6 @@ MODC_INLINE void gemm_panel_drelu(
 #endif
 }
 
-/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
- * then where(x1 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_dinput(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int batch)
-{
-    gemm_panel_drelu(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
-}
-
-/* y (16, 4) = x (16, batch) . w (batch, 4);
- * then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void y_0_dweight(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *e0, const float *e1, int batch)
-{
-    matmul_strided_fixed_accumulate_onto(
-        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0);
-}
-
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
  * the call. */
@@ -672,25 +613,17 @@ MODC_INLINE void matmul_strided(
     }
 }
 
-/* y (batch, 4) = x (batch, 16) . w (16, 4) */
-static MODC_KERNEL void y_0_dinput(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
+/* y = x0 != -100, for each element. */
+MODC_INLINE void map_ne(bool *y, const int64_t *x0, const int count)
 {
-    matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, batch, 4, 16, 4, 16, 1, 4, 1);
-}
-
-/* y (batch) = x0 != -100 */
-static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
-{
-    for (int i = 0; i < batch; i++)
+    for (int i = 0; i < count; i++)
         y[i] = x0[i] != -100;
 }
 
-/* y (batch) = where(x0, x1, 0) */
-static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+/* y = where(x0, x1, 0), for each element. */
+MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const int count)
 {
-    for (int i = 0; i < batch; i++)
+    for (int i = 0; i < count; i++)
         y[i] = x0[i] ? x1[i] : 0;
 }
 
@@ -738,6 +671,99 @@ MODC_INLINE void softmax_log(
     }
 }
 
+/* y = where(x0, -x1, 0.0), for each element. */
+MODC_INLINE void map_neg_where(float *y, const bool *x0, const float *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = x0[i] ? -x1[i] : 0.0f;
+}
+
+/* y = -where(x0, x1, 0.0), for each element. */
+MODC_INLINE void map_dwhere_dneg(float *y, const bool *x0, const float *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = -(x0[i] ? x1[0] : 0.0f);
+}
+
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void y_0_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
+}
+
+/* y (16, 4) = x (16, batch) . w (batch, 4);
+ * then where(x2 != 0.0, x1 + x0, x0) */
+static MODC_KERNEL void y_0_dweight(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *e0, const float *e1, int batch)
+{
+    matmul_strided_fixed_accumulate_onto(
+        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0);
+}
+
+/* y (batch, 4) = x (batch, 16) . w (16, 4) */
+static MODC_KERNEL void y_0_dinput(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, batch, 4, 16, 4, 16, 1, 4, 1);
+}
+
+/* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
+static MODC_KERNEL void y_2_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16);
+}
+
+/* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
+static MODC_KERNEL void y_2_dbias(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    for (int i = 0; i < 3; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < batch; j++)
+            sum += x0[j * 3 + i];
+        y[i] = x2[0] != 0.0f ? x1[i] + sum : sum;
+    }
+}
+
+/* y (3, 16) = x (3, batch) . w (batch, 16);
+ * then where(x2 != 0.0, x1 + x0, x0) */
+static MODC_KERNEL void y_2_dweight(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *e0, const float *e1, int batch)
+{
+    matmul_strided_fixed_accumulate_onto(
+        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0);
+}
+
+/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
+ * then where(x1 <= 0.0, 0.0, x0) */
+static MODC_KERNEL void y_2_dinput(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int batch)
+{
+    gemm_panel_drelu(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
+}
+
+/* y (batch) = x0 != -100 */
+static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
+{
+    map_ne(y, x0, batch);
+}
+
+/* y (batch) = where(x0, x1, 0) */
+static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
+{
+    map_where(y, x0, x1, batch);
+}
+
 /* y (batch, 3) = log softmax(x) along the last dimension */
 static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
 {
@@ -757,12 +783,11 @@ static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1
 /* y (batch, 1) = where(x0, -x1, 0.0) */
 static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1, int batch)
 {
-    for (int i = 0; i < batch; i++)
-        y[i] = x0[i] ? -x1[i] : 0.0f;
+    map_neg_where(y, x0, x1, batch);
 }
 
 /* y () = sum of int64(x0) */
-static MODC_KERNEL void root_sum_batch_over_0(int64_t *y, const bool *x0, int batch)
+static MODC_KERNEL void root_sum_counts(int64_t *y, const bool *x0, int batch)
 {
     uint64_t sum = 0;
 
@@ -797,8 +822,7 @@ static MODC_KERNEL void root_ddiv(float *y, const int64_t *x0)
 /* y (batch) = -where(x0, x1, 0.0) */
 static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *x1, int batch)
 {
-    for (int i = 0; i < batch; i++)
-        y[i] = -(x0[i] ? x1[0] : 0.0f);
+    map_dwhere_dneg(y, x0, x1, batch);
 }
 
 /* y (batch, 3) = 0.0 */
@@ -819,7 +843,7 @@ static MODC_KERNEL void root_dgather_batchx3(
 }
 
 /* y (batch, 1) = sum of x0 */
-static MODC_KERNEL void root_sum_batchx3_over_1(float *y, const float *x0, int batch)
+static MODC_KERNEL void root_sum_dx(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float sum = 0.0f;
@@ -890,11 +914,10 @@ static void trained_forward_eval_saving(struct trained *net, int batch, const fl
     char *const ws = net->base.workspace;
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
 
-    /* 0: Linear(4, 16)
-     * 1: ReLU() */
+    /* 0, 1 */
     y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
-    /* 2: Linear(16, 3) */
+    /* 2 */
     y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
@@ -910,7 +933,7 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
 
-    /* 2: Linear(16, 3), backward */
+    /* 2, backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
         y_2_dbias(
             gradients->_2.bias, doutput, gradients->_2.bias,
@@ -921,7 +944,7 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
             modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
     y_2_dinput(dy_0, doutput, k->_2_weight, NULL, y_0, batch);
 
-    /* 0: Linear(4, 16), backward */
+    /* 0, backward */
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
         y_0_dweight(
             gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
@@ -942,7 +965,7 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
     int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_log_softmax = (float *)(void *)(ws + 0); /* (batch, 3) */
+    float *const log_softmax_of_x = (float *)(void *)(ws + 0); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
     int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
@@ -957,10 +980,10 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
 
     /* 2: Linear(16, 3) */
     y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    root_log_softmax(x_log_softmax, y_2, batch);
-    root_gather(gather, x_log_softmax, at, batch);
+    root_log_softmax(log_softmax_of_x, y_2, batch);
+    root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_batch_over_0(sum, counts, batch);
+    root_sum_counts(sum, counts, batch);
     root_div(loss, kept_, sum, batch);
     return MODC_OK;
 }
@@ -975,26 +998,25 @@ static enum modc_status trained_loss_eval_saving(struct trained *net, int batch,
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
     float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
+    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
     float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
-    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
+    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
 
-    /* 0: Linear(4, 16)
-     * 1: ReLU() */
+    /* 0, 1 */
     y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
 
-    /* 2: Linear(16, 3) */
+    /* 2 */
     y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    root_log_softmax(x_log_softmax, y_2, batch);
-    root_gather(gather, x_log_softmax, at, batch);
+    root_log_softmax(log_softmax_of_x, y_2, batch);
+    root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_batch_over_0(of_sum, counts, batch);
-    root_div(loss, kept_, of_sum, batch);
+    root_sum_counts(sum_of_model, counts, batch);
+    root_div(loss, kept_, sum_of_model, batch);
     return MODC_OK;
 }
 
@@ -1008,23 +1030,23 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
     bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
     int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
     float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const x_log_softmax = (float *)(void *)(ws + 640); /* (batch, 3) */
-    int64_t *const of_sum = (int64_t *)(void *)(ws + 576); /* () */
+    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
+    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
     float *const ddiv = (float *)(void *)(ws + 512); /* () */
     float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
     float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const of_sum_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
+    float *const sum_of_model_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
     float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
     float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
 
-    root_ddiv(ddiv, of_sum);
+    root_ddiv(ddiv, sum_of_model);
     root_dwhere_dneg(dwhere_dneg, counts, ddiv, batch);
     root_dgather_fill_batchx3(dx, batch);
     root_dgather_batchx3(dx, dwhere_dneg, at, batch);
-    root_sum_batchx3_over_1(of_sum_2, dx, batch);
-    root_exp_mul_sub(dy_2, dx, of_sum_2, x_log_softmax, batch);
+    root_sum_dx(sum_of_model_2, dx, batch);
+    root_exp_mul_sub(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
 
-    /* 2: Linear(16, 3), backward */
+    /* 2, backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
         y_2_dbias(
             gradients->_2.bias, dy_2, gradients->_2.bias,
@@ -1036,7 +1058,7 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
         y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, y_0, batch);
 
-    /* 0: Linear(4, 16), backward */
+    /* 0, backward */
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
         y_0_dweight(
             gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,

@@ -166,10 +166,9 @@ static void print_kept_slots(struct emit *e, struct text *out, const struct vari
 
     for (int i = 0; i < variant->interval_count; i++)
         kept |= is_kept_slots(&variant->intervals[i]) && variant->intervals[i].kept;
-    text_printf(
-        out,
-        "    void **const kept_slots = (void **)(void *)(%s + %lld); /* what hooks gave, for backward */\n",
-        block_name(e, variant, kept), (long long)variant->kept_offset);
+    text_printf(out,
+                "    void **const kept_slots = (void *)(%s + %lld); /* what hooks gave, for backward */\n",
+                block_name(e, variant, kept), (long long)variant->kept_offset);
 }
 
 /* The slots of an earlier part that one reads values in: `x_call_in[] = {[0] = {.data = kept_slots[3]}}`. */
@@ -218,8 +217,8 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
         const char *name = arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path));
 
         if (all || uses_name(e->uses, name))
-            text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* committed at the end */\n",
-                        dtype_rows[tensor->dtype].c, name, dtype_rows[tensor->dtype].c, use(e->uses, "ws"),
+            text_printf(out, "    %s *const %s = (void *)(%s + %lld); /* committed at the end */\n",
+                        dtype_rows[tensor->dtype].c, name, use(e->uses, "ws"),
                         (long long)variant->shadow_offsets[i]);
     }
     for (int s = 0; s < variant->step_count; s++) {
@@ -241,10 +240,9 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
                             block_name(e, variant, place->kept), (long long)place->offset,
                             tensor_text(e, value));
             else
-                text_printf(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* %s */\n",
-                            dtype_rows[value->dtype].c, place->name, dtype_rows[value->dtype].c,
-                            block_name(e, variant, place->kept), (long long)place->offset,
-                            shape_of(e->cx, value));
+                text_printf(out, "    %s *const %s = (void *)(%s + %lld); /* %s */\n",
+                            dtype_rows[value->dtype].c, place->name, block_name(e, variant, place->kept),
+                            (long long)place->offset, shape_of(e->cx, value));
         }
     }
 }
@@ -480,15 +478,13 @@ static void print_bases(struct emit *e, struct text *out, const struct variant *
     const char *m = e->m;
 
     if (uses_name(e->uses, "p"))
-        text_printf(
-            out, "    const struct %s_params *p = (const struct %s_params *)(const void *)%s->base.params;\n",
-            m, m, use(e->uses, "net"));
+        text_printf(out, "    const struct %s_params *p = (const void *)%s->base.params;\n", m,
+                    use(e->uses, "net"));
     if (uses_name(e->uses, "k"))
         text_printf(out, "    const struct %s *k = %s->base.params->packed;\n",
                     packed_struct(e, variant->group), use(e->uses, "net"));
     if (uses_name(e->uses, "s"))
-        text_printf(out, "    struct %s_state *s = (struct %s_state *)(void *)%s->base.workspace;\n", m, m,
-                    use(e->uses, "net"));
+        text_printf(out, "    struct %s_state *s = (void *)%s->base.workspace;\n", m, use(e->uses, "net"));
     if (!work && !uses_name(e->uses, "ws"))
         return;
     text_printf(out, "    char *const ws = %s->base.workspace", use(e->uses, "net"));
@@ -504,14 +500,12 @@ static void print_trainer(struct emit *e, struct text *out, const struct variant
 
     if (uses_name(e->uses, "optimizer"))
         text_printf(out,
-                    "    struct %s_training *training = (struct %s_training *)(void *)%s->base.trainer;\n"
+                    "    struct %s_training *training = (void *)%s->base.trainer;\n"
                     "    struct modc_optimizer *optimizer = &training->optimizer.base;\n",
-                    m, m, use(e->uses, "net"));
+                    m, use(e->uses, "net"));
     else if (gradients || uses_name(e->uses, "training"))
-        text_printf(out,
-                    "    const struct %s_training *training = "
-                    "(const struct %s_training *)(const void *)%s->base.trainer;\n",
-                    m, m, use(e->uses, "net"));
+        text_printf(out, "    const struct %s_training *training = (const void *)%s->base.trainer;\n", m,
+                    use(e->uses, "net"));
     if (gradients)
         text_printf(out, "    const struct %s_params *gradients = &training->gradients;\n", m);
 }

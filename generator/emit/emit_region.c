@@ -366,8 +366,8 @@ static void open_turns(struct emit *e, struct text *out, const struct region_cal
 {
     text_printf(
         out,
-        "    {\n        %s *const buffers[2] = {(%s *)(void *)(%s + %lld), %s}; /* by turns; the last is the result */\n",
-        type, type, use(e->uses, "ws"), (long long)call->step->scratch_offset,
+        "    {\n        %s *const buffers[2] = {(void *)(%s + %lld), %s}; /* by turns; the last is the result */\n",
+        type, use(e->uses, "ws"), (long long)call->step->scratch_offset,
         value_pointer(e->cx, call->caller, e->uses, call->op->outputs[0]));
     text_printf(out, "        const %s *%s = %s;\n\n", type, name,
                 value_pointer(e->cx, call->caller, e->uses, first));
@@ -408,11 +408,11 @@ static void print_between(struct emit *e, struct text *out, const struct region_
 
     dim_is_const(between->dims[0], &bytes);
     if (in)
-        text_printf(out, "%s%sin = i > 0 ? (%s)(void *)(%s + %s * (i - 1)) : %s;\n", indent, type, type,
-                    block, bytes_text(e, bytes / last), pointer);
+        text_printf(out, "%s%sin = i > 0 ? (void *)(%s + %s * (i - 1)) : %s;\n", indent, type, block,
+                    bytes_text(e, bytes / last), pointer);
     else
-        text_printf(out, "%s%sout = i < %d ? (%s)(void *)(%s + %s * i) : %s;\n", indent, type, last, type,
-                    block, bytes_text(e, bytes / last), pointer);
+        text_printf(out, "%s%sout = i < %d ? (void *)(%s + %s * i) : %s;\n", indent, type, last, block,
+                    bytes_text(e, bytes / last), pointer);
 }
 
 /* Forward that keeps what goes from one to the next. */

@@ -165,8 +165,7 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
     case OPERAND_PACKED:
         return packed_text(cx, scene->uses, operand->packed);
     case OPERAND_SCRATCH:
-        return arena_format(arena, "(%s *)(void *)(%s + %lld)", dtype_rows[operand->dtype].c,
-                            use(scene->uses, "ws"), (long long)operand->offset);
+        return arena_format(arena, "(void *)(%s + %lld)", use(scene->uses, "ws"), (long long)operand->offset);
     case OPERAND_SIZE:
         return use(scene->uses, operand->size->c_name);
     case OPERAND_NULL:

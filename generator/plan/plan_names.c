@@ -138,13 +138,15 @@ const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value)
 /* note [names of locals]
  * A value is called as the spec's words say that it is: by the local that it is bound to, the module that makes it, what makes it
  * there. The first of these that no other value of the function has is its name; where two have the same, both go on to the
- * next. So a statement that comes or goes changes the names of those values alone that share a word with it. */
+ * next, but what a module gives back, where hooks see it, keeps its name. So a statement that comes or goes changes the names of
+ * those values alone that share a word with it. */
 enum { WORDS = 4 };
 
 struct named {
     struct place *place;
     const char *words[WORDS];
     int at;
+    bool result; /* what a module gives back, as its boundary shows it */
 };
 
 static const char *joined(struct cx *cx, const char *a, const char *b)
@@ -213,17 +215,48 @@ static struct names taken_names(struct planner *planner)
     return taken;
 }
 
+/* By value id: what hooks see of a module's results, made by the module itself. */
+static const bool *shown_results(const struct planner *planner)
+{
+    const struct variant *variant = planner->variant;
+    bool *shown = ARENA_ARRAY(&planner->cx->arena, variant->graph->value_count + 1, bool);
+
+    for (int s = 0; s < variant->step_count; s++) {
+        const struct op *op = variant->steps[s].op;
+        const bool results = op->code == GRAPH_OP_FENCE && op->fence.kind == FENCE_FORWARD;
+
+        for (int slot = 0; results && slot < fence_slot_count(op); slot++) {
+            const struct value *value = op->inputs[fence_value_in(op, slot)];
+
+            if (fence_shows_whole(op, slot) && value->op->call && value->op->call->module == op->fence.module)
+                shown[value->id] = true;
+        }
+    }
+    return shown;
+}
+
 /* Those whose name another one has, or something else, go on to their next. False: all have one of their own, or none left. */
 static bool part_names(struct planner *planner, struct named *list, int count)
 {
-    struct names seen = taken_names(planner), twice = {0};
+    struct arena *arena = &planner->cx->arena;
+    const struct names taken = taken_names(planner);
+    struct names seen = taken_names(planner), twice = {0}, results = {0}, rivals = {0};
     bool again = false;
 
-    for (int i = 0; i < count; i++)
-        if (names_add(&planner->cx->arena, &seen, list[i].words[list[i].at], "", (struct loc){0}))
-            take(planner, &twice, list[i].words[list[i].at]);
     for (int i = 0; i < count; i++) {
-        if (list[i].at + 1 == WORDS || !names_find(&twice, list[i].words[list[i].at]))
+        const char *word = list[i].words[list[i].at];
+
+        if (names_add(arena, &seen, word, "", (struct loc){0}))
+            take(planner, &twice, word);
+        if (list[i].result &&
+            (names_find(&taken, word) || names_add(arena, &results, word, "", (struct loc){0})))
+            take(planner, &rivals, word);
+    }
+    for (int i = 0; i < count; i++) {
+        const char *word = list[i].words[list[i].at];
+
+        if (list[i].at + 1 == WORDS || !names_find(&twice, word) ||
+            (list[i].result && !names_find(&rivals, word)))
             continue;
         list[i].at++;
         again = true;
@@ -235,6 +268,7 @@ void planner_name_locals(struct planner *planner)
 {
     struct variant *variant = planner->variant;
     bool *known = ARENA_ARRAY(&planner->cx->arena, variant->graph->value_count + 1, bool);
+    const bool *shown = shown_results(planner);
     struct named *list = NULL;
     struct names taken;
     int count = 0;
@@ -248,6 +282,7 @@ void planner_name_locals(struct planner *planner)
                 continue;
             known[base->id] = true;
             ARENA_PUSH(&planner->cx->arena, list, count, named_of(planner, base, place));
+            list[count - 1].result = shown[base->id];
         }
     }
     while (part_names(planner, list, count))

@@ -35,7 +35,7 @@ number() {
 check_measured() {
     local row
 
-    for row in firmware.c modc_hook.c modc_safetensors.c modc_state.c firmware_forward modc_bind modc_pack modc_init; do
+    for row in firmware.c modc_dtype.c modc_hook.c modc_safetensors.c modc_state.c firmware_forward modc_bind modc_pack modc_init; do
         [ "$(number $row 2)" -gt 0 ] || fail "nothing is measured of $row"
     done
 }
@@ -70,7 +70,7 @@ END
         $ARM $flags -ffunction-sections -fdata-sections -Ifolder -nostdlib -nostartfiles -Wl,--gc-sections -Wl,-e,start \
             -Wl,--unresolved-symbols=ignore-all -Wl,-Map=map -save-temps=obj -o program main.c folder/*.c
     )
-    for object in firmware modc_hook modc_safetensors modc_state; do
+    for object in firmware modc_dtype modc_hook modc_safetensors modc_state; do
         linked=0
         for size in $(sed '1,/^Linker script and memory map/d' "$work/map" | tr '\n' ' ' | sed 's/ \./\n./g' |
             sed -n "s/^\.text[^ ]*  *0x[0-9a-f]*  *\(0x[0-9a-f]*\) [^ ]*-$object\.o.*/\1/p"); do

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/emitted.h"
 #include "emit/emit_kernel.h"
 #include "emit/emit_names.h"
-#include "spec/emitted.h"
 
 enum {
     INLINE_STEPS = 8, /* sums of more rewards are loops */
@@ -222,100 +222,141 @@ static void print_vectors(struct printer *p, const struct record *reward, const 
     text_add(out, "    for (int j = 0; j < few; j++)\n        reward[all - 1 - j] = last[j];\n");
 }
 
-/* Sums of one agent's rewards: `features` beside each other, steps `apart`. */
-static void print_sum(struct printer *p, const struct record *reward)
+/* How the sums of one reward are printed: `in` front of its lines; of the flat index i, that the reward stands at i * scale, that
+ * of the step behind it `next` further. */
+struct summed {
+    const struct record *reward;
+    const char *real, *back;  /* the type of a sum; a cast back to the reward's */
+    const char *gamma, *wide; /* as numbers of the reward's type, and of the sum's */
+    int64_t features, scale, next;
+    bool rows; /* one agent: all elements lie beside each other */
+    const char *in, *at;
+};
+
+static struct summed summed_of(struct printer *p, const struct record *reward)
 {
     const int n = p->rollout->n_steps;
-    const char *c = dtype_rows[reward->dtype].c, *gamma = number(p, reward->dtype, p->rollout->gamma);
-    const char *real = n > FLOAT_STEPS ? "double" : c,
-               *wide = n > FLOAT_STEPS ? decimal(p, p->rollout->gamma) : gamma;
-    const char *back = strcmp(real, c) == 0 ? "" : arena_format(&p->cx->arena, "(%s)", c);
-    int64_t features = reward->count / p->rollout->agents, apart = reward->count;
-    bool rows = p->rollout->agents == 1; /* all elements lie beside each other */
-    struct text *out = p->out;
+    const char *c = dtype_rows[reward->dtype].c;
+    struct summed s = {.reward = reward, .real = c, .back = "", .in = "    ", .at = "i"};
 
-    text_printf(
-        out,
-        "/* Each of an episode's `count` steps gets the sum of its reward and of %d behind it, or as many as there are, discounted by\n"
-        " * %s. */\nstatic void n_step_%s(void *rewards, int count)\n{\n    %s *%sreward = rewards;\n",
-        n - 1, decimal(p, p->rollout->gamma), emitted_flat(p->cx, reward->member), c,
-        !rows && features > 1 ? "" : "const ");
-    if (!rows && features > 1)
-        text_printf(out, "    for (int feature = 0; feature < %lld; feature++, reward++) {\n",
-                    (long long)features);
-
-    const char *in = !rows && features > 1 ? "        " : "    ";
-    const char *whole = rows && features > 1
-                            ? arena_format(&p->cx->arena, "(count - %d) * %lld", n - 1, (long long)features)
-                            : arena_format(&p->cx->arena, "count - %d", n - 1);
-    const char *last = rows && features > 1
-                           ? arena_format(&p->cx->arena, "(count - 1) * %lld - 1", (long long)features)
-                           : "count - 2";
-    /* of the flat index i: where the reward stands, and that of the step behind it */
-    int64_t scale = rows ? 1 : apart, next = rows ? features : 1;
-    const char *at = scale == 1 ? "i" : arena_format(&p->cx->arena, "i * %lld", (long long)scale);
-
-    if (rows && n <= INLINE_STEPS) {
-        print_vectors(p, reward, gamma, next);
-        text_add(out, "}\n\n");
-        return;
+    s.gamma = s.wide = number(p, reward->dtype, p->rollout->gamma);
+    if (n > FLOAT_STEPS) {
+        s.real = "double";
+        s.wide = decimal(p, p->rollout->gamma);
     }
-    text_printf(out, "%sconst int whole = %s;\n\n", in, whole);
+    if (strcmp(s.real, c) != 0)
+        s.back = arena_format(&p->cx->arena, "(%s)", c);
+    s.features = reward->count / p->rollout->agents;
+    s.rows = p->rollout->agents == 1;
+    s.scale = s.rows ? 1 : reward->count;
+    s.next = s.rows ? s.features : 1;
+    if (!s.rows && s.features > 1)
+        s.in = "        ";
+    if (s.scale != 1)
+        s.at = arena_format(&p->cx->arena, "i * %lld", (long long)s.scale);
+    return s;
+}
+
+/* Of steps with as many behind them as a sum has: each sum written out, or many of them beside each other. */
+static void print_whole_sums(struct printer *p, const struct summed *s)
+{
+    struct arena *arena = &p->cx->arena;
+    const int n = p->rollout->n_steps;
+    const char *in = s->in;
+
     if (n <= INLINE_STEPS) {
-        struct text sum = text_new(&p->cx->arena);
+        struct text sum = text_new(arena);
 
         for (int k = 1; k < n; k++)
             text_printf(&sum, k + 1 < n ? "%s * (reward[(i + %d) * %lld] + " : "%s * reward[(i + %d) * %lld]",
-                        gamma, k, (long long)scale);
+                        s->gamma, k, (long long)s->scale);
         for (int k = 2; k < n; k++)
             text_add(&sum, ")");
-        text_printf(out, "%sfor (int i = 0; i < whole; i++)\n", in);
-        emit_line(out, arena_format(&p->cx->arena, "%s    reward[%s] += %s;", in, at, sum.data));
-    } else {
-        const char *element = scale == 1
-                                  ? arena_format(&p->cx->arena, "i + j + k * %lld", (long long)next)
-                                  : arena_format(&p->cx->arena, "(i + j + k) * %lld", (long long)scale);
-        const char *to = scale == 1 ? "i + j"
-                                    : arena_format(&p->cx->arena, "(i + j) * %lld", (long long)scale);
-
-        text_printf(out,
-                    "%sfor (int i = 0; i < whole; i += %d) {\n"
-                    "%s    const int some = whole - i < %d ? whole - i : %d;\n"
-                    "%s    %s sum[%d] = {0};\n\n"
-                    "%s    for (int k = %d; k >= 0; k--)\n"
-                    "%s        for (int j = 0; j < some; j++)\n"
-                    "%s            sum[j] = reward[%s] + %s * sum[j];\n"
-                    "%s    for (int j = 0; j < some; j++)\n"
-                    "%s        reward[%s] = %ssum[j];\n%s}\n",
-                    in, SUMS, in, SUMS, SUMS, in, real, SUMS, in, n - 1, in, in, element, wide, in, in, to,
-                    back, in);
+        text_printf(p->out, "%sfor (int i = 0; i < whole; i++)\n", in);
+        emit_line(p->out, arena_format(arena, "%s    reward[%s] += %s;", in, s->at, sum.data));
+        return;
     }
-    if (n <= FLOAT_STEPS) {
-        const char *behind = scale == 1 ? arena_format(&p->cx->arena, "i + %lld", (long long)next)
-                                        : arena_format(&p->cx->arena, "(i + 1) * %lld", (long long)scale);
 
-        text_printf(out,
+    const char *element = s->scale == 1 ? arena_format(arena, "i + j + k * %lld", (long long)s->next)
+                                        : arena_format(arena, "(i + j + k) * %lld", (long long)s->scale);
+    const char *to = s->scale == 1 ? "i + j" : arena_format(arena, "(i + j) * %lld", (long long)s->scale);
+
+    text_printf(p->out,
+                "%sfor (int i = 0; i < whole; i += %d) {\n"
+                "%s    const int some = whole - i < %d ? whole - i : %d;\n"
+                "%s    %s sum[%d] = {0};\n\n"
+                "%s    for (int k = %d; k >= 0; k--)\n"
+                "%s        for (int j = 0; j < some; j++)\n"
+                "%s            sum[j] = reward[%s] + %s * sum[j];\n"
+                "%s    for (int j = 0; j < some; j++)\n"
+                "%s        reward[%s] = %ssum[j];\n%s}\n",
+                in, SUMS, in, SUMS, SUMS, in, s->real, SUMS, in, n - 1, in, in, element, s->wide, in, in, to,
+                s->back, in);
+}
+
+/* Of the steps at an episode's end, back from the last. */
+static void print_last_sums(struct printer *p, const struct summed *s)
+{
+    struct arena *arena = &p->cx->arena;
+    const char *in = s->in, *deeper = s->next == 1 ? in : arena_format(arena, "%s    ", in);
+    const char *last = s->rows && s->features > 1
+                           ? arena_format(arena, "(count - 1) * %lld - 1", (long long)s->features)
+                           : "count - 2";
+
+    if (p->rollout->n_steps <= FLOAT_STEPS) {
+        const char *behind = s->scale == 1 ? arena_format(arena, "i + %lld", (long long)s->next)
+                                           : arena_format(arena, "(i + 1) * %lld", (long long)s->scale);
+
+        text_printf(p->out,
                     "%sfor (int i = %s; i >= 0 && i >= whole; i--)\n%s    reward[%s] += %s * reward[%s];\n",
-                    in, last, in, at, gamma, behind);
-    } else {
-        const char *deeper = next == 1 ? in : arena_format(&p->cx->arena, "%s    ", in);
-
-        if (next == 1)
-            text_printf(out, "\n%s%s sum = 0;\n\n%sfor (int i = count - 1; i >= 0 && i >= whole; i--) {\n",
-                        in, real, in);
-        else
-            text_printf(out,
-                        "%sfor (int j = 1; j <= %lld; j++) {\n%s    %s sum = 0;\n\n"
-                        "%s    for (int i = count * %lld - j; i >= 0 && i >= whole; i -= %lld) {\n",
-                        in, (long long)next, in, real, in, (long long)next, (long long)next);
-        text_printf(out, "%s    sum = reward[%s] + %s * sum;\n%s    reward[%s] = %ssum;\n%s}\n", deeper, at,
-                    wide, deeper, at, back, deeper);
-        if (next > 1)
-            text_printf(out, "%s}\n", in);
+                    in, last, in, s->at, s->gamma, behind);
+        return;
     }
-    if (!rows && features > 1)
-        text_add(out, "    }\n");
-    text_add(out, "}\n\n");
+    if (s->next == 1)
+        text_printf(p->out, "\n%s%s sum = 0;\n\n%sfor (int i = count - 1; i >= 0 && i >= whole; i--) {\n", in,
+                    s->real, in);
+    else
+        text_printf(p->out,
+                    "%sfor (int j = 1; j <= %lld; j++) {\n%s    %s sum = 0;\n\n"
+                    "%s    for (int i = count * %lld - j; i >= 0 && i >= whole; i -= %lld) {\n",
+                    in, (long long)s->next, in, s->real, in, (long long)s->next, (long long)s->next);
+    text_printf(p->out, "%s    sum = reward[%s] + %s * sum;\n%s    reward[%s] = %ssum;\n%s}\n", deeper, s->at,
+                s->wide, deeper, s->at, s->back, deeper);
+    if (s->next > 1)
+        text_printf(p->out, "%s}\n", in);
+}
+
+/* Sums of one agent's rewards: `features` beside each other. */
+static void print_sum(struct printer *p, const struct record *reward)
+{
+    const struct summed s = summed_of(p, reward);
+    const int n = p->rollout->n_steps;
+    const bool strided = !s.rows && s.features > 1;
+
+    text_printf(
+        p->out,
+        "/* Each of an episode's `count` steps gets the sum of its reward and of %d behind it, or as many as there are, discounted by\n"
+        " * %s. */\nstatic void n_step_%s(void *rewards, int count)\n{\n    %s *%sreward = rewards;\n",
+        n - 1, decimal(p, p->rollout->gamma), emitted_flat(p->cx, reward->member),
+        dtype_rows[reward->dtype].c, strided ? "" : "const ");
+    if (strided)
+        text_printf(p->out, "    for (int feature = 0; feature < %lld; feature++, reward++) {\n",
+                    (long long)s.features);
+    if (s.rows && n <= INLINE_STEPS) {
+        print_vectors(p, reward, s.gamma, s.next);
+        text_add(p->out, "}\n\n");
+        return;
+    }
+    if (s.rows && s.features > 1)
+        text_printf(p->out, "%sconst int whole = (count - %d) * %lld;\n\n", s.in, n - 1,
+                    (long long)s.features);
+    else
+        text_printf(p->out, "%sconst int whole = count - %d;\n\n", s.in, n - 1);
+    print_whole_sums(p, &s);
+    print_last_sums(p, &s);
+    if (strided)
+        text_add(p->out, "    }\n");
+    text_add(p->out, "}\n\n");
 }
 
 static void print_n_step(struct printer *p)

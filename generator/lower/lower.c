@@ -106,87 +106,118 @@ static bool flatten_result(struct eval *eval, struct ev *result)
     }
 }
 
-static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced,
-                                 bool saves)
+/* An evaluator over a graph of its own, in which calls are lowered; its scope is the root's. */
+static struct scope *start_graph(struct lower *lower, bool training, bool saves)
 {
+    struct program *program = lower->program;
     struct module_tree *tree = program->tree;
-    struct lower lower = {.program = program, .entry = entry, .fenced = fenced};
-    struct eval *eval = &lower.eval;
+    struct eval *eval = &lower->eval;
     struct graph *graph = ARENA_NEW(&program->cx->arena, struct graph);
-    struct scope *scope, *own;
-    struct call call = {0};
-    const struct expr *returned = NULL;
-    struct value **results = NULL;
-    struct ev result;
-    int named = 0, count = 0;
-    bool fine = true;
 
     *graph = (struct graph){.cx = program->cx,
                             .program = program,
-                            .name = entry->name,
+                            .name = lower->entry->name,
                             .root = tree->root,
                             .training = training,
-                            .fenced = fenced,
-                            .loss = entry->loss,
+                            .fenced = lower->fenced,
+                            .loss = lower->entry->loss,
                             .saves = saves};
-    eval->cx = program->cx;
-    eval->graph = graph;
-    eval->default_dtype = tree->dtype;
-    eval->training = training && !tree->root->always_eval;
+    *eval = (struct eval){.cx = program->cx,
+                          .graph = graph,
+                          .default_dtype = tree->dtype,
+                          .training = training && !tree->root->always_eval,
+                          .call_module = lower_module,
+                          .call_method = lower_method,
+                          .write = lower_write,
+                          .read = lower_read,
+                          .refresh = lower_refresh,
+                          .partial = tree->spec->partial};
+    tree->sizes = lower->entry->sizes;
     eval->globals = module_global_scope(eval, tree, true);
-    eval->call_module = lower_module;
-    eval->call_method = lower_method;
-    eval->write = lower_write;
-    eval->read = lower_read;
-    eval->refresh = lower_refresh;
-    eval->partial = tree->spec->partial;
-    tree->sizes = entry->sizes;
-    scope = module_scope(eval, tree, tree->root);
-    own = ARENA_NEW(&program->cx->arena, struct scope);
-    own->outer = scope;
+    return module_scope(eval, tree, tree->root);
+}
 
-    struct scope *shapes = module_global_scope(eval, tree, true);
-    struct ev *args = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct ev);
-    struct value **values = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct value *);
+/* The inputs as values, behind the boundary of the root, and as what statements see. False after a fault. */
+static bool lower_inputs(struct lower *lower, struct value **values, struct ev *args)
+{
+    const struct entry *entry = lower->entry;
+    struct module_tree *tree = lower->program->tree;
+    struct scope *shapes = module_global_scope(&lower->eval, tree, true);
+    bool fine = true;
 
     for (int i = 0; i < entry->input_count; i++)
-        if (entry->inputs[i]->shape && !lower_input(&lower, shapes, entry->inputs[i], &values[i]))
+        if (entry->inputs[i]->shape && !lower_input(lower, shapes, entry->inputs[i], &values[i]))
             values[i] = NULL, fine = false;
-    if (fenced && entry->model_count > 0 && fine)
-        lower_fence(eval, tree->root, FENCE_FORWARD_PRE, values, entry->model_count, 0);
-    for (int i = 0; i < entry->input_count; i++) {
+    if (lower->fenced && entry->model_count > 0 && fine)
+        lower_fence(&lower->eval, tree->root, FENCE_FORWARD_PRE, values, entry->model_count, 0);
+    for (int i = 0; i < entry->input_count; i++)
         args[i] = ev_tensor(entry->inputs[i]->loc, values[i]); /* bad where the input is */
-        if (i < entry->model_count)
-            scope_bind(eval, own, entry->inputs[i]->name, args[i]);
-    }
-    call.loc = entry->spec ? entry->spec->loc : tree->root->loc;
-    call.args = args;
-    call.count = entry->model_count;
-    call.names = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, const char *);
-    call.locs = ARENA_ARRAY(&program->cx->arena, entry->input_count + 1, struct loc);
+    return fine;
+}
+
+/* What the statements return, or the list of modules; bad where that is nothing, which is said. */
+static struct ev run_entry(struct lower *lower, struct scope *scope, struct ev *args)
+{
+    const struct entry *entry = lower->entry;
+    const struct module_tree *tree = lower->program->tree;
+    struct eval *eval = &lower->eval;
+    struct arena *arena = &eval->cx->arena;
+    struct call call = {.loc = entry->spec ? entry->spec->loc : tree->root->loc,
+                        .args = args,
+                        .count = entry->model_count,
+                        .names = ARENA_ARRAY(arena, entry->input_count + 1, const char *),
+                        .locs = ARENA_ARRAY(arena, entry->input_count + 1, struct loc)};
+    struct ev result;
+
     if (entry->spec)
-        result = eval_statements(eval, own, entry->spec->statements, entry->spec->count);
+        result = eval_statements(eval, scope, entry->spec->statements, entry->spec->count);
     else
         result = lower_children(eval, tree->root, &call);
-    if (result.kind == EV_NONE || (result.kind == EV_TUPLE && result.count == 0)) {
-        if (tree->spec->partial)
-            return NULL; /* its end may be what could not be read */
-        diag_error(program->cx, call.loc, "'%s' returns nothing", entry->name);
-        diag_hint(program->cx, "end it with '- return NAME'");
-        return NULL;
+    if (result.kind != EV_NONE && (result.kind != EV_TUPLE || result.count > 0))
+        return result;
+    if (!tree->spec->partial) { /* else its end may be what could not be read */
+        diag_error(eval->cx, call.loc, "'%s' returns nothing", entry->name);
+        diag_hint(eval->cx, "end it with '- return NAME'");
     }
+    return ev_bad(call.loc);
+}
+
+/* What is returned, behind the boundary of the root. */
+static struct ev leave_root(struct lower *lower, struct value **inputs, struct ev result)
+{
+    const int count = lower->entry->model_count;
+    struct value **all = NULL;
+    int all_count = 0, at = count;
+
+    for (int i = 0; i < count; i++)
+        ARENA_PUSH(&lower->eval.cx->arena, all, all_count, inputs[i]);
+    lower_gather(&lower->eval, &result, &all, &all_count);
+    lower_fence(&lower->eval, lower->program->tree->root, FENCE_FORWARD, all, all_count, count);
+    return lower_scatter(&lower->eval, &result, all, &at);
+}
+
+static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced,
+                                 bool saves)
+{
+    struct lower lower = {.program = program, .entry = entry, .fenced = fenced};
+    struct eval *eval = &lower.eval;
+    struct arena *arena = &program->cx->arena;
+    struct scope *scope = start_graph(&lower, training, saves), *own = ARENA_NEW(arena, struct scope);
+    struct graph *graph = eval->graph;
+    struct ev *args = ARENA_ARRAY(arena, entry->input_count + 1, struct ev), result;
+    struct value **values = ARENA_ARRAY(arena, entry->input_count + 1, struct value *), **results = NULL;
+    const struct expr *returned = NULL;
+    const bool fine = lower_inputs(&lower, values, args);
+    int named = 0, count = 0;
+
+    own->outer = scope;
+    for (int i = 0; i < entry->model_count; i++)
+        scope_bind(eval, own, entry->inputs[i]->name, args[i]);
+    result = run_entry(&lower, own, args);
     if (!flatten_result(eval, &result) || !fine)
         return NULL;
-    if (fenced) {
-        struct value **all = NULL;
-        int all_count = 0, at = entry->model_count;
-
-        for (int i = 0; i < entry->model_count; i++)
-            ARENA_PUSH(&program->cx->arena, all, all_count, values[i]);
-        lower_gather(eval, &result, &all, &all_count);
-        lower_fence(eval, tree->root, FENCE_FORWARD, all, all_count, entry->model_count);
-        result = lower_scatter(eval, &result, all, &at);
-    }
+    if (fenced)
+        result = leave_root(&lower, values, result);
     if (entry->spec && entry->spec->count > 0)
         returned = entry->spec->statements[entry->spec->count - 1]->value;
     if (entry->loss) {
@@ -200,7 +231,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     for (int i = 0; i < count; i++)
         graph_return(graph, lower_refresh(eval, results[i]));
     graph->result_count = graph->output_count;
-    graph->output_names = ARENA_ARRAY(&program->cx->arena, graph->output_count + 1, const char *);
+    graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
     lower_name_outputs(graph, returned, &result, &named);
     if (entry->loss)
         graph->output_names[0] = "loss";

@@ -236,43 +236,28 @@ static const struct dag *narrowing(struct cx *cx, enum dtype from, enum dtype to
     return dag;
 }
 
-static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
-                                         struct packing packing, struct value *value, bool make)
-{
-    const enum packed_format format = packing.format;
-    const int planes = winograd_side(format) * winograd_side(format);
-    int n_axis = packing.n_axis, groups = packing.groups;
-    struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
-    struct value *source = value;
+/* What an entry is made of, and the loops over it; computed on the way, where a prepared map can be. */
+struct made {
+    const struct value *source; /* whose axes the loops are of */
     struct loop loops[MAX_DIMS];
-    struct text key = text_new(&cx->arena);
-    int panel = backend_lanes(group->backend, value->dtype);
-    struct op *map = value->base->op;
-    int loop_count = -1;
+    int loop_count;
+};
 
-    entry->root = root;
-    entry->format = format;
-    entry->dtype = packing.dtype;
-    entry->panel = panel;
-    entry->k = 1;
-    entry->n = n_axis >= 0 ? dim_constant(value->dims[n_axis]) : 1;
-    for (int i = 0; i < value->ndim; i++)
-        if (i != n_axis)
-            entry->k *= dim_constant(value->dims[i]);
-    if (value->base->prepared && map->code == GRAPH_OP_MAP) { /* computed on the way */
-        source = value->base;
-        loop_count = value == source ? make_loops(value, n_axis, value, loops)
-                                     : make_loops(value, n_axis, source, loops);
-        if (loop_count >= 0) {
-            entry->dag = map->dag;
-            entry->operands = map->inputs;
-            entry->operand_count = map->input_count;
-        } else {
-            source = value;
-        }
-    }
-    if (loop_count < 0) {
-        loop_count = make_loops(value, n_axis, value, loops);
+static struct made find_source(struct cx *cx, struct packed *entry, struct packing packing,
+                               struct value *value)
+{
+    struct op *map = value->base->op;
+    struct made made = {.source = value->base, .loop_count = -1};
+
+    if (value->base->prepared && map->code == GRAPH_OP_MAP)
+        made.loop_count = make_loops(value, packing.n_axis, made.source, made.loops);
+    if (made.loop_count >= 0) {
+        entry->dag = map->dag;
+        entry->operands = map->inputs;
+        entry->operand_count = map->input_count;
+    } else {
+        made.source = value;
+        made.loop_count = make_loops(value, packing.n_axis, value, made.loops);
         entry->dag = dag_identity(&cx->arena, value->dtype);
         entry->operands = ARENA_ARRAY(&cx->arena, 1, struct value *);
         entry->operands[0] = value;
@@ -284,37 +269,33 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->narrow = true;
     }
     entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
-    entry->woven = packing.woven && groups > 1;
-    if ((format != PACKED_PANELS && format != PACKED_VECTOR) ||
-        (entry->n / groups % panel == 0 && !entry->woven))
-        groups = 1; /* without padding they lie one behind the other */
-    entry->groups = groups;
-    text_printf(&key, "%d %d %lld %lld %d%s ", format, entry->dtype, (long long)entry->n, (long long)entry->k,
-                groups, entry->woven ? "w" : "");
-    for (int l = 0; l < loop_count; l++)
-        text_printf(&key, "%s%lld*%lld ", loops[l].is_n ? "n" : "k", (long long)loops[l].extent,
-                    (long long)loops[l].unit);
-    dag_print(&key, entry->dag);
-    for (int i = 0; i < entry->operand_count; i++) {
-        struct value *operand = entry->operands[i];
+    return made;
+}
 
-        if (operand->base->prepared) { /* made before */
-            entry->operand_entries[i] = find_or_make(
-                cx, group, root, (struct packing){PACKED_DENSE, operand->dtype, -1, 1}, operand->base, make);
-            if (!entry->operand_entries[i])
-                return NULL;
-        }
-        text_printf(&key, " %s", operand_key(cx, root, operand, entry->operand_entries[i]));
-    }
-    entry->key = key.data;
-    for (int i = 0; i < group->entry_count; i++)
-        if (strcmp(group->entries[i]->key, entry->key) == 0)
-            return group->entries[i];
-    if (!make)
-        return NULL;
+/* What its elements are: entries with equal texts are one. */
+static const char *entry_key(struct cx *cx, const struct packed *entry, const struct module *root,
+                             const struct made *made)
+{
+    struct text key = text_new(&cx->arena);
+
+    text_printf(&key, "%d %d %lld %lld %d%s ", entry->format, entry->dtype, (long long)entry->n,
+                (long long)entry->k, entry->groups, entry->woven ? "w" : "");
+    for (int l = 0; l < made->loop_count; l++)
+        text_printf(&key, "%s%lld*%lld ", made->loops[l].is_n ? "n" : "k", (long long)made->loops[l].extent,
+                    (long long)made->loops[l].unit);
+    dag_print(&key, entry->dag);
+    for (int i = 0; i < entry->operand_count; i++)
+        text_printf(&key, " %s", operand_key(cx, root, entry->operands[i], entry->operand_entries[i]));
+    return key.data;
+}
+
+/* With the zeros that fill whole panels. */
+static void count_elements(struct packed *entry, int planes)
+{
+    const int panel = entry->panel, groups = entry->groups;
 
     entry->count = entry->n * entry->k;
-    if (format == PACKED_PANELS || format == PACKED_VECTOR) {
+    if (entry->format == PACKED_PANELS || entry->format == PACKED_VECTOR) {
         int64_t padded = (entry->n / groups + panel - 1) / panel * panel * groups;
 
         entry->zero = padded != entry->n;
@@ -324,21 +305,74 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->zero = entry->n % panel != 0;
         entry->count = (entry->n + panel - 1) / panel * panel * (entry->k / 9) * planes;
     }
+}
+
+static void make_parts(struct cx *cx, struct packed *entry, const struct made *made, int planes)
+{
+    const int panel = entry->panel, groups = entry->groups, ndim = made->source->ndim;
+
     for (int g = 0; g < groups; g++) {
-        bool by_panels = format == PACKED_PANELS || planes > 0;
+        bool by_panels = entry->format == PACKED_PANELS || planes > 0;
         int64_t n = entry->n / groups, whole = by_panels ? n / panel * panel : 0;
         int64_t depth = planes > 0 ? entry->k / 9 : entry->k;
         int64_t to = planes > 0 ? entry->count / planes * (planes - 9)
                                 : g * (entry->woven ? panel : entry->count / groups);
 
         if (whole > 0)
-            make_part(cx, entry, loops, loop_count, source->ndim, g * n, whole, panel, true, to);
+            make_part(cx, entry, made->loops, made->loop_count, ndim, g * n, whole, panel, true, to);
         if (n > whole || entry->n == 0)
-            make_part(cx, entry, loops, loop_count, source->ndim, g * n + whole, n - whole, panel, false,
+            make_part(cx, entry, made->loops, made->loop_count, ndim, g * n + whole, n - whole, panel, false,
                       to + whole * depth * (entry->woven ? groups : 1));
     }
     for (int p = 0; p < entry->part_count; p++)
         nest_normalise(&cx->arena, &entry->parts[p].nest);
+}
+
+static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
+                                         struct packing packing, struct value *value, bool make)
+{
+    const enum packed_format format = packing.format;
+    const int planes = winograd_side(format) * winograd_side(format);
+    const int panel = backend_lanes(group->backend, value->dtype);
+    struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
+    struct made made;
+
+    entry->root = root;
+    entry->format = format;
+    entry->dtype = packing.dtype;
+    entry->panel = panel;
+    entry->k = 1;
+    entry->n = packing.n_axis >= 0 ? dim_constant(value->dims[packing.n_axis]) : 1;
+    for (int i = 0; i < value->ndim; i++)
+        if (i != packing.n_axis)
+            entry->k *= dim_constant(value->dims[i]);
+    made = find_source(cx, entry, packing, value);
+    entry->woven = packing.woven && packing.groups > 1;
+    entry->groups = packing.groups;
+    if ((format != PACKED_PANELS && format != PACKED_VECTOR) ||
+        (entry->n / packing.groups % panel == 0 && !entry->woven))
+        entry->groups = 1; /* without padding they lie one behind the other */
+    for (int i = 0; i < entry->operand_count; i++) {
+        struct value *operand = entry->operands[i];
+
+        if (!operand->base->prepared)
+            continue;
+        entry->operand_entries[i] = find_or_make(/* made before */
+                                                 cx, group, root,
+                                                 (struct packing){PACKED_DENSE, operand->dtype, -1, 1},
+                                                 operand->base, make);
+        if (!entry->operand_entries[i])
+            return NULL;
+    }
+    entry->key = entry_key(cx, entry, root, &made);
+    for (int i = 0; i < group->entry_count; i++)
+        if (strcmp(group->entries[i]->key, entry->key) == 0)
+            return group->entries[i];
+    if (!make)
+        return NULL;
+
+    count_elements(entry, planes);
+    make_parts(cx, entry, &made, planes);
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value);
     if (planes == 0 && entry->operand_count == 1 && dag_is_identity(entry->dag) &&

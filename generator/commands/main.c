@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backward/backward.h"
 #include "base/terminal.h"
 #include "commands/catalogue.h"
 #include "commands/completion.h"
@@ -133,6 +134,8 @@ static struct plan *make_plan(struct cx *cx, struct program *program, struct dum
 {
     progress_step("planning %s ...", program->tree->spec->model);
     dump_graph(dump, "lower", program);
+    backward_write(cx, program);
+    dump_graph(dump, "backward", program);
     pass_run(cx, program, dump_graph, dump);
     if (dump->graphs > 0 && dump->json)
         text_add(dump->out, "]\n");

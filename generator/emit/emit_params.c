@@ -100,7 +100,7 @@ static const char *one_line(struct emit *e, const struct module *module, int ind
         if (tensor->written || tensor->first != tensor || (type && strcmp(type, own) != 0))
             return NULL;
         type = own;
-        text_printf(&names, "%s*%s", names.length ? ", " : "", spec_c_name(e->cx, tensor->name));
+        text_printf(&names, "%s*%s", names.length ? ", " : "", emitted_name(e->cx, tensor->name));
         text_printf(&shapes, "%s%s", shapes.length ? ", " : "", tensor_shape_text(e->cx, tensor));
     }
     line = arena_format(&e->cx->arena, "%*sstruct { %s %s; } %s; /* %s */\n", indent, "", type, names.data,
@@ -117,7 +117,7 @@ static void print_members(struct emit *e, struct text *out, const struct module 
             continue;
         text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "",
                     tensor->written || is_trained(e, tensor) ? "" : "const ", dtype_rows[tensor->dtype].c,
-                    spec_c_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
+                    emitted_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
                     tensor->written_in_eval ? "; written by forward"
                     : tensor->written       ? "; written by forward in training mode"
                                             : "");

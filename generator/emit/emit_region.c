@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/emitted.h"
 #include "emit/emit_names.h"
 #include "emit/emit_room.h"
-#include "spec/emitted.h"
 
 const char *module_number(struct emit *e, const struct variant *variant, const struct module *module)
 {

@@ -3,10 +3,10 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/emitted.h"
 #include "emit/emit_room.h"
 #include "emit/template.h"
 #include "module/module.h"
-#include "spec/emitted.h"
 
 /* One of several equal children of a list, and where its rows begin; NULL stands for rows of their own. */
 struct unit {

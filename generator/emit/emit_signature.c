@@ -1,7 +1,7 @@
 /* emit_signature.c - arguments of entries, and which variants and constants belong to them. */
 #include "emit/emit_room.h"
 
-#include "spec/emitted.h"
+#include "base/emitted.h"
 
 const struct graph *entry_graph(const struct entry *entry)
 {

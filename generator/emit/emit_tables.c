@@ -1,10 +1,10 @@
 /* emit_tables.c - the model in tables: struct modc_model and what it points to. */
 #include "emit/emit_room.h"
 
+#include "base/emitted.h"
 #include "base/options.h"
 #include "emit/emit_names.h"
 #include "plan/weights.h"
-#include "spec/emitted.h"
 
 static void print_io(struct emit *e, struct text *out, const struct entry *entry, struct value *const *values,
                      int count, bool outputs)

@@ -44,7 +44,7 @@ const char *tensor_member(struct cx *cx, const struct module *root, const struct
     module_member(cx, &text, root, tensor->owner);
     if (text.length > 0)
         text_add(&text, ".");
-    text_add(&text, spec_c_name(cx, tensor->name));
+    text_add(&text, emitted_name(cx, tensor->name));
     return text.data;
 }
 

@@ -107,7 +107,7 @@ struct eval {
     } * faults; /* functions of the spec whose calls were faulty, and how often */
     int fault_count;
     bool full;                 /* the graph has more ops than it may have, which was said */
-    bool backward;             /* gradients are made: passes/backward.c counts the ops */
+    bool backward;             /* gradients are made: backward/backward.c counts the ops */
     const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
     bool partial;              /* as spec.h's */
     struct loc at;             /* the user's call, for faults inside bodies of the tables */

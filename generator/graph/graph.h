@@ -35,7 +35,7 @@ struct graph {
     struct region *region; /* NULL: an entry's graph */
     bool training, fenced;
     bool loss;  /* of `training:`: its one result is what gradients are of */
-    bool saves; /* what backward needs is kept: see note [two calls] in passes/backward.c */
+    bool saves; /* what backward needs is kept: see note [two calls] in backward/backward.c */
     struct value **inputs;
     int input_count;
     const char **output_names; /* of results */
@@ -82,7 +82,7 @@ struct graph {
  * `inputs` of CALL_BACKWARD are in the order of the region's, then results; invoke.reads says which are there. A CALL with a
  * count is a loop over neighbours: see note [rolled backward] in passes/roll.c.
  *
- * Lowering makes forward alone. passes/backward.c makes of it, for each set of inputs that want a gradient and of results that
+ * Lowering makes forward alone. backward/backward.c makes of it, for each set of inputs that want a gradient and of results that
  * have one, a region with the other parts; what is called where nothing is saved (a checkpoint's first time) stays as it was. */
 struct region {
     const char *name;      /* "block_64" */
@@ -147,6 +147,10 @@ void graph_need(struct graph *graph, struct need need);
  * also what rows and infer say, which takes as long as a pass. NULL, or what is broken. */
 const char *graph_check(const struct graph *graph, bool types);
 
+/* Ends modc where graph_check finds something in one of the graphs: a fault of modc itself, of what ran last, which is `after`. In
+ * builds for finding faults types are always looked at. */
+void program_verify(struct program *program, const char *after, bool types);
+
 void graph_dump(struct text *text, const struct graph *graph, bool json);
 void program_dump(struct text *text, const struct program *program, bool json);
 
@@ -190,11 +194,25 @@ void graph_output(struct graph *graph, int output, struct value *value);
 void graph_return(struct graph *graph,
                   struct value *value); /* one result more, whose name and gradient are the caller's to say */
 
+/* Removes what nothing uses, which every pass may leave behind; or the op, where nothing needs it, and what only it needed. Inputs
+ * stay, and what does something beside its results: dead.c. */
+void graph_sweep_unused(struct graph *graph);
+void graph_drop(struct graph *graph, struct op *op);
+
 /* Who reads or returns `from` reads or returns `to`, which has its name if it has none. */
 void graph_replace(struct graph *graph, struct value *from, struct value *to);
 int graph_uses(const struct value *value);                          /* by ops and as outputs */
 int graph_position(const struct graph *graph, const struct op *op); /* -1: it does not stand there */
 struct value *value_root(struct value *value);                      /* through views */
 bool value_is_slot(const struct value *value);                      /* a TENSOR's value or a WRITE's result */
+
+/* ---- hooks.c --------------------------------------------------------------------------------------------------- */
+
+/* Whether it lies where hooks may not write: with the caller, among parameters, buffers and state, or in what MODEL_pack makes.
+ * They get a copy. */
+bool value_is_lent(struct value *value);
+
+/* Where the first boundary behind `from` stands that lets hooks write where the value lies; INT_MAX: nowhere. */
+int graph_next_hook(const struct graph *graph, struct value *value, int from);
 
 #endif

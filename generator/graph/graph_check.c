@@ -1,6 +1,9 @@
 /* graph_check.c - what always holds in a graph; apart from what edits it, so that neither forgives the other. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "graph/graph.h"
 
 /* One check: what it has seen so far, by ids of values. `cx` is of its own, so that what infer makes is freed. */
@@ -240,4 +243,31 @@ const char *graph_check(const struct graph *graph, bool types)
     fault = check_ops(&check);
     arena_free(arena);
     return fault;
+}
+
+struct last {
+    const char *ran;
+    bool types;
+};
+
+static void verify(struct graph *graph, void *data)
+{
+    const struct last *last = data;
+    const char *fault = graph_check(graph, last->types);
+
+    if (!fault)
+        return;
+    fprintf(stderr, "modc: a fault of modc itself: behind '%s' graph %s is broken: %s\n", last->ran,
+            graph->name, fault);
+    exit(EXIT_FAULT);
+}
+
+void program_verify(struct program *program, const char *after, bool types)
+{
+    struct last last = {after, types};
+
+#ifdef MODC_CHECKS
+    last.types = true;
+#endif
+    program_each(program, verify, &last);
 }

@@ -2,8 +2,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/emitted.h"
 #include "lower/lower_parts.h"
-#include "spec/emitted.h"
 
 static int count_instances(const struct module_tree *tree, const char *signature)
 {

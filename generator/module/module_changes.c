@@ -80,7 +80,7 @@ bool module_build_set(struct builder *build, struct module *parent, const char *
 static bool take_name(struct builder *build, const struct module *parent, struct names *taken,
                       const struct spec_change *change)
 {
-    const char *name = change->module->name, *upper = spec_upper_c_name(build->cx, name);
+    const char *name = change->module->name, *upper = emitted_upper(build->cx, name);
     const struct name_entry *first = names_add(&build->cx->arena, taken, upper, name, change->loc);
 
     if (!first)
@@ -106,10 +106,10 @@ void module_build_added(struct builder *build, struct module *module)
     for (int i = found ? build->last_add[found->index] : -1; i > step; i = build->earlier_add[i])
         ARENA_PUSH(&build->cx->arena, changes, count, i);
     for (int i = 0; i < module->tensor_count && count > 0; i++)
-        names_add(&build->cx->arena, &taken, spec_upper_c_name(build->cx, module->tensors[i]->name),
+        names_add(&build->cx->arena, &taken, emitted_upper(build->cx, module->tensors[i]->name),
                   module->tensors[i]->name, module->tensors[i]->loc);
     for (int i = 0; i < module->child_count && count > 0; i++)
-        names_add(&build->cx->arena, &taken, spec_upper_c_name(build->cx, module->children[i]->name),
+        names_add(&build->cx->arena, &taken, emitted_upper(build->cx, module->children[i]->name),
                   module->children[i]->name, module->children[i]->loc);
     for (int i = count - 1; i >= 0; i--) { /* they were found from the last to the first */
         const struct spec_change *change = &spec->changes[changes[i]];

@@ -103,7 +103,7 @@ static bool is_free(struct builder *build, struct names *taken, const struct ent
                    entry->name[0] ? "has a '.' or a blank in it" : "is empty");
         return false;
     }
-    upper = spec_upper_c_name(build->cx, entry->name);
+    upper = emitted_upper(build->cx, entry->name);
     first = names_add(&build->cx->arena, taken, upper, entry->name, entry->loc);
     if (!first)
         return true;

@@ -5,8 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/emitted.h"
 #include "eval/pytorch.h"
-#include "spec/emitted.h"
 
 void module_check_class_names(struct cx *cx, const struct spec *spec)
 {
@@ -32,7 +32,7 @@ static void check_constant(struct builder *build, struct names *names, const cha
                            struct loc loc)
 {
     const struct name_entry *first = names_add(&build->cx->arena, names, constant, path, loc);
-    const char *prefix = spec_upper_c_name(build->cx, build->tree->spec->model);
+    const char *prefix = emitted_upper(build->cx, build->tree->spec->model);
 
     if (first && !first->loc.source) {
         diag_error(build->cx, loc, "the module '%s' would have the name of a constant of every model, %s_%s",

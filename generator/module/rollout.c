@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/emitted.h"
 #include "module/module_paths.h"
-#include "spec/emitted.h"
 
 struct reader {
     struct cx *cx;
@@ -60,7 +60,7 @@ static const char *member_of(struct cx *cx, const char *key)
     for (;;) {
         size_t length = strcspn(key, ".");
 
-        text_add(&text, spec_c_name(cx, arena_copy(&cx->arena, key, length)));
+        text_add(&text, emitted_name(cx, arena_copy(&cx->arena, key, length)));
         key += length;
         if (!*key++)
             return text.data;

@@ -214,5 +214,5 @@ void pass_attention(struct graph *graph)
     for (int i = 0; i < graph->op_count; i++)
         if (find(graph, graph->ops[i], &found))
             join(graph, &found);
-    pass_dead(graph);
+    graph_sweep_unused(graph);
 }

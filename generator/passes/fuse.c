@@ -352,7 +352,7 @@ static void join_heads(struct graph *graph)
     for (int i = 0; i < graph->op_count; i++)
         if (graph->ops[i]->code == GRAPH_OP_CONV)
             join_head(graph, &i, graph->ops[i]);
-    pass_dead(graph);
+    graph_sweep_unused(graph);
 }
 
 /* Whether an operand of the op at `*at` was joined; it stands there, or where *at is then, afterwards. */
@@ -373,7 +373,7 @@ static bool join_one(struct graph *graph, int *at, bool tails)
         joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);
     }
     if (joined) {
-        pass_drop(graph, operand->op);
+        graph_drop(graph, operand->op);
         *at = graph_position(graph, made ? made->op : op);
     }
     return joined;
@@ -384,7 +384,7 @@ static void join_all(struct graph *graph, bool tails)
 {
     bool again = true;
 
-    pass_dead(graph); /* so that what joins is used, and stays */
+    graph_sweep_unused(graph); /* so that what joins is used, and stays */
     while (again) {
         again = false;
         for (int i = 0; i < graph->op_count; i++)

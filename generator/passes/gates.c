@@ -89,5 +89,5 @@ void pass_gates(struct graph *graph)
             dim_upper(product->inputs[1]->dims[0]) <= dim_upper(op->inputs[RECURRENT_WEIGHT]->dims[1]))
             join(graph, &i, product);
     }
-    pass_dead(graph);
+    graph_sweep_unused(graph);
 }

@@ -125,5 +125,5 @@ void pass_parts(struct graph *graph)
             !pass_write_between(graph, concat, graph_position(graph, concat), i))
             read_parts(graph, &i, op, concat, axis);
     }
-    pass_dead(graph);
+    graph_sweep_unused(graph);
 }

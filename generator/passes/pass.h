@@ -17,12 +17,10 @@ extern const int pass_count;
 void pass_run(struct cx *cx, struct program *program,
               void (*after)(void *data, const char *pass, struct program *program), void *data);
 
-/* One of them, over every graph; `types`: as of graph_check. */
+/* One of them, over every graph; `types`: as of program_verify. */
 void pass_run_one(struct program *program, const struct pass *pass, bool types);
 
 /* The passes, in files of passes/ */
-void pass_dead(struct graph *graph);
-void pass_backward(struct graph *graph);
 void pass_keep(struct graph *graph);
 void pass_fold(struct graph *graph);
 void pass_layout(struct graph *graph);

@@ -1,7 +1,6 @@
 /* toolkit.c - what passes ask and do in common: what is static, what may change between two places, and ops that they make. */
 #include "passes/toolkit.h"
 
-#include <limits.h>
 #include <string.h>
 
 bool tensor_changes_in_training(const struct module_tensor *tensor)
@@ -88,7 +87,7 @@ void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int 
     whole = op->input_count;
     graph_inputs(graph, op, inputs, count);
     for (int i = first; i < whole && op->placed; i++)
-        pass_drop(graph, all[i]->op);
+        graph_drop(graph, all[i]->op);
 }
 
 bool op_is_depthwise(const struct op *op)
@@ -123,56 +122,6 @@ bool pass_may_join(const struct graph *graph, const struct op *a, const struct o
     return !graph->fenced || a->call == b->call;
 }
 
-bool value_is_lent(struct value *value)
-{
-    const struct value *root = value_root(value);
-    enum op_code maker = root->op->code;
-
-    return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST ||
-           maker == GRAPH_OP_WRITE || maker == GRAPH_OP_YIELD || maker == GRAPH_OP_GRADIENT || root->prepared;
-}
-
-/* Through views, and boundaries in front of which nothing is copied. */
-static struct value *memory_root(struct value *value)
-{
-    for (value = value_root(value); value->op->code == GRAPH_OP_FENCE;) {
-        struct value *given = value->op->inputs[value->result];
-
-        if (value_is_lent(given))
-            break;
-        value = value_root(given);
-    }
-    return value;
-}
-
-/* The first boundary behind `from` that lets hooks write where the value lies: through views, and boundaries. */
-static int next_hook(const struct graph *graph, const struct value *value, int from)
-{
-    int first = INT_MAX;
-
-    for (int u = 0; u < value->user_count; u++) {
-        const struct op *op = value->users[u];
-        bool fence = op->code == GRAPH_OP_FENCE;
-
-        for (int j = 0; (fence || op->code == GRAPH_OP_VIEW) && j < op->input_count; j++) {
-            int at = fence && j >= op->fence.seen ? graph_position(graph, op) : -1;
-
-            if (op->inputs[j] != value)
-                continue;
-            if (at <= from)
-                at = next_hook(graph, op->outputs[j], from);
-            first = at < first ? at : first;
-        }
-    }
-    return first;
-}
-
-int pass_next_hook(const struct graph *graph, struct value *value, int from)
-{
-    value = memory_root(value);
-    return graph->fenced && !value_is_lent(value) ? next_hook(graph, value, from) : INT_MAX;
-}
-
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
 {
     for (int i = 0; i < op->input_count; i++) {
@@ -186,7 +135,7 @@ bool pass_write_between(const struct graph *graph, const struct op *op, int from
             if (at > from && at < to)
                 return true;
         }
-        if (pass_next_hook(graph, op->inputs[i], from) < to)
+        if (graph_next_hook(graph, op->inputs[i], from) < to)
             return true;
     }
     return false;

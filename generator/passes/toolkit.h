@@ -20,13 +20,6 @@ bool op_is_packed(const struct graph *graph, const struct op *op);
 /* Boundaries of the fenced variant: ops of different module calls stay apart where hooks may look. */
 bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b);
 
-/* Whether it lies where hooks may not write: with the caller, among parameters, buffers and state, or in what MODEL_pack makes.
- * They get a copy. */
-bool value_is_lent(struct value *value);
-
-/* Where the first boundary behind `from` stands that lets hooks write where the value lies; INT_MAX: nowhere. */
-int pass_next_hook(const struct graph *graph, struct value *value, int from);
-
 /* Does an op between the two positions change what `op` reads? Then op cannot move from one to the other. */
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
 
@@ -36,9 +29,6 @@ void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int 
 
 /* pass_prepare of the ops from `first` up to `end`; NULL: to the last. */
 void pass_prepare_from(struct graph *graph, int first, const struct op *end);
-
-/* Removes the op where nothing needs it, and what only it needed. */
-void pass_drop(struct graph *graph, struct op *op);
 
 /* Of a resolved value. Dense: row-major without gaps. Rows: the last axis is contiguous and the others collapse to one
  * stride. Axes of size 1 have no say. */

@@ -163,7 +163,7 @@ static void shorten_all(struct graph *graph)
             sink_reshape(graph, &i, op);
         }
     }
-    pass_dead(graph);
+    graph_sweep_unused(graph);
 }
 
 /* Whether a map became several: each may move on. */

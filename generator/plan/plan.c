@@ -3,13 +3,13 @@
 
 #include <string.h>
 
+#include "base/emitted.h"
 #include "base/names.h"
 #include "base/options.h"
 #include "module/training.h"
 #include "plan/kernel.h"
 #include "plan/planner.h"
 #include "plan/target.h"
-#include "spec/emitted.h"
 
 int64_t plan_aligned(const struct plan *plan, int64_t bytes)
 {

@@ -3,11 +3,11 @@
 #ifndef MODC_PLAN_H
 #define MODC_PLAN_H
 
+#include "base/emitted.h"
 #include "graph/graph.h"
 #include "module/optim.h"
 #include "plan/nest.h"
 #include "plan/templates.h"
-#include "spec/emitted.h"
 
 struct kernel;
 struct kernel_call;

@@ -1,8 +1,8 @@
 /* plan_home.c - the packed structs: that of the model, one for each class of regions, and which of them a packed value is in. */
 #include <string.h>
 
+#include "base/emitted.h"
 #include "plan/planner.h"
-#include "spec/emitted.h"
 
 static bool all_below(const struct value *value, const struct module *module)
 {

@@ -3,10 +3,10 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/emitted.h"
 #include "base/names.h"
 #include "plan/planner.h"
 #include "plan/templates.h"
-#include "spec/emitted.h"
 
 const char *c_path(struct cx *cx, const char *path)
 {
@@ -18,7 +18,7 @@ const char *c_path(struct cx *cx, const char *path)
 
         if (text.length > 0)
             text_add(&text, ".");
-        text_add(&text, spec_c_name(cx, part)); /* "0" becomes "_0" */
+        text_add(&text, emitted_name(cx, part)); /* "0" becomes "_0" */
         path += length + (path[length] == '.');
     }
     return text.data;
@@ -36,7 +36,7 @@ const char *c_argument(struct cx *cx, const char *name)
 
     for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
         taken |= strcmp(locals[i], name) == 0;
-    return taken ? arena_format(&cx->arena, "%s_", name) : spec_c_name(cx, name);
+    return taken ? arena_format(&cx->arena, "%s_", name) : emitted_name(cx, name);
 }
 
 /* Identifiers in functions and in kernels: what a template calls something gets an underscore. */
@@ -305,7 +305,7 @@ const char *planner_gradient_name(struct cx *cx, const struct plan *plan, struct
 
     while (names_add(&cx->arena, taken, name, "", tensor->loc))
         name = arena_format(&cx->arena, "%s_", name);
-    return arena_format(&cx->arena, "%s_%s", spec_upper_c_name(cx, plan->model), name);
+    return arena_format(&cx->arena, "%s_%s", emitted_upper(cx, plan->model), name);
 }
 
 /* ---- functions of regions ---- */

@@ -1,7 +1,7 @@
 /* plan_order.h - the order of backward's steps, for plan.c.
  *
  * note [order]
- * passes/backward.c writes gradients in the order in which it goes back through forward, and passes behind it move what they
+ * backward/backward.c writes gradients in the order in which it goes back through forward, and passes behind it move what they
  * join. Any order that makes values before they are read gives the same numbers. Which of them keeps least in memory is
  * NP-complete to find, so steps are moved one by one, with what they cannot do without, and a move stays where it makes the
  * liveness bound lower: such as the gradient of a weight, the last to read a saved value, that comes before the gradient of

@@ -2,10 +2,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/emitted.h"
 #include "passes/toolkit.h"
 #include "plan/plan_place.h"
 #include "plan/planner.h"
-#include "spec/emitted.h"
 
 static bool is_step(const struct op *op)
 {

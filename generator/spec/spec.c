@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "spec/emitted.h"
+#include "base/emitted.h"
 #include "spec/spec_extends.h"
 #include "spec/spec_reader.h"
 

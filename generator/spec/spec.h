@@ -6,8 +6,8 @@
 #define MODC_SPEC_H
 
 #include "base/diag.h"
+#include "base/emitted.h"
 #include "base/text.h"
-#include "spec/emitted.h"
 #include "spec/expr.h"
 
 struct spec_const { /* constants: name: expression */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "spec/emitted.h"
+#include "base/emitted.h"
 
 static bool read_signature(struct reader *r, const struct node *key, struct signature *out)
 {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "spec/emitted.h"
+#include "base/emitted.h"
 
 static bool is_in_mapping(const struct node *node, const char *name)
 {

@@ -1,4 +1,5 @@
 /* compile.c - the fuzz target of the whole compiler: a spec through all rooms, with every dump and report. */
+#include "backward/backward.h"
 #include "commands/options.h"
 #include "commands/summary.h"
 #include "emit/emit.h"
@@ -40,6 +41,7 @@ static void finish(struct cx *cx, struct program *program)
     struct plan *plan;
     int count;
 
+    backward_write(cx, program);
     pass_run(cx, program, dump_program, &out);
     program_dump(&out, program, true);
     plan = plan_make(cx, program);

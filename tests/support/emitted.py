@@ -1,4 +1,4 @@
-"""Checks that generator/spec/emitted.c knows every name that emitted code gives to what each model has, and
+"""Checks that generator/base/emitted.c knows every name that emitted code gives to what each model has, and
 generator/plan/plan_names.c every local of its functions, so that no name of a spec can meet one.
 
     python3 tests/support/emitted.py MODC      from the root of the repository
@@ -64,7 +64,7 @@ def check_locals():
 
 
 def main(modc):
-    source, faults = pathlib.Path("generator/spec/emitted.c").read_text(), [*check_locals()]
+    source, faults = pathlib.Path("generator/base/emitted.c").read_text(), [*check_locals()]
     for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([modc, "generate", *case, "-o", folder], check=True, stdout=subprocess.DEVNULL)

@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 
-ROOMS = ["base", "spec", "tree", "ops", "graph", "layers", "eval", "functions", "module", "lower", "passes", "plan", "emit",
+ROOMS = ["base", "spec", "tree", "ops", "graph", "layers", "eval", "functions", "module", "lower", "backward", "passes", "plan", "emit",
          "commands"]
 RUNTIME = {"modc.h", "modc_simd.h"}  # what --weights reads files with
 SEARCHES = re.compile(r"\b(strstr|strcmp|strncmp|strpbrk|mentions|take_identifiers)\(")

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backward/backward.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "commands/settings.h"
@@ -128,6 +129,7 @@ static inline struct graph *forward_of(const struct model *m, bool training)
 /* Runs the passes up to the first of that name, all of its kind with it, each of whose graphs is checked. */
 static inline void run_up_to(struct model *m, const char *name)
 {
+    backward_write(&m->cx, m->program);
     for (int i = 0; i < pass_count; i++) {
         pass_run_one(m->program, &passes[i], true);
         if (strcmp(passes[i].name, name) == 0)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backward/backward.h"
 #include "commands/options.h"
 #include "emit/kernel.h"
 #include "lower/lower.h"
@@ -32,6 +33,7 @@ static struct model *make(const char *text)
     m->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
     m->cx.options = &m->options;
     program = lower_program(&m->cx, module_build(&m->cx, spec_read(&m->cx, &m->source), 0));
+    backward_write(&m->cx, program);
     pass_run(&m->cx, program, NULL, NULL);
     assert_int_equal(diag_errors(&m->cx), 0);
     m->plan = plan_make(&m->cx, program);

@@ -383,11 +383,11 @@ static void names_in_c(void **state)
     struct cx cx = {0};
 
     (void)state;
-    assert_string_equal(spec_c_name(&cx, "fc1"), "fc1");
-    assert_string_equal(spec_c_name(&cx, "default"), "default_");
-    assert_string_equal(spec_c_name(&cx, "new"), "new_");
-    assert_string_equal(spec_c_name(&cx, "0"), "_0");
-    assert_string_equal(spec_c_name(&cx, "b-c d"), "b_c_d");
+    assert_string_equal(emitted_name(&cx, "fc1"), "fc1");
+    assert_string_equal(emitted_name(&cx, "default"), "default_");
+    assert_string_equal(emitted_name(&cx, "new"), "new_");
+    assert_string_equal(emitted_name(&cx, "0"), "_0");
+    assert_string_equal(emitted_name(&cx, "b-c d"), "b_c_d");
     arena_free(&cx.arena);
 }
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "backward/backward.h"
 #include "commands/options.h"
 #include "emit/emit.h"
 #include "lower/lower.h"
@@ -58,6 +59,7 @@ static void write_model(struct cx *cx, const char *folder, const char *section)
         diag_print(cx, stderr, DIAG_PLAIN);
     assert_int_equal(diag_errors(cx), 0);
     assert_non_null(tree->training);
+    backward_write(cx, graphs);
     pass_run(cx, graphs, NULL, NULL);
     plan = plan_make(cx, graphs);
     assert_non_null(plan);

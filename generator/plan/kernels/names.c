@@ -217,9 +217,9 @@ static const char *result_words(struct cx *cx, const struct variant *variant, co
     bool backward = variant->yield >= 0 && step - variant->steps > variant->yield;
 
     if (op->code == GRAPH_OP_WRITE)
-        return arena_format(&cx->arena, "_%s", spec_c_name(cx, op->write.tensor->name));
+        return arena_format(&cx->arena, "_%s", emitted_name(cx, op->write.tensor->name));
     if (place && place->kind == PLACE_GRADIENT)
-        return arena_format(&cx->arena, "_d%s%s", spec_c_name(cx, place->tensor->name),
+        return arena_format(&cx->arena, "_d%s%s", emitted_name(cx, place->tensor->name),
                             op->call ? "" : "_accumulate");
     if (backward && kernel_rows[op->code]->weighted)
         return product_words(step);
@@ -230,7 +230,7 @@ static const char *value_words(struct cx *cx, const struct op *op)
 {
     const char *name = op->output_count > 0 ? op->outputs[0]->base->name : NULL;
 
-    return name ? spec_c_name(cx, name) : "";
+    return name ? emitted_name(cx, name) : "";
 }
 
 /* What it reads, as the spec calls it: "x_mask". */
@@ -305,7 +305,7 @@ static const char *kernel_name(struct cx *cx, const struct kernel *kernel)
         text_add(&text, kernel->stem);
     else
         add_service(cx, &text, kernel);
-    return spec_c_name(cx, text.data);
+    return emitted_name(cx, text.data);
 }
 
 /* What tells kernels apart that would have one name, in the order in which it is tried. */

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "passes/adjoint_rows.h"
+#include "backward/adjoint_rows.h"
 
 /* A map of the loads that the dag has, of all these values. */
 static struct value *map_of(const struct adjoint *a, const struct op *op, struct dag *dag,

@@ -1,5 +1,5 @@
 /* adjoint_product.c - gradients of matrix products. */
-#include "passes/adjoint_rows.h"
+#include "backward/adjoint_rows.h"
 
 /* (..., m, n) as (..., n, m). */
 static struct value *transposed(const struct adjoint *a, struct value *x)

@@ -1,10 +1,59 @@
 /* emitted.c - names of emitted code; see emitted.h. */
-#include "spec/emitted.h"
+#include "base/emitted.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "spec/spec.h"
+
+/* Keywords of C and C++, and words that standard headers or compilers define as macros. */
+static const char c_words[] =
+    " alignas alignof and and_eq asm assert atomic_cancel atomic_commit atomic_noexcept auto bitand "
+    "bitor bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield "
+    "compl complex concept const const_cast consteval constexpr constinit continue decltype default "
+    "delete do double dynamic_cast else enum errno explicit export extern false float for friend "
+    "goto i386 if imaginary inline int linux long mutable namespace new noexcept "
+    "noreturn not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert "
+    "static_cast struct switch synchronized template this thread_local throw true try typedef typeid "
+    "typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor "
+    "xor_eq NULL EOF I ";
+
+/* The head of emitted structs, and macros of headers of Windows: avoided as members and arguments, but no reason to refuse
+ * a model's name. */
+static const char member_words[] = " base far huge interface near pascal small ";
+
+/* `word` is one of those in `list`, which has a blank around each. */
+static bool is_listed(struct cx *cx, const char *list, const char *word)
+{
+    return !strchr(word, ' ') && strstr(list, arena_format(&cx->arena, " %s ", word));
+}
+
+bool emitted_keyword(struct cx *cx, const char *name)
+{
+    return is_listed(cx, c_words, name);
+}
+
+const char *emitted_name(struct cx *cx, const char *name)
+{
+    if (emitted_keyword(cx, name) || is_listed(cx, member_words, name))
+        return arena_format(&cx->arena, "%s_", name);
+
+    bool begins = isalpha((unsigned char)name[0]) || name[0] == '_' || (name[0] & 0x80);
+    char *result = arena_format(&cx->arena, "%s%s", begins ? "" : "_", name);
+
+    for (char *c = result; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            *c = '_';
+    return result;
+}
+
+const char *emitted_upper(struct cx *cx, const char *name)
+{
+    return text_upper(&cx->arena, emitted_name(cx, name));
+}
+
+/* ---- names that every model has -------------------------------------------------------------------------------- */
 
 static const char *const functions[] = {
     "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "destroy", "eval",
@@ -60,7 +109,7 @@ const char *emitted_flat(struct cx *cx, const char *path)
         text_add(&text, "_");
     for (; *path; path++)
         text_printf(&text, "%c", *path == '.' ? '_' : *path);
-    return spec_c_name(cx, text.data);
+    return emitted_name(cx, text.data);
 }
 
 const char *emitted_module(struct cx *cx, const char *path)

@@ -28,17 +28,16 @@
  * set of inputs that want a gradient and of results that have one. Its graph is a copy, in which the parts follow each other;
  * gradients of parameters it adds itself, those of inputs are its results. What of its inputs and results backward reads, the
  * caller brings again, pass_regions says which. See note [regions] in graph.h. */
-#include "graph/make.h"
-#include "passes/pass.h"
-#include "passes/toolkit.h"
+#include "backward/backward.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
+#include "backward/adjoint.h"
+#include "base/emitted.h"
+#include "graph/make.h"
 #include "module/training.h"
-#include "passes/adjoint.h"
-#include "spec/emitted.h"
 
 /* A gradient of a value or, where axis is not negative, of a part of it. */
 struct part {
@@ -564,7 +563,7 @@ static struct value *keep(struct backward *b, struct value *value, int from)
 
     if (value->id >= b->value_count)
         return value;
-    at = pass_next_hook(graph, value, from);
+    at = graph_next_hook(graph, value, from);
     if (at > graph_position(graph, b->yield))
         return value;
     for (int i = at - 1;
@@ -859,8 +858,24 @@ static void write_backward(struct graph *graph)
     read_forward(&b);
 }
 
-void pass_backward(struct graph *graph)
+static void sweep(struct graph *graph, void *data)
 {
+    (void)data;
+    graph_sweep_unused(graph);
+}
+
+/* Of a region it is written where a call of it asks for its gradients. */
+static void write_entry(struct graph *graph, void *data)
+{
+    (void)data;
     if (graph->saves && !graph->region)
         write_backward(graph);
+}
+
+void backward_write(struct cx *cx, struct program *program)
+{
+    program_each(program, sweep, NULL);
+    program_each(program, write_entry, NULL);
+    if (diag_errors(cx) == 0)
+        program_verify(program, "backward", false);
 }

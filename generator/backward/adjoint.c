@@ -1,9 +1,9 @@
 /* adjoint.c - the table of how ops differentiate, and what its functions share. Gradients are made of the ops that there are, and
  * where that is shorter of statements, by the same evaluator that lowers the spec's: so passes and kernels know nothing of them.
  * The functions are in adjoint_<family>.c. */
-#include "passes/adjoint.h"
+#include "backward/adjoint.h"
 
-#include "passes/adjoint_rows.h"
+#include "backward/adjoint_rows.h"
 
 /* ---- parts of several ops --------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* adjoint_line.c - gradients of what runs along lines: norms, softmax, scans, alignments. */
+#include "backward/adjoint_rows.h"
 #include "functions/rows.h"
-#include "passes/adjoint_rows.h"
 
 /* Mean and deviation are made again of x. Half types are computed in float32. */
 void norm_adjoint(const struct adjoint *a, struct op *op, struct value *g)

@@ -1,7 +1,7 @@
 /* adjoint_place.c - gradients of what takes and puts elements: concatenations, gather, scatter. */
 #include <string.h>
 
-#include "passes/adjoint_rows.h"
+#include "backward/adjoint_rows.h"
 
 void concat_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 {

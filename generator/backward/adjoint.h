@@ -4,7 +4,7 @@
 
 #include "eval/eval.h"
 
-/* Who asks: passes/backward.c. */
+/* Who asks: backward/backward.c. */
 struct adjoint {
     struct eval *eval; /* appends the ops of the gradients; its call is the op's */
     void *data;

@@ -10,11 +10,14 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
-/* `name` as an identifier in C: keywords of C and C++ get a trailing underscore. */
-const char *spec_c_name(struct cx *cx, const char *name);
+/* A keyword of C or C++, or what standard headers or compilers define as a macro. */
+bool emitted_keyword(struct cx *cx, const char *name);
+
+/* `name` as an identifier in C: keywords get a trailing underscore. */
+const char *emitted_name(struct cx *cx, const char *name);
 
 /* The same in upper case: names that are equal so cannot stand beside each other. */
-const char *spec_upper_c_name(struct cx *cx, const char *name);
+const char *emitted_upper(struct cx *cx, const char *name);
 
 /* Whether every model has a function or object of this name, or a later version of modc will. */
 bool emitted_function(const char *name);

@@ -2,8 +2,8 @@
 #ifndef MODC_ADJOINT_ROWS_H
 #define MODC_ADJOINT_ROWS_H
 
+#include "backward/adjoint.h"
 #include "graph/graph.h"
-#include "passes/adjoint.h"
 
 /* The value of statements over these tensors and integers; ends of lists are NULL. */
 struct adjoint_name {

@@ -1,6 +1,5 @@
 /* dead.c - removes what nothing uses. Apart, because every pass may leave such ops behind. */
-#include "passes/pass.h"
-#include "passes/toolkit.h"
+#include "graph/graph.h"
 
 /* It does something beside its results, itself or in a region that it calls: which part does what is not asked. */
 static bool has_effects(const struct op *op)
@@ -32,7 +31,7 @@ static bool stays(const struct op *op)
            (op->code != GRAPH_OP_GRADIENT && op->code != GRAPH_OP_UPDATE && has_effects(op));
 }
 
-void pass_dead(struct graph *graph)
+void graph_sweep_unused(struct graph *graph)
 {
     bool *used = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
     bool *kept = ARENA_ARRAY(&graph->cx->arena, graph->op_count + 1, bool);
@@ -53,7 +52,7 @@ void pass_dead(struct graph *graph)
     graph_sweep(graph, kept, NULL, NULL);
 }
 
-void pass_drop(struct graph *graph, struct op *op)
+void graph_drop(struct graph *graph, struct op *op)
 {
     if (!op->placed || stays(op))
         return;
@@ -66,5 +65,5 @@ void pass_drop(struct graph *graph, struct op *op)
     }
     graph_remove(graph, graph_position(graph, op));
     for (int i = 0; i < op->input_count; i++)
-        pass_drop(graph, op->inputs[i]->op);
+        graph_drop(graph, op->inputs[i]->op);
 }

@@ -1,6 +1,6 @@
 /* adjoint_window.c - gradients of convolutions and pools. */
+#include "backward/adjoint_rows.h"
 #include "functions/rows.h"
-#include "passes/adjoint_rows.h"
 
 void conv_adjoint(const struct adjoint *a, struct op *op, struct value *g)
 {

@@ -1,8 +1,8 @@
 /* adjoint_view.c - gradients of views, and of writes to state. */
 #include <assert.h>
 
+#include "backward/adjoint_rows.h"
 #include "functions/rows.h"
-#include "passes/adjoint_rows.h"
 
 /* Which elements along its axis a slice shows. */
 static struct value *shown(const struct adjoint *a, struct op *slice)

@@ -1,5 +1,5 @@
 /* adjoint_recurrent.c - gradients of recurrent layers: the same steps backwards. */
-#include "passes/adjoint_rows.h"
+#include "backward/adjoint_rows.h"
 
 /* What each step's gates, whose gradients are d (L, N, G), add up to with what they were multiplied by: the state before the step,
  * which is that of the step beside it or, at a row's first step, the one that was given. */

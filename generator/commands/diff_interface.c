@@ -24,7 +24,7 @@ static const char *entry_text(struct compare *c, const struct side *side, const 
     for (int i = 0; i < side->tree->size_count; i++)
         text_printf(&text, "%s%s", count++ ? ", " : "", side->tree->sizes[i].name);
     for (int i = 0; i < entry->input_count; i++)
-        text_printf(&text, "%s%s", count++ ? ", " : "", entry->inputs[i]->name);
+        text_printf(&text, "%s%s", count++ ? ", " : "", entry->graphs[0][0]->inputs[i]->name);
     text_add(&text, ")");
     for (int i = 0; i < side->tree->size_count; i++)
         if (entry->sizes[i].max != side->tree->sizes[i].max)
@@ -127,7 +127,8 @@ static struct named *list_inputs(struct compare *c, const struct side *side, int
 
         for (int k = 0; k < program->entry_count; k++)
             for (int n = 0; n < program->entries[k].input_count; n++)
-                if (program->entries[k].inputs[n] == &side->spec->inputs[i])
+                if (strcmp(program->entries[k].graphs[0][0]->inputs[n]->name, side->spec->inputs[i].name) ==
+                    0)
                     found = program->entries[k].graphs[0][0]->inputs[n];
         if (found)
             list[(*count)++] = (struct named){side->spec->inputs[i].name,

@@ -18,28 +18,21 @@ static void add_value(struct summary *s, struct text *text, int *count, const st
     text_printf(text, "%s%s", (*count)++ ? ", " : "", shape_text(&s->cx->arena, value->ndim, value->dims));
 }
 
-static void add_shape(struct summary *s, struct text *text, int *count, const struct ev *result)
-{
-    if (result->kind == EV_TENSOR)
-        add_value(s, text, count, result->tensor);
-    for (int i = 0; result->kind == EV_TUPLE && i < result->count; i++)
-        add_shape(s, text, count, &result->items[i]);
-}
-
 /* The shapes, or how many there are. */
 static const char *shape_cell(struct summary *s, const struct text *text, int count)
 {
     return text->length > LONGEST && count > 1 ? arena_format(&s->cx->arena, "%d values", count) : text->data;
 }
 
-static void note_shape(struct summary *s, int module, const struct ev *result)
+static void note_shape(struct summary *s, int module, struct value *const *results, int result_count)
 {
     struct text text = text_new(&s->cx->arena);
     int count = 0;
 
     if (s->rows[module].shape)
         return;
-    add_shape(s, &text, &count, result);
+    for (int i = 0; i < result_count; i++)
+        add_value(s, &text, &count, results[i]);
     if (count > 0)
         s->rows[module].shape = shape_cell(s, &text, count);
 }
@@ -49,7 +42,8 @@ static void note_shape(struct summary *s, int module, const struct ev *result)
 static void gather(struct summary *s, const struct graph *graph, int moved, bool count_macs)
 {
     for (int i = 0; i < graph->call_count; i++)
-        note_shape(s, graph->calls[i]->module->index + moved, graph->calls[i]->result);
+        note_shape(s, graph->calls[i]->module->index + moved, graph->calls[i]->results,
+                   graph->calls[i]->result_count);
     for (int i = 0; i < graph->op_count; i++) {
         const struct op *op = graph->ops[i];
         const struct module *module = op->call ? op->call->module : graph->root,
@@ -63,7 +57,7 @@ static void gather(struct summary *s, const struct graph *graph, int moved, bool
             const struct graph *inner = op->invoke.region->graph;
             int at = instance->index + moved + k * (instance->subtree + 1);
 
-            note_shape(s, at, op->invoke.region->result);
+            note_shape(s, at, inner->outputs, inner->result_count);
             gather(s, inner, at - inner->root->index, count_macs);
         }
     }

@@ -6,17 +6,14 @@
 #include "ops/ops.h"
 #include "tree/tree.h"
 
-struct ev;
-struct spec_function;
-struct spec_input;
-
 /* One call of a module, as the spec writes it. The tree of calls follows the nesting of modules. */
 struct module_call {
     struct module *module;
     struct module_call *outer;
     struct loc loc;
-    int index;         /* in the order of calls of its graph */
-    struct ev *result; /* what the module returned, as the spec's statements see it */
+    int index;              /* in the order of calls of its graph */
+    struct value **results; /* the tensors that the module returned, as lowering made them; for their dims */
+    int result_count;
 };
 
 /* Of sizes: `dim` is not negative; or with not_one, it is not 1. */
@@ -90,7 +87,6 @@ struct region {
     const char *key;       /* signature, input shapes, mode, fencing */
     const char *entry;     /* the name of the entry that calls it, itself or through others */
     struct graph *graph;   /* NULL: it changes an argument in place: called inline */
-    struct ev *result;     /* what the class returned, over graph->outputs; lowering's */
     struct module_tensor **
         slots; /* of graph->root: what it reads or writes of state, and buffers that it writes; by first use */
     int slot_count;
@@ -104,11 +100,8 @@ struct region {
 struct entry {
     const char *name;
     bool loss; /* what `training:` says: forward, and the loss of what it returns and of further inputs */
-    const struct spec_function *spec; /* NULL: the list of modules is called in turn */
     struct size *sizes;               /* the model's, with this entry's maxima */
-    const struct spec_input **inputs; /* in the order of the entry's arguments */
     int input_count;
-    struct module *criterion;   /* of a loss in the short form; NULL: it is statements */
     int model_count;            /* of inputs: those of the model, in front of what the loss alone needs */
     struct graph *graphs[2][2]; /* [training][fenced]; fenced NULL with hooks: none */
     struct graph *saving[2][2]; /* the same with what backward needs; NULL without that */

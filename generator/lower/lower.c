@@ -141,17 +141,18 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
 static bool lower_inputs(struct lower *lower, struct value **values, struct ev *args)
 {
     const struct entry *entry = lower->entry;
+    const struct entry_source *source = lower->source;
     struct module_tree *tree = lower->program->tree;
     struct scope *shapes = module_global_scope(&lower->eval, tree, true);
     bool fine = true;
 
     for (int i = 0; i < entry->input_count; i++)
-        if (entry->inputs[i]->shape && !lower_input(lower, shapes, entry->inputs[i], &values[i]))
+        if (source->inputs[i]->shape && !lower_input(lower, shapes, source->inputs[i], &values[i]))
             values[i] = NULL, fine = false;
     if (lower->fenced && entry->model_count > 0 && fine)
         lower_fence(&lower->eval, tree->root, FENCE_FORWARD_PRE, values, entry->model_count, 0);
     for (int i = 0; i < entry->input_count; i++)
-        args[i] = ev_tensor(entry->inputs[i]->loc, values[i]); /* bad where the input is */
+        args[i] = ev_tensor(source->inputs[i]->loc, values[i]); /* bad where the input is */
     return fine;
 }
 
@@ -159,18 +160,19 @@ static bool lower_inputs(struct lower *lower, struct value **values, struct ev *
 static struct ev run_entry(struct lower *lower, struct scope *scope, struct ev *args)
 {
     const struct entry *entry = lower->entry;
+    const struct entry_source *source = lower->source;
     const struct module_tree *tree = lower->program->tree;
     struct eval *eval = &lower->eval;
     struct arena *arena = &eval->cx->arena;
-    struct call call = {.loc = entry->spec ? entry->spec->loc : tree->root->loc,
+    struct call call = {.loc = source->spec ? source->spec->loc : tree->root->loc,
                         .args = args,
                         .count = entry->model_count,
                         .names = ARENA_ARRAY(arena, entry->input_count + 1, const char *),
                         .locs = ARENA_ARRAY(arena, entry->input_count + 1, struct loc)};
     struct ev result;
 
-    if (entry->spec)
-        result = eval_statements(eval, scope, entry->spec->statements, entry->spec->count);
+    if (source->spec)
+        result = eval_statements(eval, scope, source->spec->statements, source->spec->count);
     else
         result = lower_children(eval, tree->root, &call);
     if (result.kind != EV_NONE && (result.kind != EV_TUPLE || result.count > 0))
@@ -196,10 +198,10 @@ static struct ev leave_root(struct lower *lower, struct value **inputs, struct e
     return lower_scatter(&lower->eval, &result, all, &at);
 }
 
-static struct graph *lower_entry(struct program *program, struct entry *entry, bool training, bool fenced,
-                                 bool saves)
+static struct graph *lower_entry(struct program *program, struct entry *entry,
+                                 const struct entry_source *source, bool training, bool fenced, bool saves)
 {
-    struct lower lower = {.program = program, .entry = entry, .fenced = fenced};
+    struct lower lower = {.program = program, .entry = entry, .source = source, .fenced = fenced};
     struct eval *eval = &lower.eval;
     struct arena *arena = &program->cx->arena;
     struct scope *scope = start_graph(&lower, training, saves), *own = ARENA_NEW(arena, struct scope);
@@ -212,14 +214,14 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
 
     own->outer = scope;
     for (int i = 0; i < entry->model_count; i++)
-        scope_bind(eval, own, entry->inputs[i]->name, args[i]);
+        scope_bind(eval, own, source->inputs[i]->name, args[i]);
     result = run_entry(&lower, own, args);
     if (!flatten_result(eval, &result) || !fine)
         return NULL;
     if (fenced)
         result = leave_root(&lower, values, result);
-    if (entry->spec && entry->spec->count > 0)
-        returned = entry->spec->statements[entry->spec->count - 1]->value;
+    if (source->spec && source->spec->count > 0)
+        returned = source->spec->statements[source->spec->count - 1]->value;
     if (entry->loss) {
         result = lower_loss(&lower, scope, returned, result, args);
         returned = NULL;
@@ -235,7 +237,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry, b
     lower_name_outputs(graph, returned, &result, &named);
     if (entry->loss)
         graph->output_names[0] = "loss";
-    return saves && lower_find_shared(graph) ? lower_entry(program, entry, training, fenced, saves) : graph;
+    return saves && lower_find_shared(graph) ? lower_entry(program, entry, source, training, fenced, saves) : graph;
 }
 
 static const struct spec_input *find_input(const struct spec *spec, const char *name)
@@ -246,20 +248,21 @@ static const struct spec_input *find_input(const struct spec *spec, const char *
     return NULL;
 }
 
-bool lower_read_entry(struct program *program, struct entry *entry, const struct spec_function *spec)
+bool lower_read_entry(struct program *program, struct entry *entry, struct entry_source *source,
+                      const struct spec_function *spec)
 {
     struct module_tree *tree = program->tree;
     struct cx *cx = program->cx;
     struct eval eval = {.cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial};
     int count = spec && spec->has_args ? spec->arg_count : tree->spec->input_count;
 
-    entry->spec = spec;
-    entry->inputs = ARENA_ARRAY(&cx->arena, count + 1, const struct spec_input *);
+    source->spec = spec;
+    source->inputs = ARENA_ARRAY(&cx->arena, count + 1, const struct spec_input *);
     for (int i = 0; i < count; i++) {
         bool own = spec && spec->has_args;
 
-        entry->inputs[i] = own ? find_input(tree->spec, spec->args[i].name) : &tree->spec->inputs[i];
-        if (!entry->inputs[i])
+        source->inputs[i] = own ? find_input(tree->spec, spec->args[i].name) : &tree->spec->inputs[i];
+        if (!source->inputs[i])
             return false; /* the spec room said so */
     }
     entry->input_count = entry->model_count = count;
@@ -364,13 +367,13 @@ static void check_sizes(struct program *program)
     }
 }
 
-void lower_variants(struct program *program, struct entry *entry, bool training, bool saves)
+void lower_variants(struct program *program, struct entry *entry, const struct entry_source *source,
+                    bool training, bool saves)
 {
     int count = program->tree->spec->hooks == SPEC_OFF || program->resolving ? 1 : 2;
 
     for (int fenced = 0; fenced < count; fenced++)
-        (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, training,
-                                                                                fenced, saves);
+        (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, source, training, fenced, saves);
 }
 
 static struct settings read_settings(const struct spec *spec)
@@ -402,21 +405,22 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
     program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 3, struct entry);
     for (int i = -1; i < spec->entry_count; i++) {
         struct entry *entry = &program->entries[program->entry_count];
+        struct entry_source source = {0};
         const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
 
         if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST))
             continue; /* the spec room said so */
         entry->name = i < 0 ? "forward" : function->name;
         tree->sizes = sizes;
-        if (!lower_read_entry(program, entry, function))
+        if (!lower_read_entry(program, entry, &source, function))
             continue;
         program->entry_count++;
         if (i < 0 && !function && entry->input_count != 1)
             continue; /* the spec room said so */
         for (int training = 0; training < 2; training++)
-            lower_variants(program, entry, training, false);
+            lower_variants(program, entry, &source, training, false);
         for (int training = 0; training < 2 && saves && diag_errors(cx) == 0; training++)
-            lower_variants(program, entry, training, true);
+            lower_variants(program, entry, &source, training, true);
     }
     tree->sizes = sizes; /* the last entry may have had others */
     if (spec->training && !resolving && diag_errors(cx) == 0)

@@ -295,8 +295,7 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
     else if ((region = lower_find_region(eval, module, call)) != NULL)
         result = lower_fits_region(eval, module, region) ? lower_call_region(eval, module, region, call)
                                                          : lower_bounded(eval, module, call);
-    own->result = ARENA_NEW(arena, struct ev);
-    *own->result = result;
+    lower_gather(eval, &result, &own->results, &own->result_count);
     eval->call = outer;
     eval->training = training;
     return result;

@@ -82,20 +82,21 @@ struct ev lower_loss(struct lower *lower, struct scope *scope, const struct expr
 {
     struct eval *eval = &lower->eval;
     const struct entry *entry = lower->entry;
+    const struct entry_source *source = lower->source;
     const struct spec_training *training = lower->program->tree->spec->training;
     struct scope own = {.outer = scope};
     struct ev loss;
 
     eval->call = NULL;
     if (training->criterion) {
-        loss = call_criterion(eval, training, entry->criterion, entry->inputs[entry->input_count - 1],
+        loss = call_criterion(eval, training, source->criterion, source->inputs[entry->input_count - 1],
                               &result);
     } else {
         for (int i = 0; i < entry->model_count; i++)
-            scope_bind(eval, &own, entry->inputs[i]->name, args[i]);
+            scope_bind(eval, &own, source->inputs[i]->name, args[i]);
         bind_results(eval, &own, returned, &result);
         for (int i = entry->model_count; i < entry->input_count; i++)
-            scope_bind(eval, &own, entry->inputs[i]->name, args[i]);
+            scope_bind(eval, &own, source->inputs[i]->name, args[i]);
         loss = eval_statements(eval, &own, training->loss, training->loss_count);
     }
     if (loss.kind == EV_BAD)
@@ -122,29 +123,30 @@ void lower_loss_entry(struct program *program)
     const struct spec_training *training = spec->training;
     struct arena *arena = &program->cx->arena;
     struct entry *entry = &program->entries[program->entry_count];
+    struct entry_source source = {0};
     int more = training->input_count + (training->criterion != NULL);
 
-    if (!lower_read_entry(program, entry, spec->root.forward))
+    if (!lower_read_entry(program, entry, &source, spec->root.forward))
         return;
     entry->name = "loss";
     entry->loss = true;
-    entry->inputs = ARENA_ARRAY(arena, entry->model_count + more + 1, const struct spec_input *);
+    source.inputs = ARENA_ARRAY(arena, entry->model_count + more + 1, const struct spec_input *);
     for (int i = 0; i < entry->model_count; i++)
-        entry->inputs[i] = &spec->inputs[i];
+        source.inputs[i] = &spec->inputs[i];
     for (int i = 0; i < training->input_count; i++)
-        entry->inputs[entry->model_count + i] = &training->inputs[i];
+        source.inputs[entry->model_count + i] = &training->inputs[i];
     if (training->criterion) {
         struct spec_input *target = ARENA_NEW(arena, struct spec_input);
 
-        entry->criterion = module_criterion(program->cx, program->tree);
+        source.criterion = module_criterion(program->cx, program->tree);
         *target = (struct spec_input){.name = "target", .loc = training->loss_loc};
-        entry->inputs[entry->model_count + more - 1] = target;
+        source.inputs[entry->model_count + more - 1] = target;
     }
     entry->input_count = entry->model_count + more;
     program->entry_count++;
     for (int training_mode = 0; training_mode < 2; training_mode++) {
-        lower_variants(program, entry, training_mode, false);
+        lower_variants(program, entry, &source, training_mode, false);
         if (diag_errors(program->cx) == 0)
-            lower_variants(program, entry, training_mode, true);
+            lower_variants(program, entry, &source, training_mode, true);
     }
 }

@@ -5,11 +5,25 @@
 #include "eval/eval.h"
 #include "lower/lower.h"
 
+/* What the spec says of an entry. */
+struct entry_source {
+    const struct spec_function *spec; /* NULL: the list of modules is called in turn */
+    const struct spec_input **inputs; /* in the order of the entry's arguments */
+    struct module *criterion;         /* of a loss in the short form; NULL: it is statements */
+};
+
 struct lower {
     struct eval eval; /* first: eval's callbacks find the rest */
     struct program *program;
     const struct entry *entry;
+    const struct entry_source *source;
     bool fenced;
+};
+
+/* A region, and what its class returned, over graph->outputs. */
+struct lowered_region {
+    struct region region; /* first: all that lowering makes are such */
+    struct ev result;
 };
 
 /* ---- lower.c ------------------------------------------------------------------------------------------------ */
@@ -19,10 +33,12 @@ struct lower {
 void lower_name_outputs(struct graph *graph, const struct expr *written, const struct ev *result, int *at);
 
 /* Inputs and maxima of an entry. */
-bool lower_read_entry(struct program *program, struct entry *entry, const struct spec_function *spec);
+bool lower_read_entry(struct program *program, struct entry *entry, struct entry_source *source,
+                      const struct spec_function *spec);
 
 /* Without hooks, and where there are any with them. */
-void lower_variants(struct program *program, struct entry *entry, bool training, bool saves);
+void lower_variants(struct program *program, struct entry *entry, const struct entry_source *source,
+                    bool training, bool saves);
 
 /* ---- lower_loss.c ------------------------------------------------------------------------------------------- */
 

@@ -206,6 +206,11 @@ bool lower_fits_region(struct eval *eval, const struct module *module, const str
            !(graph->saves && module->checkpoint && region->slot_count > 0);
 }
 
+static struct ev *result_of(struct region *region)
+{
+    return &((struct lowered_region *)region)->result;
+}
+
 struct region *lower_find_region(struct eval *eval, struct module *module, const struct call *call)
 {
     struct lower *outer = (struct lower *)eval;
@@ -213,6 +218,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     struct arena *arena = &eval->cx->arena;
     struct text key = text_new(arena);
     struct region *region;
+    struct ev *result;
     struct call inner = *call;
     struct lower lower = *outer;
     struct graph *graph;
@@ -231,9 +237,10 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         add_saving(&key, program->tree, module);
     for (int i = 0; i < program->region_count; i++)
         if (strcmp(program->regions[i]->key, key.data) == 0)
-            return program->regions[i]->result->kind == EV_BAD ? NULL : program->regions[i];
+            return result_of(program->regions[i])->kind == EV_BAD ? NULL : program->regions[i];
 
-    region = ARENA_NEW(arena, struct region);
+    region = &ARENA_NEW(arena, struct lowered_region)->region;
+    result = result_of(region);
     region->key = key.data;
     region->signature = module->signature;
     region->name = region_name(eval, module);
@@ -270,16 +277,15 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         }
         inner.args[i] = lower_scatter(eval, &call->args[i], tensors, &at);
     }
-    region->result = ARENA_NEW(arena, struct ev);
-    *region->result = lower_bounded(&lower.eval, module, &inner);
-    if (region->result->kind != EV_BAD && graph->saves && lower_find_shared(graph))
+    *result = lower_bounded(&lower.eval, module, &inner);
+    if (result->kind != EV_BAD && graph->saves && lower_find_shared(graph))
         return lower_find_region(eval, module, call);
-    if (region->result->kind == EV_BAD || diag_errors(eval->cx) > errors) {
-        *region->result = ev_bad(call->loc);
+    if (result->kind == EV_BAD || diag_errors(eval->cx) > errors) {
+        *result = ev_bad(call->loc);
         ARENA_PUSH(arena, program->regions, program->region_count, region);
         return NULL;
     }
-    lower_gather(eval, region->result, &results, &result_count);
+    lower_gather(eval, result, &results, &result_count);
     for (int i = 0; i < result_count; i++)
         graph_return(graph, results[i]);
     graph->result_count = graph->output_count;
@@ -325,5 +331,5 @@ struct ev lower_call_region(struct eval *eval, struct module *module, struct reg
         outputs[i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
     }
     graph_append(eval->graph, op);
-    return lower_scatter(eval, region->result, outputs, &at);
+    return lower_scatter(eval, result_of(region), outputs, &at);
 }

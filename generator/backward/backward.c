@@ -61,7 +61,7 @@ struct backward {
         again; /* by id of these: what is drawn or made again for backward, or a copy that is kept of a slot */
     bool *kept; /* by id of these: of a checkpoint, but read outside of it */
     struct held {
-        struct module_tensor *tensor;
+        const struct module_tensor *tensor;
         struct value *gradient;
         struct module_call *call;
     } * held; /* of parameters, until the last hook has run; with `update: fused` until all else stands */
@@ -328,7 +328,7 @@ static void give_unread(struct backward *b)
     b->graph->unread_count = 0;
 }
 
-static struct value *gradient_slot(struct backward *b, struct module_tensor *tensor, bool present)
+static struct value *gradient_slot(struct backward *b, const struct module_tensor *tensor, bool present)
 {
     struct op *op = op_new(&b->eval, GRAPH_OP_GRADIENT, "gradient", NULL, 0);
     struct value *value;
@@ -341,7 +341,7 @@ static struct value *gradient_slot(struct backward *b, struct module_tensor *ten
     return value;
 }
 
-static void add_output(struct backward *b, struct value *value, struct module_tensor *tensor)
+static void add_output(struct backward *b, struct value *value, const struct module_tensor *tensor)
 {
     struct graph *graph = b->graph;
     int count = graph->output_count - graph->result_count;
@@ -351,7 +351,7 @@ static void add_output(struct backward *b, struct value *value, struct module_te
 }
 
 /* A parameter's gradient is added to the one that is there, if one is. */
-static void add_parameter(struct backward *b, struct module_tensor *tensor, struct value *gradient)
+static void add_parameter(struct backward *b, const struct module_tensor *tensor, struct value *gradient)
 {
     struct arena *arena = &b->graph->cx->arena;
     enum dtype dtype = tensor->dtype;
@@ -398,7 +398,7 @@ static struct value *clipped(struct backward *b, struct value *gradient, double 
 static void add_update(struct backward *b, const struct held *held)
 {
     const struct training *training = b->graph->program->tree->training;
-    struct module_tensor *tensor = held->tensor;
+    const struct module_tensor *tensor = held->tensor;
     struct value *gradient = held->gradient, *value;
     struct op *op;
 

@@ -211,14 +211,14 @@ bool region_has_slot(const struct region *region, const struct module_tensor *te
     return false;
 }
 
-static struct module *region_module(const struct op *call, const struct module *module)
+static const struct module *region_module(const struct op *call, const struct module *module)
 {
     const struct graph *graph = call->invoke.region->graph;
 
     return graph->program->tree->modules[call->invoke.instance->index + module->index - graph->root->index];
 }
 
-struct module_tensor *region_tensor(const struct op *call, const struct module_tensor *tensor)
+const struct module_tensor *region_tensor(const struct op *call, const struct module_tensor *tensor)
 {
     const struct module *instance = region_module(call, tensor->owner);
 

@@ -8,7 +8,7 @@
 
 /* One call of a module, as the spec writes it. The tree of calls follows the nesting of modules. */
 struct module_call {
-    struct module *module;
+    const struct module *module;
     struct module_call *outer;
     struct loc loc;
     int index;              /* in the order of calls of its graph */
@@ -28,7 +28,7 @@ struct graph {
     struct cx *cx;
     struct program *program;
     const char *name;      /* "forward", "act", or the region's */
-    struct module *root;   /* region: the representative instance; else the model's root */
+    const struct module *root;   /* region: the representative instance; else the model's root */
     struct region *region; /* NULL: an entry's graph */
     bool training, fenced;
     bool loss;  /* of `training:`: its one result is what gradients are of */
@@ -38,7 +38,7 @@ struct graph {
     const char **output_names; /* of results */
     struct value **outputs;    /* results of the call, then gradients */
     int output_count, result_count;
-    struct module_tensor *
+    const struct module_tensor *
         *gradient_of; /* by output, behind the results: a parameter; NULL: an input, the next that has one */
     struct op **ops;  /* in running order */
     int op_count;
@@ -51,7 +51,7 @@ struct graph {
     struct need *needs; /* a call whose sizes break one of them is refused */
     int need_count;
     struct value **slots; /* newest version of every tensor that was read or written, by first use */
-    struct module_tensor **slot_tensors;
+    const struct module_tensor **slot_tensors;
     int slot_count;
     bool resolved;                    /* by legalise: views have offsets and strides */
     bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
@@ -87,7 +87,7 @@ struct region {
     const char *key;       /* signature, input shapes, mode, fencing */
     const char *entry;     /* the name of the entry that calls it, itself or through others */
     struct graph *graph;   /* NULL: it changes an argument in place: called inline */
-    struct module_tensor **
+    const struct module_tensor **
         slots; /* of graph->root: what it reads or writes of state, and buffers that it writes; by first use */
     int slot_count;
     /* Of one with backward, made of `plain`: by input, whether its gradient is wanted; by result, whether it has one. */
@@ -120,7 +120,7 @@ struct settings {
 
 struct program {
     struct cx *cx;
-    struct module_tree *tree;
+    const struct module_tree *tree;
     struct settings settings;
     struct entry *entries;
     int entry_count;
@@ -156,7 +156,7 @@ void program_each(struct program *program, void (*visit)(struct graph *graph, vo
 bool region_has_slot(const struct region *region, const struct module_tensor *tensor);
 
 /* What a tensor of a region's root is in the instance that a CALL is of. */
-struct module_tensor *region_tensor(const struct op *call, const struct module_tensor *tensor);
+const struct module_tensor *region_tensor(const struct op *call, const struct module_tensor *tensor);
 
 /* How often the module draws random numbers in the graph, itself or in regions. */
 int graph_draws(const struct graph *graph, const struct module *module);

@@ -110,7 +110,7 @@ static bool flatten_result(struct eval *eval, struct ev *result)
 static struct scope *start_graph(struct lower *lower, bool training, bool saves)
 {
     struct program *program = lower->program;
-    struct module_tree *tree = program->tree;
+    struct module_tree *tree = lower->tree;
     struct eval *eval = &lower->eval;
     struct graph *graph = ARENA_NEW(&program->cx->arena, struct graph);
 
@@ -142,7 +142,7 @@ static bool lower_inputs(struct lower *lower, struct value **values, struct ev *
 {
     const struct entry *entry = lower->entry;
     const struct entry_source *source = lower->source;
-    struct module_tree *tree = lower->program->tree;
+    struct module_tree *tree = lower->tree;
     struct scope *shapes = module_global_scope(&lower->eval, tree, true);
     bool fine = true;
 
@@ -161,7 +161,7 @@ static struct ev run_entry(struct lower *lower, struct scope *scope, struct ev *
 {
     const struct entry *entry = lower->entry;
     const struct entry_source *source = lower->source;
-    const struct module_tree *tree = lower->program->tree;
+    const struct module_tree *tree = lower->tree;
     struct eval *eval = &lower->eval;
     struct arena *arena = &eval->cx->arena;
     struct call call = {.loc = source->spec ? source->spec->loc : tree->root->loc,
@@ -194,14 +194,15 @@ static struct ev leave_root(struct lower *lower, struct value **inputs, struct e
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&lower->eval.cx->arena, all, all_count, inputs[i]);
     lower_gather(&lower->eval, &result, &all, &all_count);
-    lower_fence(&lower->eval, lower->program->tree->root, FENCE_FORWARD, all, all_count, count);
+    lower_fence(&lower->eval, lower->tree->root, FENCE_FORWARD, all, all_count, count);
     return lower_scatter(&lower->eval, &result, all, &at);
 }
 
 static struct graph *lower_entry(struct program *program, struct entry *entry,
                                  const struct entry_source *source, bool training, bool fenced, bool saves)
 {
-    struct lower lower = {.program = program, .entry = entry, .source = source, .fenced = fenced};
+    struct lower lower = {
+        .program = program, .tree = source->tree, .entry = entry, .source = source, .fenced = fenced};
     struct eval *eval = &lower.eval;
     struct arena *arena = &program->cx->arena;
     struct scope *scope = start_graph(&lower, training, saves), *own = ARENA_NEW(arena, struct scope);
@@ -237,7 +238,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
     lower_name_outputs(graph, returned, &result, &named);
     if (entry->loss)
         graph->output_names[0] = "loss";
-    return saves && lower_find_shared(graph) ? lower_entry(program, entry, source, training, fenced, saves) : graph;
+    return saves && lower_find_shared(lower.tree, graph) ? lower_entry(program, entry, source, training, fenced, saves) : graph;
 }
 
 static const struct spec_input *find_input(const struct spec *spec, const char *name)
@@ -251,7 +252,7 @@ static const struct spec_input *find_input(const struct spec *spec, const char *
 bool lower_read_entry(struct program *program, struct entry *entry, struct entry_source *source,
                       const struct spec_function *spec)
 {
-    struct module_tree *tree = program->tree;
+    struct module_tree *tree = source->tree;
     struct cx *cx = program->cx;
     struct eval eval = {.cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial};
     int count = spec && spec->has_args ? spec->arg_count : tree->spec->input_count;
@@ -405,7 +406,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
     program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 3, struct entry);
     for (int i = -1; i < spec->entry_count; i++) {
         struct entry *entry = &program->entries[program->entry_count];
-        struct entry_source source = {0};
+        struct entry_source source = {.tree = tree};
         const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
 
         if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST))
@@ -424,7 +425,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
     }
     tree->sizes = sizes; /* the last entry may have had others */
     if (spec->training && !resolving && diag_errors(cx) == 0)
-        lower_loss_entry(program);
+        lower_loss_entry(program, tree);
     tree->sizes = sizes;
     return program;
 }

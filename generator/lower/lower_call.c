@@ -82,7 +82,7 @@ struct ev lower_class(struct eval *eval, struct module *module, const struct cal
         return lower_children(eval, module, call);
     }
     own = ARENA_NEW(&eval->cx->arena, struct scope);
-    own->outer = module_scope(eval, lower->program->tree, module);
+    own->outer = module_scope(eval, lower->tree, module);
     if (!eval_bind(eval, own, arena_format(&eval->cx->arena, "%s.forward", class->name), class->forward->args,
                    class->forward->arg_count, 0, call))
         return ev_bad(call->loc);
@@ -105,7 +105,7 @@ static struct ev run_row(struct eval *eval, struct module *module, const char *t
     struct scope *own = ARENA_NEW(arena, struct scope);
     struct ev out;
 
-    own->outer = module_scope(eval, lower->program->tree, module);
+    own->outer = module_scope(eval, lower->tree, module);
     if (!eval_bind(
             eval, own,
             arena_format(arena, "%s.%s", module->layer->name, arena_copy(arena, text, strcspn(text, "("))),
@@ -184,7 +184,7 @@ static struct ev run_activation(struct eval *eval, struct module *module, const 
  * False after a fault. */
 static bool see_call(struct eval *eval, struct module *module, const struct call *call)
 {
-    struct module_tree *tree = ((struct lower *)eval)->program->tree;
+    struct module_tree *tree = ((struct lower *)eval)->tree;
     const struct layer_row *row = module->lazy;
     const char *name = layer_find(row->becomes)->args[0].name;
     const struct value *input = NULL;

@@ -117,13 +117,13 @@ struct ev lower_loss(struct lower *lower, struct scope *scope, const struct expr
     return loss;
 }
 
-void lower_loss_entry(struct program *program)
+void lower_loss_entry(struct program *program, struct module_tree *tree)
 {
-    const struct spec *spec = program->tree->spec;
+    const struct spec *spec = tree->spec;
     const struct spec_training *training = spec->training;
     struct arena *arena = &program->cx->arena;
     struct entry *entry = &program->entries[program->entry_count];
-    struct entry_source source = {0};
+    struct entry_source source = {.tree = tree};
     int more = training->input_count + (training->criterion != NULL);
 
     if (!lower_read_entry(program, entry, &source, spec->root.forward))
@@ -138,7 +138,7 @@ void lower_loss_entry(struct program *program)
     if (training->criterion) {
         struct spec_input *target = ARENA_NEW(arena, struct spec_input);
 
-        source.criterion = module_criterion(program->cx, program->tree);
+        source.criterion = module_criterion(program->cx, tree);
         *target = (struct spec_input){.name = "target", .loc = training->loss_loc};
         source.inputs[entry->model_count + more - 1] = target;
     }

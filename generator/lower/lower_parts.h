@@ -7,6 +7,7 @@
 
 /* What the spec says of an entry. */
 struct entry_source {
+    struct module_tree *tree;
     const struct spec_function *spec; /* NULL: the list of modules is called in turn */
     const struct spec_input **inputs; /* in the order of the entry's arguments */
     struct module *criterion;         /* of a loss in the short form; NULL: it is statements */
@@ -15,6 +16,7 @@ struct entry_source {
 struct lower {
     struct eval eval; /* first: eval's callbacks find the rest */
     struct program *program;
+    struct module_tree *tree; /* the program's; what calls show of modules is written there */
     const struct entry *entry;
     const struct entry_source *source;
     bool fenced;
@@ -47,7 +49,7 @@ struct ev lower_loss(struct lower *lower, struct scope *scope, const struct expr
                      const struct ev *args);
 
 /* Of the forward entry, as one of its own: MODEL_loss. */
-void lower_loss_entry(struct program *program);
+void lower_loss_entry(struct program *program, struct module_tree *tree);
 
 /* ---- lower_call.c ------------------------------------------------------------------------------------------- */
 
@@ -100,7 +102,7 @@ bool lower_fits_region(struct eval *eval, const struct module *module, const str
 
 /* Gradients of a parameter come together in the graph that reads it: an instance that is called twice, or of which the graph
  * reads parameters itself, is called inline. True: there is one that was not; the graph is to be lowered again. */
-bool lower_find_shared(const struct graph *graph);
+bool lower_find_shared(struct module_tree *tree, const struct graph *graph);
 
 struct ev lower_call_region(struct eval *eval, struct module *module, struct region *region,
                             const struct call *call);

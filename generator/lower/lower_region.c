@@ -132,7 +132,7 @@ static bool needs_inline(const struct graph *graph)
     return false;
 }
 
-static void add_slot(struct region *region, struct module_tensor *tensor)
+static void add_slot(struct region *region, const struct module_tensor *tensor)
 {
     for (int i = 0; i < region->slot_count; i++)
         if (region->slots[i] == tensor)
@@ -156,16 +156,16 @@ static void find_slots(struct region *region)
 }
 
 /* What an op calls, or reads a tensor of; NULL: neither. */
-static struct module *named_module(const struct op *op)
+static const struct module *named_module(const struct op *op)
 {
     return op->code == GRAPH_OP_CALL     ? op->invoke.instance
            : op->code == GRAPH_OP_TENSOR ? op->tensor.tensor->owner
                                          : NULL;
 }
 
-bool lower_find_shared(const struct graph *graph)
+bool lower_find_shared(struct module_tree *tree, const struct graph *graph)
 {
-    const int count = graph->program->tree->module_count;
+    const int count = tree->module_count;
     int *named = ARENA_ARRAY(&graph->cx->arena, count + 1, int); /* by module: how often in those before it */
     bool found = false;
 
@@ -178,10 +178,11 @@ bool lower_find_shared(const struct graph *graph)
     for (int i = 0; i < count; i++)
         named[i + 1] += named[i];
     for (int i = 0; i < graph->op_count; i++) {
-        struct module *own = graph->ops[i]->code == GRAPH_OP_CALL ? graph->ops[i]->invoke.instance : NULL;
+        const struct op *op = graph->ops[i];
+        const struct module *own = op->code == GRAPH_OP_CALL ? op->invoke.instance : NULL;
 
         if (own && named[own->index + own->subtree + 1] - named[own->index] > 1)
-            found = own->shared = true;
+            found = tree->modules[own->index]->shared = true;
     }
     return found;
 }
@@ -278,7 +279,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         inner.args[i] = lower_scatter(eval, &call->args[i], tensors, &at);
     }
     *result = lower_bounded(&lower.eval, module, &inner);
-    if (result->kind != EV_BAD && graph->saves && lower_find_shared(graph))
+    if (result->kind != EV_BAD && graph->saves && lower_find_shared(outer->tree, graph))
         return lower_find_region(eval, module, call);
     if (result->kind == EV_BAD || diag_errors(eval->cx) > errors) {
         *result = ev_bad(call->loc);

@@ -189,7 +189,7 @@ struct op {
             bool constant;
         } input; /* constant: no gradient flows to it */
         struct {
-            struct module_tensor *tensor;
+            const struct module_tensor *tensor;
         } tensor;
         struct {
             enum view_kind kind;
@@ -277,14 +277,14 @@ struct op {
             const struct dim *extent;
         } check; /* negative: lowest is -extent */
         struct {
-            struct module_tensor *tensor;
+            const struct module_tensor *tensor;
             bool detached;
         } write; /* detached: of a layer, beside the gradients' way */
         /* The first `seen` values are only looked at: FORWARD: what went into the module; BACKWARD: the gradients of its
          * results. Of the two in backward: the boundary of forward, where these values' gradients come by, and which of the
          * values that hooks may change there each is of; the others have none. */
         struct {
-            struct module *module;
+            const struct module *module;
             enum fence_kind kind;
             int seen;
             const struct op *forward;
@@ -292,18 +292,18 @@ struct op {
         } fence;
         struct {
             struct region *region;
-            struct module *instance;
+            const struct module *instance;
             int count;
             enum call_part part;
             const bool
                 *reads; /* BACKWARD: by input of the region, then by result: it is an input of this op */
         } invoke;       /* CALL; count > 1: of neighbours */
         struct {
-            struct module *module;
+            const struct module *module;
             int draw;
         } random; /* draw: how often the module has drawn before in the graph */
         struct {
-            struct module_tensor *tensor;
+            const struct module_tensor *tensor;
             bool present;
         } gradient; /* UPDATE: the tensor alone */
     };

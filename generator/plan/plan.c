@@ -150,7 +150,7 @@ static void lay_out_gradients(struct cx *cx, struct plan *plan)
         names_add(&cx->arena, &taken, emitted_module(cx, tree->modules[i]->path), "", tree->root->loc);
     plan->gradient_offsets = ARENA_ARRAY(&cx->arena, tree->key_count + 1, int64_t);
     for (int i = 0; i < tree->key_count && tree->spec->backward; i++) {
-        struct module_tensor *tensor = tree->keys[i];
+        const struct module_tensor *tensor = tree->keys[i];
 
         if (tensor->kind != MODULE_PARAMETER || !tensor->requires_grad || tensor->first != tensor ||
             !dtype_is_float(tensor->dtype))
@@ -214,7 +214,7 @@ static bool is_called(const struct program *program, const struct region *region
     return false;
 }
 
-static void share_writes(struct module *a, struct module *b)
+static void share_writes(const struct module *a, const struct module *b)
 {
     for (int i = 0; i < a->tensor_count; i++) {
         a->tensors[i]->written = b->tensors[i]->written |= a->tensors[i]->written;

@@ -112,7 +112,7 @@ struct place {
     int index;
     int64_t offset, bytes; /* WORKSPACE */
     int first, last;       /* WORKSPACE: steps in which it is live, from the first that writes there */
-    struct module_tensor *tensor;
+    const struct module_tensor *tensor;
     struct packed_at packed;
     bool kept;                /* WORKSPACE, of a region: in the block that its parts share */
     bool shown;               /* WORKSPACE: to hooks, so that the local in C is a struct modc_tensor */
@@ -186,7 +186,7 @@ struct variant {
     bool fails[PARTS];    /* a call can end in it: at a boundary, at a check, or in a region */
     bool draws;           /* random numbers, itself or in a region */
     double macs;
-    struct module_tensor *
+    const struct module_tensor *
         *shadows; /* slots that are worked on in a copy, since the call may end after a write */
     int64_t *shadow_offsets;
     int shadow_count;
@@ -213,7 +213,7 @@ struct plan {
     int constant_count;
     int64_t state_bytes, *state_offsets; /* by index of tree->states */
     int64_t param_bytes, *param_offsets; /* by index of tree->keys */
-    struct module_tensor **gradients; /* with backward: the parameters that have one, in the order of keys */
+    const struct module_tensor **gradients; /* with backward: the parameters that have one, in the order of keys */
     const char **gradient_names;      /* their constants, POLICY_GRADIENT_TRUNK_0_WEIGHT */
     int gradient_count;
     int64_t gradient_bytes, *gradient_offsets;

@@ -52,7 +52,7 @@ static int gradient_index(const struct plan *plan, const struct module_tensor *t
 }
 
 /* The number of a parameter's gradient; in a region behind that of its first one. */
-static void number_gradient(struct planner *planner, struct place *place, struct module_tensor *tensor)
+static void number_gradient(struct planner *planner, struct place *place, const struct module_tensor *tensor)
 {
     const struct graph *graph = planner->variant->graph;
 
@@ -101,7 +101,7 @@ static const struct value *gradient_input(const struct graph *graph, int index)
 static void place_gradient(struct planner *planner, struct place *place)
 {
     const struct graph *graph = planner->variant->graph;
-    struct module_tensor *tensor = graph->gradient_of[place->index - graph->result_count];
+    const struct module_tensor *tensor = graph->gradient_of[place->index - graph->result_count];
     const struct value *input;
 
     if (tensor) {

@@ -279,7 +279,7 @@ static void name_locals(struct planner *planner)
     planner_name_locals(planner);
 }
 
-static void add_shadow(struct planner *planner, struct module_tensor *tensor)
+static void add_shadow(struct planner *planner, const struct module_tensor *tensor)
 {
     struct variant *variant = planner->variant;
 

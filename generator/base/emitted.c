@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/templates.h"
 #include "base/text.h"
 
 /* Keywords of C and C++, and words that standard headers or compilers define as macros. */
@@ -51,6 +52,28 @@ const char *emitted_name(struct cx *cx, const char *name)
 const char *emitted_upper(struct cx *cx, const char *name)
 {
     return text_upper(&cx->arena, emitted_name(cx, name));
+}
+
+const char *c_argument(struct cx *cx, const char *name)
+{
+    static const char *const locals[] = {
+        "p",          "k",          "s",         "ws",        "net",    "status",  "i",        "in",
+        "out",        "buffers",    "sizes",     "dims",      "index",  "inputs",  "outputs",  "params",
+        "base",       "float_mode", "gradients", "training",  "module", "counter", "gradient", "kept",
+        "kept_slots", "zeros",      "given",     "optimizer", "memcpy", "memset"};
+
+    bool taken = strstr(name, "_call") || strstr(name, "_shadow") || strstr(name, "constant_") == name;
+
+    for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
+        taken |= strcmp(locals[i], name) == 0;
+    return taken ? arena_format(&cx->arena, "%s_", name) : emitted_name(cx, name);
+}
+
+const char *emitted_size(struct cx *cx, const char *name)
+{
+    const char *own = c_argument(cx, name);
+
+    return template_uses(own) ? arena_format(&cx->arena, "%s_", own) : own;
 }
 
 /* ---- names that every model has -------------------------------------------------------------------------------- */

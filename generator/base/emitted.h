@@ -19,6 +19,12 @@ const char *emitted_name(struct cx *cx, const char *name);
 /* The same in upper case: names that are equal so cannot stand beside each other. */
 const char *emitted_upper(struct cx *cx, const char *name);
 
+/* An argument of the emitted functions: names of their own locals (p, k, net, ...) get an underscore. */
+const char *c_argument(struct cx *cx, const char *name);
+
+/* A size, in functions and in kernels: what a template calls something gets an underscore, too. */
+const char *emitted_size(struct cx *cx, const char *name);
+
 /* Whether every model has a function or object of this name, or a later version of modc will. */
 bool emitted_function(const char *name);
 

@@ -259,8 +259,9 @@ void print_embedded(struct emit *e, struct text *out)
 
         if (weights->raw[i] >= 0)
             text_printf(out, "    p->%s = (%s%s *)(uintptr_t)(%s_weights + %lld);\n",
-                        tensor_member(e->cx, e->tree->root, tensor), tensor->written ? "" : "const ",
-                        dtype_rows[tensor->dtype].c, e->m, (long long)weights->raw[i]);
+                        tensor_member(e->cx, e->tree->root, tensor),
+                        plan_written(e->plan, tensor) ? "" : "const ", dtype_rows[tensor->dtype].c, e->m,
+                        (long long)weights->raw[i]);
     }
     text_printf(out,
                 "    return MODC_OK;\n}\n\nenum modc_status %s_bind_embedded(struct %s_params *params)\n{\n"

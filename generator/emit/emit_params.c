@@ -97,7 +97,7 @@ static const char *one_line(struct emit *e, const struct module *module, int ind
 
         if (tensor->key < 0 || tensor->kind == MODULE_STATE)
             continue;
-        if (tensor->written || tensor->first != tensor || (type && strcmp(type, own) != 0))
+        if (plan_written(e->plan, tensor) || tensor->first != tensor || (type && strcmp(type, own) != 0))
             return NULL;
         type = own;
         text_printf(&names, "%s*%s", names.length ? ", " : "", emitted_name(e->cx, tensor->name));
@@ -112,15 +112,16 @@ static void print_members(struct emit *e, struct text *out, const struct module 
 {
     for (int i = 0; i < module->tensor_count; i++) {
         const struct module_tensor *tensor = module->tensors[i];
+        const unsigned written = plan_written(e->plan, tensor);
 
         if (tensor->key < 0 || tensor->kind == MODULE_STATE)
             continue;
-        text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "",
-                    tensor->written || is_trained(e, tensor) ? "" : "const ", dtype_rows[tensor->dtype].c,
-                    emitted_name(e->cx, tensor->name), tensor_shape_text(e->cx, tensor),
-                    tensor->written_in_eval ? "; written by forward"
-                    : tensor->written       ? "; written by forward in training mode"
-                                            : "");
+        text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "", written || is_trained(e, tensor) ? "" : "const ",
+                    dtype_rows[tensor->dtype].c, emitted_name(e->cx, tensor->name),
+                    tensor_shape_text(e->cx, tensor),
+                    written & WRITTEN_IN_EVAL ? "; written by forward"
+                    : written                 ? "; written by forward in training mode"
+                                              : "");
         if (tensor->first != tensor && !is_element(module))
             text_printf(out, "; always %s", tensor->first->path);
         text_add(out, " */\n");

@@ -11,7 +11,7 @@
 #define MODC_TEMPLATE_H
 
 #include "base/text.h"
-#include "plan/templates.h"
+#include "base/templates.h"
 
 #define EMITTED_WIDTH 100 /* columns of a line of emitted code */
 

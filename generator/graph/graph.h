@@ -27,9 +27,9 @@ struct need {
 struct graph {
     struct cx *cx;
     struct program *program;
-    const char *name;      /* "forward", "act", or the region's */
-    const struct module *root;   /* region: the representative instance; else the model's root */
-    struct region *region; /* NULL: an entry's graph */
+    const char *name;          /* "forward", "act", or the region's */
+    const struct module *root; /* region: the representative instance; else the model's root */
+    struct region *region;     /* NULL: an entry's graph */
     bool training, fenced;
     bool loss;  /* of `training:`: its one result is what gradients are of */
     bool saves; /* what backward needs is kept: see note [two calls] in backward/backward.c */
@@ -100,7 +100,7 @@ struct region {
 struct entry {
     const char *name;
     bool loss; /* what `training:` says: forward, and the loss of what it returns and of further inputs */
-    struct size *sizes;               /* the model's, with this entry's maxima */
+    struct size *sizes; /* the model's, with this entry's maxima */
     int input_count;
     int model_count;            /* of inputs: those of the model, in front of what the loss alone needs */
     struct graph *graphs[2][2]; /* [training][fenced]; fenced NULL with hooks: none */

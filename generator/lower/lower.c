@@ -238,7 +238,9 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
     lower_name_outputs(graph, returned, &result, &named);
     if (entry->loss)
         graph->output_names[0] = "loss";
-    return saves && lower_find_shared(lower.tree, graph) ? lower_entry(program, entry, source, training, fenced, saves) : graph;
+    return saves && lower_find_shared(lower.tree, graph)
+               ? lower_entry(program, entry, source, training, fenced, saves)
+               : graph;
 }
 
 static const struct spec_input *find_input(const struct spec *spec, const char *name)
@@ -374,7 +376,8 @@ void lower_variants(struct program *program, struct entry *entry, const struct e
     int count = program->tree->spec->hooks == SPEC_OFF || program->resolving ? 1 : 2;
 
     for (int fenced = 0; fenced < count; fenced++)
-        (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, source, training, fenced, saves);
+        (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, source,
+                                                                                training, fenced, saves);
 }
 
 static struct settings read_settings(const struct spec *spec)

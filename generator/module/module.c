@@ -41,7 +41,10 @@ static void read_sizes(struct builder *build)
                        spec->sizes[i].name, ev_text(&build->eval, &max));
             value = 1;
         }
-        tree->sizes[i] = (struct size){.name = spec->sizes[i].name, .max = value, .index = i};
+        tree->sizes[i] = (struct size){.name = spec->sizes[i].name,
+                                       .c_name = emitted_size(build->cx, spec->sizes[i].name),
+                                       .max = value,
+                                       .index = i};
     }
     tree->size_count = spec->size_count;
 }

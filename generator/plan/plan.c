@@ -214,18 +214,32 @@ static bool is_called(const struct program *program, const struct region *region
     return false;
 }
 
-static void share_writes(const struct module *a, const struct module *b)
+static unsigned *written_at(struct plan *plan, const struct module_tensor *tensor)
+{
+    return &(tensor->kind == MODULE_STATE ? plan->written_states : plan->written_keys)[tensor->key];
+}
+
+unsigned plan_written(const struct plan *plan, const struct module_tensor *tensor)
+{
+    return tensor->key < 0
+               ? 0
+               : (tensor->kind == MODULE_STATE ? plan->written_states : plan->written_keys)[tensor->key];
+}
+
+static void share_writes(struct plan *plan, const struct module *a, const struct module *b)
 {
     for (int i = 0; i < a->tensor_count; i++) {
-        a->tensors[i]->written = b->tensors[i]->written |= a->tensors[i]->written;
-        a->tensors[i]->written_in_eval = b->tensors[i]->written_in_eval |= a->tensors[i]->written_in_eval;
+        unsigned both = plan_written(plan, a->tensors[i]) | plan_written(plan, b->tensors[i]);
+
+        if (a->tensors[i]->key >= 0 && b->tensors[i]->key >= 0)
+            *written_at(plan, a->tensors[i]) = *written_at(plan, b->tensors[i]) = both;
     }
     for (int i = 0; i < a->child_count; i++)
-        share_writes(a->children[i], b->children[i]);
+        share_writes(plan, a->children[i], b->children[i]);
 }
 
 /* Elements of an array have one type in C, in which a tensor is const or not, whichever of them is written. */
-static void share_in_arrays(const struct module_tree *tree)
+static void share_in_arrays(struct plan *plan, const struct module_tree *tree)
 {
     for (int i = 0; i < 2 * tree->module_count; i++) { /* to the first, and from it to the others */
         const struct module *list = tree->modules[i % tree->module_count];
@@ -233,8 +247,18 @@ static void share_in_arrays(const struct module_tree *tree)
         for (int k = 1; k < list->child_count; k++)
             if (list->children[0]->array && list->children[k]->array &&
                 strcmp(list->children[0]->text, list->children[k]->text) == 0)
-                share_writes(list->children[0], list->children[k]);
+                share_writes(plan, list->children[0], list->children[k]);
     }
+}
+
+static unsigned *find_writes(struct cx *cx, struct module_tensor *const *tensors, int count)
+{
+    unsigned *written = ARENA_ARRAY(&cx->arena, count + 1, unsigned);
+
+    for (int i = 0; i < count; i++)
+        written[i] = (tensors[i]->written ? WRITTEN : 0u) |
+                     (tensors[i]->written_in_eval ? WRITTEN_IN_EVAL : 0u);
+    return written;
 }
 
 /* By mode, then without and with hooks; NULL: there is none. */
@@ -265,8 +289,9 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     root->root = program->tree->root;
     root->backend = plan->backend;
     ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, root);
-    planner_name_sizes(cx, program);
-    share_in_arrays(program->tree);
+    plan->written_keys = find_writes(cx, program->tree->keys, program->tree->key_count);
+    plan->written_states = find_writes(cx, program->tree->states, program->tree->state_count);
+    share_in_arrays(plan, program->tree);
     lay_out_tensors(cx, plan);
     lay_out_gradients(cx, plan);
     lay_out_optimizer(cx, plan);

@@ -4,10 +4,10 @@
 #define MODC_PLAN_H
 
 #include "base/emitted.h"
+#include "base/templates.h"
 #include "graph/graph.h"
 #include "module/optim.h"
 #include "plan/nest.h"
-#include "plan/templates.h"
 
 struct kernel;
 struct kernel_call;
@@ -211,10 +211,12 @@ struct plan {
     struct value **constants; /* distinct constant tensors */
     const char **constant_names;
     int constant_count;
-    int64_t state_bytes, *state_offsets; /* by index of tree->states */
-    int64_t param_bytes, *param_offsets; /* by index of tree->keys */
-    const struct module_tensor **gradients; /* with backward: the parameters that have one, in the order of keys */
-    const char **gradient_names;      /* their constants, POLICY_GRADIENT_TRUNK_0_WEIGHT */
+    int64_t state_bytes, *state_offsets;     /* by index of tree->states */
+    int64_t param_bytes, *param_offsets;     /* by index of tree->keys */
+    unsigned *written_keys, *written_states; /* by index of tree->keys, tree->states: plan_written */
+    const struct module_tensor *
+        *gradients;              /* with backward: the parameters that have one, in the order of keys */
+    const char **gradient_names; /* their constants, POLICY_GRADIENT_TRUNK_0_WEIGHT */
     int gradient_count;
     int64_t gradient_bytes, *gradient_offsets;
     int64_t
@@ -233,6 +235,10 @@ struct plan {
     const struct size **lengths;     /* what cores of nests call their extents and distances */
     int length_count;
 };
+
+/* Whether some function writes the tensor: bits. Of elements of an array, which have one type in C, if it writes that of any. */
+enum { WRITTEN = 1, WRITTEN_IN_EVAL = 2 };
+unsigned plan_written(const struct plan *plan, const struct module_tensor *tensor);
 
 /* NULL after an error that was said (something is too large). */
 struct plan *plan_make(struct cx *cx, struct program *program);
@@ -281,9 +287,6 @@ const struct variant *plan_variant(const struct plan *plan, const struct graph *
 
 /* The name of a tensor, module or packed entry as C path members: "trunk.0.weight" -> "trunk._0.weight". */
 const char *c_path(struct cx *cx, const char *path);
-
-/* An argument of the emitted functions: names of their own locals (p, k, net, ...) get an underscore. */
-const char *c_argument(struct cx *cx, const char *name);
 
 /* An output as an argument: `return x` of an input x writes x_out. */
 const char *c_output(struct cx *cx, const struct graph *graph, int index);

@@ -6,7 +6,6 @@
 #include "base/emitted.h"
 #include "base/names.h"
 #include "plan/planner.h"
-#include "plan/templates.h"
 
 const char *c_path(struct cx *cx, const char *path)
 {
@@ -22,35 +21,6 @@ const char *c_path(struct cx *cx, const char *path)
         path += length + (path[length] == '.');
     }
     return text.data;
-}
-
-const char *c_argument(struct cx *cx, const char *name)
-{
-    static const char *const locals[] = {
-        "p",          "k",          "s",         "ws",        "net",    "status",  "i",        "in",
-        "out",        "buffers",    "sizes",     "dims",      "index",  "inputs",  "outputs",  "params",
-        "base",       "float_mode", "gradients", "training",  "module", "counter", "gradient", "kept",
-        "kept_slots", "zeros",      "given",     "optimizer", "memcpy", "memset"};
-
-    bool taken = strstr(name, "_call") || strstr(name, "_shadow") || strstr(name, "constant_") == name;
-
-    for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
-        taken |= strcmp(locals[i], name) == 0;
-    return taken ? arena_format(&cx->arena, "%s_", name) : emitted_name(cx, name);
-}
-
-/* Identifiers in functions and in kernels: what a template calls something gets an underscore. */
-void planner_name_sizes(struct cx *cx, struct program *program)
-{
-    const struct module_tree *tree = program->tree;
-
-    for (int i = 0; i < tree->size_count; i++) {
-        const char *name = c_argument(cx, tree->sizes[i].name);
-
-        tree->sizes[i].c_name = template_uses(name) ? arena_format(&cx->arena, "%s_", name) : name;
-        for (int j = 0; j < program->entry_count; j++)
-            program->entries[j].sizes[i].c_name = tree->sizes[i].c_name;
-    }
 }
 
 const char *c_output(struct cx *cx, const struct graph *graph, int index)

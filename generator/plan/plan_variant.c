@@ -304,7 +304,7 @@ static void find_shadows(struct planner *planner)
         if (op->code != GRAPH_OP_CALL || call_part_of(op) != PART_FORWARD)
             continue;
         for (int i = 0; i < op->invoke.region->slot_count; i++)
-            if (op->invoke.region->slots[i]->written)
+            if (plan_written(planner->plan, op->invoke.region->slots[i]))
                 add_shadow(planner, region_tensor(op, op->invoke.region->slots[i]));
     }
 }

@@ -22,9 +22,6 @@ struct planner {
 
 /* ---- plan_names.c ---- */
 
-/* Identifiers of sizes, in functions and in kernels: what a template calls something gets an underscore. */
-void planner_name_sizes(struct cx *cx, struct program *program);
-
 /* Names of all that lies in the workspace; see note [names of locals]. */
 void planner_name_locals(struct planner *planner);
 

@@ -531,7 +531,7 @@ static void mark_permutations(struct embedding *e, const struct pack_group *grou
         const struct packed *entry = group->entries[i];
         int key = entry->permutes ? moved_key(e, group, instance, entry->permutes) : -1;
 
-        if (key < 0 || e->weights->packed[key] || e->read_raw[key] || e->tree->keys[key]->written ||
+        if (key < 0 || e->weights->packed[key] || e->read_raw[key] || plan_written(e->plan, e->tree->keys[key]) ||
             e->tree->keys[key]->first->key != key)
             continue;
         e->weights->packed[key] = entry;
@@ -573,7 +573,7 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
             weights->raw[i] = weights->raw[first];
             continue;
         }
-        bool held = !weights->packed[i] && (kept || e.read_raw[i] || e.tree->keys[i]->written);
+        bool held = !weights->packed[i] && (kept || e.read_raw[i] || plan_written(plan, e.tree->keys[i]));
 
         weights->raw[i] = held ? length : -1;
         if (held)

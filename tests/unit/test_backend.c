@@ -11,7 +11,7 @@
 #include "base/backend.h"
 #include "emit/printer.h"
 #include "plan/algorithm.h"
-#include "plan/templates.h"
+#include "base/templates.h"
 
 static void test_records(void **state)
 {

@@ -1,5 +1,5 @@
 /* templates.c - see templates.h. */
-#include "plan/templates.h"
+#include "base/templates.h"
 
 #include <assert.h>
 #include <ctype.h>

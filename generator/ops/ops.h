@@ -48,7 +48,8 @@ struct value {
     int user_count, returned;
     struct value *newer; /* slots: the version that a write made of it; others: what it became in place */
 
-    /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). */
+    /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). From plan_make on they
+     * are the plan's, which lets values be made inside of those that join them (note [joins] in plan/plan_join.h). */
     struct value *base;
     const struct dim *offset;
     const struct dim *strides[MAX_DIMS];

@@ -240,7 +240,8 @@ struct plan {
 enum { WRITTEN = 1, WRITTEN_IN_EVAL = 2 };
 unsigned plan_written(const struct plan *plan, const struct module_tensor *tensor);
 
-/* NULL after an error that was said (something is too large). */
+/* NULL after an error that was said (something is too large). The program is the plan's from then on: of it the plan changes where
+ * values lie (base, offset and strides: plan_join.c), and nothing else. */
 struct plan *plan_make(struct cx *cx, struct program *program);
 void plan_dump(struct text *text, const struct plan *plan, bool json);
 

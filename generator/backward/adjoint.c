@@ -3,6 +3,8 @@
  * The functions are in adjoint_<family>.c. */
 #include "backward/adjoint.h"
 
+#include <assert.h>
+
 #include "backward/adjoint_rows.h"
 
 /* ---- parts of several ops --------------------------------------------------------------------------------------- */
@@ -82,32 +84,15 @@ struct value *adjoint_matrix(const struct adjoint *a, struct value *x)
 
 /* ---- the table -------------------------------------------------------------------------------------------------- */
 
-/* Of ops of one result, from its gradient; or of several, from theirs. */
-static const struct adjoint_row {
-    void (*one)(const struct adjoint *a, struct op *op, struct value *g);
-    void (*all)(const struct adjoint *a, struct op *op, struct value *const *g);
-} rows[GRAPH_OP_COUNT] = {
-    [GRAPH_OP_VIEW] = {.one = view_adjoint},
-    [GRAPH_OP_MAP] = {.one = map_adjoint},
-    [GRAPH_OP_REDUCE] = {.one = reduce_adjoint},
-    [GRAPH_OP_CONTRACT] = {.one = contract_adjoint},
-    [GRAPH_OP_CONV] = {.one = conv_adjoint},
-    [GRAPH_OP_POOL] = {.one = pool_adjoint},
-    [GRAPH_OP_NORM] = {.one = norm_adjoint},
-    [GRAPH_OP_SOFTMAX] = {.one = softmax_adjoint},
-    [GRAPH_OP_CONCAT] = {.one = concat_adjoint},
-    [GRAPH_OP_GATHER] = {.one = gather_adjoint},
-    [GRAPH_OP_SCATTER] = {.one = scatter_adjoint},
-    [GRAPH_OP_SCAN] = {.one = scan_adjoint},
-    [GRAPH_OP_CTC] = {.one = ctc_adjoint},
-    [GRAPH_OP_WRITE] = {.one = write_adjoint},
-    [GRAPH_OP_RECURRENT] = {.all = recurrent_adjoint},
-};
+#define ADJOINT(code, row) [GRAPH_OP_##code] = &row##_adjoint,
+static const struct adjoint_row *const rows[GRAPH_OP_COUNT] = {OPS_COMPUTED(ADJOINT) ADJOINT(VIEW, view)};
+#undef ADJOINT
 
 void adjoint_give(const struct adjoint *adjoint, struct op *op, struct value *const *gradients)
 {
-    if (rows[op->code].all)
-        rows[op->code].all(adjoint, op, gradients);
+    assert(rows[op->code] && (rows[op->code]->one || rows[op->code]->all));
+    if (rows[op->code]->all)
+        rows[op->code]->all(adjoint, op, gradients);
     else
-        rows[op->code].one(adjoint, op, gradients[0]);
+        rows[op->code]->one(adjoint, op, gradients[0]);
 }

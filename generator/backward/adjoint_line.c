@@ -3,7 +3,7 @@
 #include "functions/rows.h"
 
 /* Mean and deviation are made again of x. Half types are computed in float32. */
-void norm_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_norm(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct eval *eval = a->eval;
     struct value *x = op->inputs[0], *weight = op->norm.weight ? op->inputs[1] : NULL;
@@ -40,7 +40,9 @@ void norm_adjoint(const struct adjoint *a, struct op *op, struct value *g)
         a->give(a, bias, adjoint_sum_to(a, bias, g));
 }
 
-void softmax_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+const struct adjoint_row norm_adjoint = {.one = give_norm};
+
+static void give_softmax(const struct adjoint *a, struct op *op, struct value *g)
 {
     static const char *const plain = "return y * (g - (g * y).sum(axis, keepdim=True))";
     static const char *const logarithm = "return g - torch.exp(y) * g.sum(axis, keepdim=True)";
@@ -52,6 +54,8 @@ void softmax_adjoint(const struct adjoint *a, struct op *op, struct value *g)
                                                 {"axis", NULL, adjoint_number(a, op->softmax.axis)},
                                                 {NULL, NULL, NULL}}));
 }
+
+const struct adjoint_row softmax_adjoint = {.one = give_softmax};
 
 /* x with each element where its neighbour stands that a scan comes to later, or with `back` earlier; 0 comes in at that end. */
 static struct value *moved(const struct adjoint *a, const struct op *op, struct value *x, bool back)
@@ -103,7 +107,7 @@ static void decayed_adjoint(const struct adjoint *a, struct op *op, struct value
 }
 
 /* Of products the elements from the first 0 on take no part in what stands before; that 0 gets what the others make. */
-void scan_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_scan(const struct adjoint *a, struct op *op, struct value *g)
 {
     static const char *const products =
         "zero = x == 0\n"
@@ -132,7 +136,9 @@ void scan_adjoint(const struct adjoint *a, struct op *op, struct value *g)
                                                 {NULL, NULL, NULL}}));
 }
 
-void ctc_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+const struct adjoint_row scan_adjoint = {.one = give_scan};
+
+static void give_ctc(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct op *slope = op_new(a->eval, GRAPH_OP_CTC, "dctc", op->inputs, op->input_count);
 
@@ -145,3 +151,5 @@ void ctc_adjoint(const struct adjoint *a, struct op *op, struct value *g)
                                                 {"g", g, NULL},
                                                 {NULL, NULL, NULL}}));
 }
+
+const struct adjoint_row ctc_adjoint = {.one = give_ctc};

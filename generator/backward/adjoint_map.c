@@ -29,7 +29,7 @@ static struct value *map_of(const struct adjoint *a, const struct op *op, struct
     return build_map(a->eval, op->loc, arena_format(arena, "d%s", op->label), own, read, used);
 }
 
-void map_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_map(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct arena *arena = &a->eval->cx->arena;
     int count = op->input_count;
@@ -52,6 +52,8 @@ void map_adjoint(const struct adjoint *a, struct op *op, struct value *g)
             a->give(a, op->inputs[i], adjoint_zeros_like(a, op->inputs[i]));
     }
 }
+
+const struct adjoint_row map_adjoint = {.one = give_map};
 
 /* ---- reductions ----------------------------------------------------------------------------------------------- */
 
@@ -110,7 +112,7 @@ static struct value *product_gradient(const struct adjoint *a, struct op *op, st
     return build_permute(a->eval, op->loc, build_reshape(a->eval, op->loc, flat, x->ndim, dims), back);
 }
 
-void reduce_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_reduce(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct value *x = op->inputs[0], *same;
 
@@ -138,3 +140,8 @@ void reduce_adjoint(const struct adjoint *a, struct op *op, struct value *g)
         break;
     }
 }
+
+const struct adjoint_row reduce_adjoint = {.one = give_reduce};
+
+/* It reads nothing. */
+const struct adjoint_row random_adjoint = {0};

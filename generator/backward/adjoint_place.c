@@ -3,7 +3,7 @@
 
 #include "backward/adjoint_rows.h"
 
-void concat_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_concat(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct arena *arena = &a->eval->cx->arena;
     const struct dim *start = adjoint_number(a, 0);
@@ -19,7 +19,9 @@ void concat_adjoint(const struct adjoint *a, struct op *op, struct value *g)
     }
 }
 
-void gather_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+const struct adjoint_row concat_adjoint = {.one = give_concat};
+
+static void give_gather(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct value *x = op->inputs[0];
 
@@ -28,6 +30,8 @@ void gather_adjoint(const struct adjoint *a, struct op *op, struct value *g)
                                  adjoint_zeros_like(a, x), op->gather.axis, op->inputs[1], g, PRIM_ADD,
                                  op->gather.along));
 }
+
+const struct adjoint_row gather_adjoint = {.one = give_gather};
 
 /* What a scatter would take from x. */
 static struct value *taken(const struct adjoint *a, const struct op *op, struct value *x)
@@ -131,7 +135,7 @@ static void extreme_adjoint(const struct adjoint *a, struct op *op, struct value
                                 {"same", came, NULL}, {"g", taken(a, op, share), NULL}, {NULL, NULL, NULL}}));
 }
 
-void scatter_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_scatter(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct value *x = op->inputs[0], *source = op->inputs[2];
 
@@ -155,3 +159,8 @@ void scatter_adjoint(const struct adjoint *a, struct op *op, struct value *g)
         break;
     }
 }
+
+const struct adjoint_row scatter_adjoint = {.one = give_scatter};
+
+/* Integers have no gradients. */
+const struct adjoint_row sort_adjoint = {0};

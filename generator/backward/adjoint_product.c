@@ -34,7 +34,7 @@ static void give_matrix(const struct adjoint *a, struct op *op, struct value *x,
         a->give(a, y, product(a, op, transposed(a, x), g));
 }
 
-void contract_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_contract(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct value *x = op->inputs[0], *y = op->inputs[1];
     bool rows = x->ndim == 1;
@@ -57,3 +57,8 @@ void contract_adjoint(const struct adjoint *a, struct op *op, struct value *g)
     if (op->contract.bias && a->wants(a, op->inputs[2]))
         a->give(a, op->inputs[2], adjoint_sum_to(a, op->inputs[2], adjoint_matrix(a, g)));
 }
+
+const struct adjoint_row contract_adjoint = {.one = give_contract};
+
+/* Made of products and softmax when these have been differentiated. */
+const struct adjoint_row attention_adjoint = {0};

@@ -66,7 +66,7 @@ static struct op *through_time(const struct adjoint *a, struct op *op, struct va
     return back;
 }
 
-void recurrent_adjoint(const struct adjoint *a, struct op *op, struct value *const *g)
+static void give_recurrent(const struct adjoint *a, struct op *op, struct value *const *g)
 {
     struct op *back = through_time(a, op, g);
     enum recurrent_kind kind = op->recurrent.kind;
@@ -94,3 +94,8 @@ void recurrent_adjoint(const struct adjoint *a, struct op *op, struct value *con
                                                     {"h", NULL, recurrent_width(&a->eval->cx->arena, op)},
                                                     {NULL, NULL, NULL}}));
 }
+
+const struct adjoint_row recurrent_adjoint = {.all = give_recurrent};
+
+/* No slope of a slope. */
+const struct adjoint_row recurrent_gradient_adjoint = {0};

@@ -1,4 +1,4 @@
-/* adjoint_rows.h - what the families of adjoint.c share: one function for each op that differentiates. */
+/* adjoint_rows.h - what the families of adjoint.c share: a row for each op of OPS_COMPUTED, and for views. */
 #ifndef MODC_ADJOINT_ROWS_H
 #define MODC_ADJOINT_ROWS_H
 
@@ -29,20 +29,16 @@ struct value *adjoint_matrix(const struct adjoint *a, struct value *x);
 
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
 
-void map_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void reduce_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void contract_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void conv_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void pool_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void norm_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void softmax_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void scan_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void ctc_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void recurrent_adjoint(const struct adjoint *a, struct op *op, struct value *const *g);
-void concat_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void gather_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void scatter_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void view_adjoint(const struct adjoint *a, struct op *op, struct value *g);
-void write_adjoint(const struct adjoint *a, struct op *op, struct value *g);
+/* Gives the gradients of inputs, of an op of one result from its gradient, of one of several from theirs. NULL, NULL: none comes
+ * to it. */
+struct adjoint_row {
+    void (*one)(const struct adjoint *a, struct op *op, struct value *g);
+    void (*all)(const struct adjoint *a, struct op *op, struct value *const *g);
+};
+
+#define ADJOINT(code, row) extern const struct adjoint_row row##_adjoint;
+OPS_COMPUTED(ADJOINT)
+ADJOINT(VIEW, view)
+#undef ADJOINT
 
 #endif

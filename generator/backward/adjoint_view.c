@@ -51,7 +51,7 @@ static void window_adjoint(const struct adjoint *a, struct op *op, struct value 
     a->give(a, x, sum_windows(a->eval, op->loc, g, axis, 1, &stride, &dilation, &before, &x->dims[axis]));
 }
 
-void view_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_view(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct value *x = op->inputs[0];
     int back[MAX_DIMS];
@@ -78,6 +78,8 @@ void view_adjoint(const struct adjoint *a, struct op *op, struct value *g)
         break;
     }
 }
+
+const struct adjoint_row view_adjoint = {.one = give_view};
 
 /* The view of a tensor as one of another of the same dims. */
 static struct value *same_view(const struct adjoint *a, struct value *view, const struct value *root,
@@ -136,7 +138,7 @@ static struct value *put_seen(const struct adjoint *a, struct value *view, struc
 
 /* A layer that writes running statistics, or as embedding does a parameter, does so beside the gradients' way. What is written
  * over in state gets nothing; what stays, its own. */
-void write_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_write(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct value *slot = op->inputs[0], *target = op->inputs[1];
 
@@ -150,3 +152,5 @@ void write_adjoint(const struct adjoint *a, struct op *op, struct value *g)
     if (target != slot && a->wants(a, slot))
         a->give(a, slot, put_seen(a, target, slot, g, adjoint_zeros_like(a, target)));
 }
+
+const struct adjoint_row write_adjoint = {.one = give_write};

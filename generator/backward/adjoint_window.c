@@ -2,7 +2,7 @@
 #include "backward/adjoint_rows.h"
 #include "functions/rows.h"
 
-void conv_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_conv(const struct adjoint *a, struct op *op, struct value *g)
 {
     const bool axes[MAX_DIMS] = {[0] = true, [2] = true, [3] = true};
 
@@ -13,6 +13,8 @@ void conv_adjoint(const struct adjoint *a, struct op *op, struct value *g)
     if (op->window.bias && a->wants(a, op->inputs[2]))
         a->give(a, op->inputs[2], build_reduce(a->eval, op->loc, g, REDUCE_SUM, axes, false));
 }
+
+const struct adjoint_row conv_adjoint = {.one = give_conv};
 
 static struct ev pair(const struct adjoint *a, struct loc loc, const int *numbers)
 {
@@ -179,7 +181,9 @@ static struct value *mean_gradient(const struct adjoint *a, struct op *op, struc
                        op->window.dilation, before, lengths);
 }
 
-void pool_adjoint(const struct adjoint *a, struct op *op, struct value *g)
+static void give_pool(const struct adjoint *a, struct op *op, struct value *g)
 {
     a->give(a, op->inputs[0], op->window.kind == POOL_MAX ? max_gradient(a, op, g) : mean_gradient(a, op, g));
 }
+
+const struct adjoint_row pool_adjoint = {.one = give_pool};

@@ -61,12 +61,9 @@ struct value {
     bool prepared;
 };
 
-/* Every op: code and row, which is in the file of its family. */
-#define OPS(OP)                                                                                              \
-    OP(INPUT, input)         /* an input of the entry or region; index */                                    \
-    OP(TENSOR, tensor)       /* a parameter, buffer or state, as it is at the start of the call */           \
-    OP(CONST, const)         /* elements known while generating */                                           \
-    OP(VIEW, view)           /* permute, slice, expand, reshape, window of input 0 */                        \
+/* Every op: code and row, which is in the file of its family. Those that kernels compute have under this name a row of
+ * plan/kernels too, and one of passes/adjoint_*.c: how it differentiates. */
+#define OPS_COMPUTED(OP)                                                                                     \
     OP(MAP, map)             /* dag over inputs that broadcast to the output; the identity is a copy */      \
     OP(REDUCE, reduce)       /* head dag, then a reduction over axes, then tail dag */                       \
     OP(CONTRACT, contract)   /* (..., m, k) x (..., k, n) [+ bias (n)], tail */                              \
@@ -83,10 +80,17 @@ struct value {
     OP(SCAN, scan)   /* along an axis, each element of what the one before it has made and of the inputs */  \
     OP(SORT, sort)   /* int64: which element along an axis stands where, in order; equal ones keep theirs */ \
     OP(CTC, ctc)     /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */  \
-    OP(CHECK, check) /* ends the call with a status where input 0, integers, has what is not allowed */      \
     OP(WRITE, write) /* slot version, target view of it, dag over inputs 2.. -> next version */              \
-    OP(FENCE, fence) /* a module boundary with hooks: n values -> n values */                                \
-    OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */        \
+    OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */
+
+#define OPS(OP)                                                                                              \
+    OP(INPUT, input)   /* an input of the entry or region; index */                                          \
+    OP(TENSOR, tensor) /* a parameter, buffer or state, as it is at the start of the call */                 \
+    OP(CONST, const)   /* elements known while generating */                                                 \
+    OP(VIEW, view)     /* permute, slice, expand, reshape, window of input 0 */                              \
+    OPS_COMPUTED(OP)                                                                                         \
+    OP(CHECK, check)   /* ends the call with a status where input 0, integers, has what is not allowed */    \
+    OP(FENCE, fence)   /* a module boundary with hooks: n values -> n values */                              \
     OP(CALL, call)     /* a region: inputs -> outputs */                                                     \
     OP(YIELD, yield)   /* the forward call ends here; its results' gradients come with backward */           \
     OP(COMMIT, commit) /* of a region: what stands behind waits until backward's last hook has run */        \

@@ -33,7 +33,7 @@ struct making {
     struct kernel_calls *calls;
 };
 
-/* How an op is computed. Another op is another row, in kernels.c. */
+/* How an op of OPS_COMPUTED is computed: a row each, in the file of its family. */
 struct kernel_row {
     const char *(*stem)(struct cx *cx, const struct op *op); /* what its kernels are named by */
     void (*make)(struct making *making); /* its calls; make_template where it has algorithms */
@@ -47,12 +47,11 @@ struct kernel_row {
     bool weighted; /* a product with a weight: what it makes in backward is the gradient of its input */
 };
 
-extern const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT]; /* NULL: a boundary, a view, a call, ... */
+#define KERNELS(code, row) extern const struct kernel_row row##_kernels;
+OPS_COMPUTED(KERNELS)
+#undef KERNELS
 
-extern const struct kernel_row contract_kernels, conv_kernels, pool_kernels, norm_kernels, softmax_kernels,
-    attention_kernels, recurrent_kernels, recurrent_gradient_kernels, ctc_kernels;
-extern const struct kernel_row map_kernels, write_kernels, reduce_kernels, gather_kernels, scatter_kernels,
-    scan_kernels, sort_kernels, random_kernels, concat_kernels;
+extern const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT]; /* NULL: a boundary, a view, a call, ... */
 
 /* ---- draft.c: holes and parameters --------------------------------------------------------------------------- */
 

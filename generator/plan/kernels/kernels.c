@@ -4,26 +4,9 @@
 #include "passes/toolkit.h"
 #include "plan/kernels/draft.h"
 
-const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT] = {
-    [GRAPH_OP_MAP] = &map_kernels,
-    [GRAPH_OP_REDUCE] = &reduce_kernels,
-    [GRAPH_OP_CONTRACT] = &contract_kernels,
-    [GRAPH_OP_CONV] = &conv_kernels,
-    [GRAPH_OP_POOL] = &pool_kernels,
-    [GRAPH_OP_NORM] = &norm_kernels,
-    [GRAPH_OP_SOFTMAX] = &softmax_kernels,
-    [GRAPH_OP_ATTENTION] = &attention_kernels,
-    [GRAPH_OP_RECURRENT] = &recurrent_kernels,
-    [GRAPH_OP_RECURRENT_GRADIENT] = &recurrent_gradient_kernels,
-    [GRAPH_OP_CONCAT] = &concat_kernels,
-    [GRAPH_OP_GATHER] = &gather_kernels,
-    [GRAPH_OP_SCATTER] = &scatter_kernels,
-    [GRAPH_OP_SCAN] = &scan_kernels,
-    [GRAPH_OP_SORT] = &sort_kernels,
-    [GRAPH_OP_CTC] = &ctc_kernels,
-    [GRAPH_OP_WRITE] = &write_kernels,
-    [GRAPH_OP_RANDOM] = &random_kernels,
-};
+#define KERNELS(code, row) [GRAPH_OP_##code] = &row##_kernels,
+const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT] = {OPS_COMPUTED(KERNELS)};
+#undef KERNELS
 
 /* ---- equality ----------------------------------------------------------------------------------------------- */
 

@@ -86,21 +86,14 @@ static bool input_wants(const struct graph *graph, const struct op *op)
 
 static bool flows(const struct backward *b, const struct op *op)
 {
-    switch (op->code) {
-    case GRAPH_OP_INPUT:
+    if (op->code == GRAPH_OP_INPUT)
         return input_wants(b->graph, op);
-    case GRAPH_OP_TENSOR:
+    if (op->code == GRAPH_OP_TENSOR)
         return op->tensor.tensor->kind == MODULE_PARAMETER && op->tensor.tensor->requires_grad;
-    case GRAPH_OP_VIEW:
-        return !op->view.detached && b->wanted[op->inputs[0]->id];
-    case GRAPH_OP_WRITE:
-        return b->wanted[op->inputs[0]->id] || (!op->write.detached && b->wanted[op->inputs[2]->id]);
-    default:
-        for (int i = 0; i < op->input_count; i++)
-            if (b->wanted[op->inputs[i]->id])
-                return true;
-        return false;
-    }
+    for (int i = 0; i < op->input_count; i++)
+        if (b->wanted[op->inputs[i]->id] && op_carries(op, i))
+            return true;
+    return false;
 }
 
 static bool *wanted_inputs(const struct backward *b, const struct op *op)
@@ -454,7 +447,7 @@ static bool is_drawn(const struct value *value)
     const struct op *op = value->op;
     bool drawn = false;
 
-    if (op->code == GRAPH_OP_RANDOM)
+    if (op_rows[op->code]->draws)
         return true;
     if (op->code != GRAPH_OP_MAP && op->code != GRAPH_OP_VIEW)
         return false;

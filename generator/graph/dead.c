@@ -4,31 +4,17 @@
 /* It does something beside its results, itself or in a region that it calls: which part does what is not asked. */
 static bool has_effects(const struct op *op)
 {
-    const struct graph *region;
+    const struct graph *region = op->code == GRAPH_OP_CALL ? op->invoke.region->graph : NULL;
 
-    switch (op->code) {
-    case GRAPH_OP_WRITE:
-    case GRAPH_OP_FENCE:
-    case GRAPH_OP_CHECK:
-    case GRAPH_OP_UPDATE:
-    case GRAPH_OP_GRADIENT:
-        return true;
-    case GRAPH_OP_CALL:
-        region = op->invoke.region->graph;
-        for (int i = 0; i < region->op_count; i++)
-            if (has_effects(region->ops[i]))
-                return true;
-        return false;
-    default:
-        return false;
-    }
+    for (int i = 0; region && i < region->op_count; i++)
+        if (has_effects(region->ops[i]))
+            return true;
+    return op_rows[op->code]->acts;
 }
 
-/* Inputs stay, since the caller passes them; YIELD and COMMIT part calls. */
 static bool stays(const struct op *op)
 {
-    return op->code == GRAPH_OP_INPUT || op->code == GRAPH_OP_YIELD || op->code == GRAPH_OP_COMMIT ||
-           (op->code != GRAPH_OP_GRADIENT && op->code != GRAPH_OP_UPDATE && has_effects(op));
+    return op_rows[op->code]->stays || (op->code == GRAPH_OP_CALL && has_effects(op));
 }
 
 void graph_sweep_unused(struct graph *graph)

@@ -6,10 +6,8 @@
 bool value_is_lent(struct value *value)
 {
     const struct value *root = value_root(value);
-    enum op_code maker = root->op->code;
 
-    return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_CONST ||
-           maker == GRAPH_OP_WRITE || maker == GRAPH_OP_YIELD || maker == GRAPH_OP_GRADIENT || root->prepared;
+    return op_rows[root->op->code]->lent || root->prepared;
 }
 
 /* Through views, and boundaries in front of which nothing is copied. */

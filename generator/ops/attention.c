@@ -32,6 +32,15 @@ static double attention_macs(const struct op *op)
     return rows * keys * (double)(dim_upper(q->dims[q->ndim - 1]) + dim_upper(y->dims[y->ndim - 1]));
 }
 
+/* A score is weighed by exp. */
+static void attention_work(const struct op *op, struct op_work *work)
+{
+    const struct value *k = op->inputs[1], *y = op->outputs[0];
+
+    work->macs = attention_macs(op);
+    work->functions = (double)dim_upper(k->dims[k->ndim - 1]) * dims_upper(y->ndim - 1, y->dims);
+}
+
 static const char *attention_broken(struct cx *cx, const struct op *op)
 {
     (void)cx;
@@ -62,4 +71,6 @@ const struct op_row op_row_attention = {
     .macs = attention_macs,
     .dump = attention_dump,
     .pure = true,
+    .work = attention_work,
+    .tiled = true,
 };

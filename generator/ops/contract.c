@@ -157,6 +157,11 @@ static int contract_nothing(const struct op *op)
     return empty ? 0 : -1;
 }
 
+static void contract_work(const struct op *op, struct op_work *work)
+{
+    work->macs = contract_macs(op);
+}
+
 const struct op_row op_row_contract = {
     .name = "contract",
     .broken = contract_broken,
@@ -169,4 +174,12 @@ const struct op_row op_row_contract = {
     .nothing = contract_nothing,
     .tail = TAIL_BY_ROWS,
     .pure = true,
+    .work = contract_work,
+    .varied = true,
+    .tiled = true,
+    .weighted = true,
+    .narrow = true,
+    .strided = true,
+    .unpacked = true,
+    .outputs_axis = 1,
 };

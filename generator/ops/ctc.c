@@ -24,6 +24,15 @@ static void ctc_dump(struct text *text, const struct op *op)
     text_printf(text, " blank %lld%s", (long long)op->ctc.blank, op->ctc.gradient ? " gradient" : "");
 }
 
+/* By step, sample, and label or blank between labels: so many of exp and log. */
+static void ctc_work(const struct op *op, struct op_work *work)
+{
+    const struct value *x = op->inputs[0];
+
+    work->functions = (double)dim_upper(x->dims[0]) * (double)dim_upper(x->dims[1]) *
+                      (2 * (double)dim_upper(op->ctc.labels) + 1) * (op->ctc.gradient ? 9 : 4);
+}
+
 const struct op_row op_row_ctc = {
     .name = "ctc",
     .broken = ctc_broken,
@@ -31,4 +40,5 @@ const struct op_row op_row_ctc = {
     .accepts = dense_accepts,
     .dump = ctc_dump,
     .pure = true,
+    .work = ctc_work,
 };

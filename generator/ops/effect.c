@@ -34,7 +34,10 @@ const struct op_row op_row_check = {.name = "check",
                                     .broken = bound_broken,
                                     .infer = given_infer,
                                     .accepts = dense_accepts,
-                                    .dump = check_dump};
+                                    .dump = check_dump,
+                                    .acts = true,
+                                    .stays = true,
+                                    .fails = true};
 
 static const char *fence_broken(struct cx *cx, const struct op *op)
 {
@@ -64,7 +67,10 @@ const struct op_row op_row_fence = {.name = "fence",
                                     .broken = fence_broken,
                                     .infer = fence_infer,
                                     .accepts = dense_accepts,
-                                    .dump = fence_dump};
+                                    .dump = fence_dump,
+                                    .acts = true,
+                                    .stays = true,
+                                    .fails = true};
 
 static void call_dump(struct text *text, const struct op *op)
 {
@@ -78,8 +84,9 @@ static void call_dump(struct text *text, const struct op *op)
 const struct op_row op_row_call = {
     .name = "call", .infer = given_infer, .accepts = dense_accepts, .dump = call_dump};
 
-const struct op_row op_row_yield = {.name = "yield", .infer = given_infer};
-const struct op_row op_row_commit = {.name = "commit", .infer = given_infer};
+const struct op_row op_row_yield = {
+    .name = "yield", .infer = given_infer, .lent = true, .stays = true, .parts = true};
+const struct op_row op_row_commit = {.name = "commit", .infer = given_infer, .stays = true, .parts = true};
 
 static void update_dump(struct text *text, const struct op *op)
 {
@@ -87,4 +94,4 @@ static void update_dump(struct text *text, const struct op *op)
 }
 
 const struct op_row op_row_update = {
-    .name = "update", .infer = given_infer, .accepts = dense_accepts, .dump = update_dump};
+    .name = "update", .infer = given_infer, .accepts = dense_accepts, .dump = update_dump, .acts = true};

@@ -113,6 +113,12 @@ static void gather_dump(struct text *text, const struct op *op)
     text_printf(text, " %s %d", op->gather.along ? "along" : "axis", op->gather.axis);
 }
 
+/* Of a table, the rows that are looked up. */
+static double gather_bytes(const struct op *op)
+{
+    return value_bytes(op->outputs[0]) + value_bytes(op->inputs[1]) + value_bytes(op->outputs[0]);
+}
+
 const struct op_row op_row_gather = {
     .name = "gather",
     .broken = gather_broken,
@@ -120,6 +126,7 @@ const struct op_row op_row_gather = {
     .interpret = gather_interpret,
     .dump = gather_dump,
     .pure = true,
+    .bytes = gather_bytes,
 };
 
 static const char *scatter_broken(struct cx *cx, const struct op *op)
@@ -183,6 +190,13 @@ static void scatter_dump(struct text *text, const struct op *op)
     text_printf(text, " %s %d", op->scatter.along ? "along" : "axis", op->scatter.axis);
 }
 
+/* What stands there is copied first. */
+static bool scatter_mapped(const struct op *op, int input)
+{
+    (void)op;
+    return input == 0;
+}
+
 const struct op_row op_row_scatter = {
     .name = "scatter",
     .broken = scatter_broken,
@@ -190,4 +204,5 @@ const struct op_row op_row_scatter = {
     .interpret = scatter_interpret,
     .dump = scatter_dump,
     .pure = true,
+    .mapped = scatter_mapped,
 };

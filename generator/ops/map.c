@@ -108,6 +108,17 @@ static bool map_body(struct op *op, struct op_body *body)
     return true;
 }
 
+static bool map_mapped(const struct op *op, int input)
+{
+    (void)op, (void)input;
+    return true;
+}
+
+static void map_work(const struct op *op, struct op_work *work)
+{
+    count_dag(work, dims_upper(op->outputs[0]->ndim, op->outputs[0]->dims), op->dag);
+}
+
 const struct op_row op_row_map = {
     .name = "map",
     .broken = map_broken,
@@ -117,6 +128,9 @@ const struct op_row op_row_map = {
     .body = map_body,
     .pure = true,
     .fills = true,
+    .mapped = map_mapped,
+    .in_place = true,
+    .work = map_work,
 };
 
 /* ---- reduce -------------------------------------------------------------------------------------------------- */
@@ -353,6 +367,11 @@ static bool reduce_body(struct op *op, struct op_body *body)
     return !op->tail;
 }
 
+static void reduce_work(const struct op *op, struct op_work *work)
+{
+    count_dag(work, reduce_macs(op), op->head);
+}
+
 const struct op_row op_row_reduce = {
     .name = "reduce",
     .broken = reduce_broken,
@@ -364,6 +383,7 @@ const struct op_row op_row_reduce = {
     .body = reduce_body,
     .tail = TAIL_ANYWHERE,
     .pure = true,
+    .work = reduce_work,
 };
 
 /* ---- concat -------------------------------------------------------------------------------------------------- */
@@ -422,6 +442,16 @@ static void concat_interpret(const struct op *op, const struct tensor *const *in
     }
 }
 
+/* What does not lie there already. */
+static double concat_bytes(const struct op *op)
+{
+    double bytes = 0;
+
+    for (int i = 0; i < op->input_count; i++)
+        bytes += op->inputs[i]->base == op->outputs[0]->base ? 0 : 2 * value_bytes(op->inputs[i]);
+    return bytes;
+}
+
 const struct op_row op_row_concat = {
     .name = "concat",
     .broken = concat_broken,
@@ -430,6 +460,8 @@ const struct op_row op_row_concat = {
     .nothing = empty_result,
     .pure = true,
     .many = true,
+    .mapped = map_mapped, /* its parts are copied */
+    .bytes = concat_bytes,
 };
 
 /* ---- write --------------------------------------------------------------------------------------------------- */
@@ -477,5 +509,33 @@ static void write_dump(struct text *text, const struct op *op)
     text_printf(text, " %s", op->write.tensor->path);
 }
 
+static bool write_carries(const struct op *op, int input)
+{
+    return input == 0 || (input == 2 && !op->write.detached);
+}
+
+static bool write_mapped(const struct op *op, int input)
+{
+    (void)op;
+    return input > 1;
+}
+
+static void write_work(const struct op *op, struct op_work *work)
+{
+    count_dag(work, dims_upper(op->inputs[1]->ndim, op->inputs[1]->dims), op->dag);
+}
+
 const struct op_row op_row_write = {
-    .name = "write", .broken = write_broken, .infer = write_infer, .dump = write_dump, .body = write_body};
+    .name = "write",
+    .broken = write_broken,
+    .infer = write_infer,
+    .dump = write_dump,
+    .body = write_body,
+    .lent = true,
+    .acts = true,
+    .stays = true,
+    .target = 1,
+    .carries = write_carries,
+    .mapped = write_mapped,
+    .work = write_work,
+};

@@ -74,6 +74,11 @@ static int norm_columns(const struct op *op)
     return op->norm.axes;
 }
 
+static void norm_work(const struct op *op, struct op_work *work)
+{
+    work->values = 2 * dims_upper(op->outputs[0]->ndim, op->outputs[0]->dims);
+}
+
 const struct op_row op_row_norm = {
     .name = "norm",
     .broken = norm_broken,
@@ -83,6 +88,7 @@ const struct op_row op_row_norm = {
     .tail = TAIL_BY_ROWS,
     .columns = norm_columns,
     .pure = true,
+    .work = norm_work,
 };
 
 static const char *softmax_broken(struct cx *cx, const struct op *op)
@@ -147,6 +153,11 @@ static void softmax_dump(struct text *text, const struct op *op)
     text_add(text, op->softmax.safe ? " safe" : "");
 }
 
+static void softmax_work(const struct op *op, struct op_work *work)
+{
+    work->functions = dims_upper(op->outputs[0]->ndim, op->outputs[0]->dims);
+}
+
 const struct op_row op_row_softmax = {
     .name = "softmax",
     .broken = softmax_broken,
@@ -157,4 +168,5 @@ const struct op_row op_row_softmax = {
     .tail = TAIL_BY_ROWS,
     .tails = softmax_is_last,
     .pure = true,
+    .work = softmax_work,
 };

@@ -235,6 +235,13 @@ void round_output(struct tensor *output, enum dtype dtype)
         output->data[e].f = dtype_round(dtype, output->data[e].f);
 }
 
+void count_dag(struct op_work *work, double values, const struct dag *dag)
+{
+    work->values = values;
+    for (int i = 0; dag && i < dag->count; i++)
+        work->functions += prim_is_long(dag->nodes[i].prim) ? values : 0;
+}
+
 /* ---- the table ----------------------------------------------------------------------------------------------- */
 
 #define OP_ROW(code, row) [GRAPH_OP_##code] = &op_row_##row,
@@ -339,6 +346,69 @@ struct tensor *op_interpret(struct cx *cx, const struct op *op)
 double op_macs(const struct op *op)
 {
     return op_rows[op->code]->macs ? op_rows[op->code]->macs(op) : 0;
+}
+
+struct op_work op_work(const struct op *op)
+{
+    const struct value *result = op_result(op);
+    struct op_work work = {0};
+
+    if (op_rows[op->code]->work)
+        op_rows[op->code]->work(op, &work);
+    else if (result)
+        work.values = dims_upper(result->ndim, result->dims);
+    return work;
+}
+
+double value_bytes(const struct value *value)
+{
+    return dims_upper(value->ndim, value->dims) * (double)dtype_rows[value->dtype].bytes;
+}
+
+double op_bytes(const struct op *op)
+{
+    double bytes = 0;
+
+    if (op_rows[op->code]->bytes)
+        return op_rows[op->code]->bytes(op);
+    for (int i = 0; i < op->input_count; i++)
+        bytes += value_bytes(op->inputs[i]);
+    for (int i = 0; i < op->output_count; i++)
+        bytes += value_bytes(op->outputs[i]);
+    return bytes;
+}
+
+bool op_is_step(const struct op *op)
+{
+    return !op_rows[op->code]->source && op->code != GRAPH_OP_VIEW;
+}
+
+const struct value *op_result(const struct op *op)
+{
+    if (op_rows[op->code]->target > 0)
+        return op->inputs[op_rows[op->code]->target];
+    return op->output_count > 0 ? op->outputs[0] : NULL;
+}
+
+bool op_carries(const struct op *op, int input)
+{
+    return !op_rows[op->code]->carries || op_rows[op->code]->carries(op, input);
+}
+
+bool op_reads_number(const struct op *op, int input)
+{
+    return op_rows[op->code]->mapped && op_rows[op->code]->mapped(op, input);
+}
+
+int op_weight_groups(const struct op *op)
+{
+    return op_rows[op->code]->groups ? op_rows[op->code]->groups(op) : 1;
+}
+
+int op_second_weight(const struct op *op, int *bias)
+{
+    *bias = -1;
+    return op_rows[op->code]->second ? op_rows[op->code]->second(op, bias) : -1;
 }
 
 int op_bias_at(const struct op *op)

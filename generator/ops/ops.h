@@ -339,7 +339,15 @@ struct op_body {
     bool serial;               /* its elements are made one by one */
 };
 
-/* All that is to be said of an op; NULL, false and 0 where there is nothing. */
+/* What one run computes beside reading and writing, at the maxima of the sizes. */
+struct op_work {
+    double macs;      /* multiply-adds of products */
+    double values;    /* values that pass through a vector loop with a few operations */
+    double functions; /* values of exp, tanh, erf and the like */
+};
+
+/* All that is to be said of an op; NULL, false and 0 where there is nothing, as for an op that computes a value from others and
+ * does no more. */
 struct op_row {
     const char *name;
     /* What is broken about attributes and operands, for graph_check: a fault of modc. */
@@ -368,6 +376,42 @@ struct op_row {
     bool many;                           /* interprets any number of inputs */
     bool
         fills; /* what it reads may be smaller than its result, where passes found that the rest is not needed */
+
+    /* ---- where it stands ---- */
+    bool source; /* it brings a value into the graph: it reads nothing, and no step makes it */
+    bool lent;   /* its results lie where the caller or the model keeps them, and are for reading alone */
+    bool acts;   /* it does something beside its results, or belongs to what does */
+    bool stays;  /* it is there though nobody uses its results */
+    bool fails;  /* it may end the call */
+    bool parts;  /* a part of the call ends with it */
+    bool draws;  /* its results are random numbers */
+    int target; /* the input that shows what it writes to, of what its results are the next version; 0: none */
+
+    /* Whether a gradient flows back to that input from its result; NULL: it does. */
+    bool (*carries)(const struct op *op, int input);
+    /* Whether that input is read element by element in a map, where a constant of equal elements is a number; NULL: it is not. */
+    bool (*mapped)(const struct op *op, int input);
+    bool
+        in_place; /* its result may lie where an operand of its type and dims does that nobody reads any more */
+
+    /* ---- how long it takes ---- */
+    void (*work)(const struct op *op, struct op_work *work); /* NULL: a value for each result */
+    double (*bytes)(
+        const struct op *op); /* that it reads and writes; NULL: all operands and results, once each */
+    bool varied;              /* an algorithm has a number of multiply-adds of its own */
+    bool tiled; /* its kernels bring operands into tiles: it takes no longer to read them across their rows */
+
+    /* ---- its weight: input 1, which is packed ---- */
+    bool
+        weighted; /* it is the product of input 0 and this weight: slices by rows read all of it, by columns all of input 0 */
+    bool narrow;   /* it may be stored in a type narrower than what is computed in */
+    bool strided;  /* where it does not depend on parameters alone, both operands are read from any strides */
+    bool across;   /* the same of a copy whose outputs lie side by side */
+    bool unpacked; /* an algorithm reads it where the parameter lies: what is seldom run need not pack it */
+    bool woven;    /* panels of its groups lie woven, one of each group beside the others */
+    int outputs_axis;                              /* of it, which its outputs lie along */
+    int (*groups)(const struct op *op);            /* of its outputs, each padded apart; NULL: 1 */
+    int (*second)(const struct op *op, int *bias); /* another weight, and its bias; -1: none. NULL: none */
 };
 
 #define OP_ROW(code, row) extern const struct op_row op_row_##row;
@@ -412,7 +456,16 @@ bool dims_broadcast(struct cx *cx, const struct dim **dims, int *ndim, const str
 struct tensor *op_interpret(struct cx *cx, const struct op *op);
 
 double op_macs(const struct op *op);
-int op_bias_at(const struct op *op); /* -1: none */
+struct op_work op_work(const struct op *op);
+double op_bytes(const struct op *op); /* that one run reads and writes, at the maxima of the sizes */
+
+bool op_is_step(const struct op *op);                 /* not what is there already, or a view of it */
+const struct value *op_result(const struct op *op);   /* what it computes, or writes to; NULL: nothing */
+bool op_carries(const struct op *op, int input);      /* a gradient back to that input */
+bool op_reads_number(const struct op *op, int input); /* see `mapped` */
+int op_weight_groups(const struct op *op);            /* see `groups` */
+int op_second_weight(const struct op *op, int *bias); /* see `second` */
+int op_bias_at(const struct op *op);                  /* -1: none */
 bool op_takes_tail(const struct op *op);
 
 /* The algorithm of --plan 'contract=gemm_dot', or NULL. */

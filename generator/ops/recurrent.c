@@ -277,6 +277,25 @@ static void recurrent_gradient_dump(struct text *text, const struct op *op)
     dump_roles(text, op, 0);
 }
 
+/* A function for each gate. */
+static void recurrent_work(const struct op *op, struct op_work *work)
+{
+    work->macs = recurrent_macs(op);
+    work->functions = dims_upper(op->inputs[0]->ndim, op->inputs[0]->dims);
+}
+
+static int recurrent_groups(const struct op *op)
+{
+    return recurrent_gates(op->recurrent.kind);
+}
+
+/* That of the input, where its product is left to this op. */
+static int recurrent_second(const struct op *op, int *bias)
+{
+    *bias = recurrent_at(op, RECURRENT_INPUT_BIAS);
+    return recurrent_at(op, RECURRENT_INPUT_WEIGHT);
+}
+
 const struct op_row op_row_recurrent = {
     .name = "recurrent",
     .broken = recurrent_broken,
@@ -288,6 +307,11 @@ const struct op_row op_row_recurrent = {
     .macs = recurrent_macs,
     .dump = recurrent_dump,
     .pure = true,
+    .work = recurrent_work,
+    .varied = true,
+    .woven = true,
+    .groups = recurrent_groups,
+    .second = recurrent_second,
 };
 
 const struct op_row op_row_recurrent_gradient = {
@@ -298,4 +322,6 @@ const struct op_row op_row_recurrent_gradient = {
     .macs = recurrent_macs,
     .dump = recurrent_gradient_dump,
     .pure = true,
+    .work = recurrent_work,
+    .varied = true,
 };

@@ -28,6 +28,13 @@ const char *value_shape(struct arena *arena, const struct value *value);
 
 double dims_upper(int ndim, const struct dim *const *dims); /* product of the maxima */
 
+/* ---- for work and bytes -------------------------------------------------------------------------------------- */
+
+double value_bytes(const struct value *value); /* at the maxima of the sizes */
+
+/* Every value goes through the dag, or (NULL) an operation; so many do. */
+void count_dag(struct op_work *work, double values, const struct dag *dag);
+
 /* ---- for interpret ------------------------------------------------------------------------------------------- */
 
 #define WALK_STREAMS 32 /* what has more inputs is not computed while generating */

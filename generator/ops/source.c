@@ -16,7 +16,12 @@ static const char *source_broken(struct cx *cx, const struct op *op)
     return op->input_count == 0 && op->output_count == 1 ? NULL : "it reads nothing, and makes one value";
 }
 
-const struct op_row op_row_input = {.name = "input", .broken = source_broken, .infer = given_infer};
+const struct op_row op_row_input = {.name = "input",
+                                    .broken = source_broken,
+                                    .infer = given_infer,
+                                    .source = true,
+                                    .lent = true,
+                                    .stays = true};
 
 static const char *tensor_infer(struct cx *cx, struct op *op)
 {
@@ -30,8 +35,13 @@ static void tensor_dump(struct text *text, const struct op *op)
     text_printf(text, " %s", op->tensor.tensor->path);
 }
 
-const struct op_row op_row_tensor = {
-    .name = "tensor", .broken = source_broken, .infer = tensor_infer, .dump = tensor_dump, .pure = true};
+const struct op_row op_row_tensor = {.name = "tensor",
+                                     .broken = source_broken,
+                                     .infer = tensor_infer,
+                                     .dump = tensor_dump,
+                                     .pure = true,
+                                     .source = true,
+                                     .lent = true};
 
 static const char *const_broken(struct cx *cx, const struct op *op)
 {
@@ -48,20 +58,30 @@ static const char *const_infer(struct cx *cx, struct op *op)
     return set_output(cx, op, tensor->dtype, tensor->ndim, dims);
 }
 
-const struct op_row op_row_const = {
-    .name = "const", .broken = const_broken, .infer = const_infer, .pure = true};
+const struct op_row op_row_const = {.name = "const",
+                                    .broken = const_broken,
+                                    .infer = const_infer,
+                                    .pure = true,
+                                    .source = true,
+                                    .lent = true};
 
 static const char *random_infer(struct cx *cx, struct op *op)
 {
     return set_output(cx, op, DTYPE_FLOAT32, op->outputs[0]->ndim, op->outputs[0]->dims);
 }
 
-const struct op_row op_row_random = {.name = "random", .infer = random_infer, .tail = TAIL_ANYWHERE};
+const struct op_row op_row_random = {
+    .name = "random", .infer = random_infer, .tail = TAIL_ANYWHERE, .draws = true};
 
 static void gradient_dump(struct text *text, const struct op *op)
 {
     text_printf(text, " of %s%s", op->gradient.tensor->path, op->gradient.present ? ": is there one" : "");
 }
 
-const struct op_row op_row_gradient = {
-    .name = "gradient", .broken = source_broken, .infer = given_infer, .dump = gradient_dump};
+const struct op_row op_row_gradient = {.name = "gradient",
+                                       .broken = source_broken,
+                                       .infer = given_infer,
+                                       .dump = gradient_dump,
+                                       .source = true,
+                                       .lent = true,
+                                       .acts = true};

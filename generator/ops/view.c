@@ -295,6 +295,12 @@ bool view_same(const struct value *a, const struct value *b)
     return view_same(x->inputs[0], y->inputs[0]);
 }
 
+static bool view_carries(const struct op *op, int input)
+{
+    (void)input;
+    return !op->view.detached;
+}
+
 const struct op_row op_row_view = {
     .name = "view",
     .broken = view_broken,
@@ -303,4 +309,5 @@ const struct op_row op_row_view = {
     .known = view_known,
     .dump = view_dump,
     .pure = true,
+    .carries = view_carries,
 };

@@ -238,6 +238,12 @@ static enum op_accepts window_accepts(const struct op *op, int input)
     return input == 0 && op->window.channels_last ? ACCEPT_ROWS : ACCEPT_DENSE;
 }
 
+/* A weight that is not packed lies as `across` says. */
+static enum op_accepts conv_accepts(const struct op *op, int input)
+{
+    return input == 1 ? ACCEPT_ANY : window_accepts(op, input);
+}
+
 static bool conv_packs(const struct op *op, int input)
 {
     return input >= 1 && input < op->tail_first;
@@ -255,12 +261,22 @@ static void window_dump(struct text *text, const struct op *op)
                 op->window.padding[1], op->window.channels_last ? " channels last" : "");
 }
 
+static int conv_groups(const struct op *op)
+{
+    return op->window.groups;
+}
+
+static void conv_work(const struct op *op, struct op_work *work)
+{
+    work->macs = conv_macs(op);
+}
+
 const struct op_row op_row_conv = {
     .name = "conv",
     .broken = conv_broken,
     .infer = conv_infer,
     .interpret = conv_interpret,
-    .accepts = window_accepts,
+    .accepts = conv_accepts,
     .packs = conv_packs,
     .bias = conv_bias,
     .macs = conv_macs,
@@ -268,6 +284,12 @@ const struct op_row op_row_conv = {
     .tail = TAIL_BY_ROWS,
     .pure = true,
     .windows = true,
+    .work = conv_work,
+    .varied = true,
+    .tiled = true,
+    .weighted = true,
+    .across = true,
+    .groups = conv_groups,
 };
 
 /* ---- pool ---------------------------------------------------------------------------------------------------- */
@@ -371,6 +393,11 @@ static double pool_macs(const struct op *op)
     return dims_upper(y->ndim, y->dims) * op->window.kernel[0] * op->window.kernel[1];
 }
 
+static void pool_work(const struct op *op, struct op_work *work)
+{
+    work->values = pool_macs(op);
+}
+
 const struct op_row op_row_pool = {
     .name = "pool",
     .broken = pool_broken,
@@ -382,4 +409,5 @@ const struct op_row op_row_pool = {
     .tail = TAIL_BY_ROWS,
     .pure = true,
     .windows = true,
+    .work = pool_work,
 };

@@ -8,7 +8,7 @@
 
 static bool may_move(const struct op *op)
 {
-    return op->code == GRAPH_OP_INPUT || op->code == GRAPH_OP_WRITE || op_rows[op->code]->pure;
+    return op_rows[op->code]->source || op->code == GRAPH_OP_WRITE || op_rows[op->code]->pure;
 }
 
 /* Marks what op `at` depends on. False: something of that has to stay. */

@@ -279,12 +279,6 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
 
 /* ---- map into the head of the convolution that reads it ------------------------------------------------------ */
 
-/* It lies where the caller keeps it, and is read as it is. */
-static bool is_input(struct value *value)
-{
-    return value_root(value)->op->code == GRAPH_OP_INPUT;
-}
-
 /* (n, h, w, c) varies along its channels alone. */
 static bool is_by_channel(const struct value *operand, int channels)
 {
@@ -308,13 +302,12 @@ static void join_head(struct graph *graph, int *at, struct op *op)
     int nodes[FUSE_MAX_INPUTS], main = -1, count = conv_head_first(op), extra = 0;
     struct dag *dag;
 
-    if (!pass_takes_head(graph, op) || map->code != GRAPH_OP_MAP || map->input_count == 0 || made->prepared ||
-        graph_uses(value) != 1 || graph_uses(made) != 1 || op->tail ||
-        count + map->input_count > FUSE_MAX_INPUTS ||
+    if (map->code != GRAPH_OP_MAP || map->input_count == 0 || made->prepared || graph_uses(value) != 1 ||
+        graph_uses(made) != 1 || op->tail || count + map->input_count > FUSE_MAX_INPUTS ||
         pass_write_between(graph, map, graph_position(graph, map), *at))
         return;
     for (int i = 0; i < map->input_count; i++) {
-        if (main < 0 && dims_equal(map->inputs[i], made) && is_input(map->inputs[i]))
+        if (main < 0 && dims_equal(map->inputs[i], made) && value_is_input(map->inputs[i]))
             main = i;
         else if (!is_by_channel(map->inputs[i], view ? view->view.perm[3] : 3))
             return;
@@ -350,7 +343,7 @@ static void join_head(struct graph *graph, int *at, struct op *op)
 static void join_heads(struct graph *graph)
 {
     for (int i = 0; i < graph->op_count; i++)
-        if (graph->ops[i]->code == GRAPH_OP_CONV)
+        if (pass_takes_head(graph, graph->ops[i]))
             join_head(graph, &i, graph->ops[i]);
     graph_sweep_unused(graph);
 }

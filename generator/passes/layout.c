@@ -148,6 +148,19 @@ static bool adds_gradient(const struct op *op)
     return false;
 }
 
+static void conv_last(struct graph *graph, int *at, struct op *op)
+{
+    if (!op->window.channels_last)
+        window_last(graph, at, op);
+}
+
+/* Far from convolutions planes stay as they are. */
+static void pool_last(struct graph *graph, int *at, struct op *op)
+{
+    if (!op->window.channels_last && (is_channels_first_view(op->inputs[0]) || feeds_conv(op->outputs[0])))
+        window_last(graph, at, op);
+}
+
 static void map_last(struct graph *graph, int *at, struct op *op)
 {
     const struct value *out = op->outputs[0];
@@ -442,6 +455,8 @@ static void yield_last(struct graph *graph, int *at, struct op *yield)
 {
     int behind = *at + 1, before = 0;
 
+    if (!graph->region)
+        return;
     outputs_last(graph, 0, graph->result_count);
     for (int i = 0; i < graph->result_count; i++) {
         struct value *gradient = graph->region->given[i] ? yield->outputs[before++] : NULL;
@@ -452,11 +467,25 @@ static void yield_last(struct graph *graph, int *at, struct op *yield)
     *at = behind - 1;
 }
 
+static bool has_last(const struct op *call)
+{
+    for (int i = 0; i < call->input_count; i++)
+        if (input_is_last(call, i))
+            return true;
+    for (int i = 0; i < call->output_count; i++)
+        if (output_is_last(call, i))
+            return true;
+    return false;
+}
+
 /* A call of a region whose borders are channels-last. */
 static void call_last(struct graph *graph, int *at, struct op *op)
 {
-    struct op *copy = make_like(graph, op);
+    struct op *copy;
 
+    if (!has_last(op))
+        return;
+    copy = make_like(graph, op);
     for (int i = 0; i < op->input_count; i++)
         if (input_is_last(op, i))
             copy->inputs[i] = put_last(graph, at, op->inputs[i]);
@@ -483,16 +512,13 @@ static void call_last(struct graph *graph, int *at, struct op *op)
     graph_remove(graph, (*at)--);
 }
 
-static bool has_last(const struct op *call)
-{
-    for (int i = 0; i < call->input_count; i++)
-        if (input_is_last(call, i))
-            return true;
-    for (int i = 0; i < call->output_count; i++)
-        if (output_is_last(call, i))
-            return true;
-    return false;
-}
+/* What each op does about the order of its operands; NULL: it reads PyTorch's. */
+static void (*const movers[GRAPH_OP_COUNT])(struct graph *graph, int *at, struct op *op) = {
+    [GRAPH_OP_CONV] = conv_last,       [GRAPH_OP_POOL] = pool_last,        [GRAPH_OP_MAP] = map_last,
+    [GRAPH_OP_CONCAT] = concat_last,   [GRAPH_OP_VIEW] = view_last,        [GRAPH_OP_REDUCE] = reduce_last,
+    [GRAPH_OP_SOFTMAX] = softmax_last, [GRAPH_OP_CONTRACT] = flatten_last, [GRAPH_OP_CALL] = call_last,
+    [GRAPH_OP_YIELD] = yield_last,
+};
 
 void pass_layout(struct graph *graph)
 {
@@ -508,45 +534,8 @@ void pass_layout(struct graph *graph)
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
 
-        switch (op->code) {
-        case GRAPH_OP_CONV:
-            if (!op->window.channels_last)
-                window_last(graph, &i, op);
-            break;
-        case GRAPH_OP_POOL: /* far from convolutions planes stay as they are */
-            if (!op->window.channels_last &&
-                (is_channels_first_view(op->inputs[0]) || feeds_conv(op->outputs[0])))
-                window_last(graph, &i, op);
-            break;
-        case GRAPH_OP_MAP:
-            map_last(graph, &i, op);
-            break;
-        case GRAPH_OP_CONCAT:
-            concat_last(graph, &i, op);
-            break;
-        case GRAPH_OP_VIEW:
-            view_last(graph, &i, op);
-            break;
-        case GRAPH_OP_REDUCE:
-            reduce_last(graph, &i, op);
-            break;
-        case GRAPH_OP_SOFTMAX:
-            softmax_last(graph, &i, op);
-            break;
-        case GRAPH_OP_CONTRACT:
-            flatten_last(graph, &i, op);
-            break;
-        case GRAPH_OP_CALL:
-            if (has_last(op))
-                call_last(graph, &i, op);
-            break;
-        case GRAPH_OP_YIELD:
-            if (graph->region)
-                yield_last(graph, &i, op);
-            break;
-        default:
-            break;
-        }
+        if (movers[op->code])
+            movers[op->code](graph, &i, op);
     }
     if (graph->region) /* the results of one with backward at its YIELD */
         outputs_last(graph, graph->region->given ? graph->result_count : 0, graph->output_count);

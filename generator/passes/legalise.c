@@ -79,7 +79,7 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
     return copy;
 }
 
-/* A copy of a convolution's weight whose outputs lie side by side. */
+/* A copy of a weight of windows whose outputs lie side by side. */
 static struct value *insert_across(struct graph *graph, int *at, struct value *weight)
 {
     static const int across[] = {1, 2, 3, 0}, back[] = {3, 0, 1, 2};
@@ -187,10 +187,8 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     if (rules->packs && rules->packs(op, input) && value_is_static(graph, op->inputs[input]) &&
         graph->program->settings.pack)
         return true;
-    if (op->code == GRAPH_OP_CONTRACT && input < 2 && !value_is_static(graph, op->inputs[1]))
-        return true; /* products of activations read both sides by strides */
-    if (op->code == GRAPH_OP_CONV && input == 1)
-        return true; /* as it lies, see pass_legalise */
+    if (rules->strided && input < 2 && !value_is_static(graph, op->inputs[1]))
+        return true; /* products of activations */
     if (needed == ACCEPT_DENSE)
         return value_is_dense(arena, value);
     return needed == ACCEPT_ANY || value_is_rows(arena, value);
@@ -292,8 +290,7 @@ void pass_legalise(struct graph *graph)
             }
             continue;
         }
-        if (pass_takes_head(graph, op) && !pass_reads(graph, op, 0) &&
-            value_root(op->inputs[0])->op->code == GRAPH_OP_INPUT)
+        if (pass_takes_head(graph, op) && !pass_reads(graph, op, 0) && value_is_input(op->inputs[0]))
             op->head = dag_identity(&graph->cx->arena,
                                     op->inputs[0]->dtype); /* its lines are turned one by one */
         for (int j = 0; j < op->input_count; j++) {
@@ -302,7 +299,7 @@ void pass_legalise(struct graph *graph)
             if (own || (j < op->tail_first && !pass_reads(graph, op, j)))
                 graph_input(graph, op, j, insert_copy(graph, &i, op->inputs[j], !own));
         }
-        if (op->code == GRAPH_OP_CONV && !value_is_static(graph, op->inputs[1]))
+        if (op_rows[op->code]->across && !value_is_static(graph, op->inputs[1]))
             graph_input(graph, op, 1, insert_across(graph, &i, op->inputs[1]));
         for (int j = 0; j < op->output_count; j++)
             set_dense(graph, op->outputs[j]);

@@ -13,10 +13,7 @@ enum { MOST_PARTS = 4 };
 /* It lies where a caller, or the model, keeps it. */
 static bool is_kept(struct value *value)
 {
-    enum op_code maker = value_root(value)->op->code;
-
-    return maker == GRAPH_OP_INPUT || maker == GRAPH_OP_TENSOR || maker == GRAPH_OP_WRITE ||
-           maker == GRAPH_OP_CONST;
+    return op_rows[value_root(value)->op->code]->lent;
 }
 
 /* The concatenation that the product alone reads, perhaps through permutations, and the axis of what it reads. */

@@ -8,10 +8,9 @@ void pass_split(struct graph *graph)
 
     for (int i = 0; i < graph->op_count; i++) {
         const struct op *op = graph->ops[i];
-        bool source = op->code == GRAPH_OP_TENSOR || op->code == GRAPH_OP_CONST || op->code == GRAPH_OP_VIEW;
 
         kept[i] = op->output_count != 1 ||
-                  (!op->outputs[0]->prepared && !(source && value_is_static(graph, op->outputs[0])));
+                  (!op->outputs[0]->prepared && !(!op_is_step(op) && value_is_static(graph, op->outputs[0])));
     }
     graph_sweep(graph, kept, &graph->pack_ops, &graph->pack_count);
 }

@@ -25,12 +25,17 @@ bool value_is_static(const struct graph *graph, struct value *value)
     return root->op->code == GRAPH_OP_TENSOR && tensor_is_static(graph, root->op->tensor.tensor);
 }
 
+bool value_is_input(struct value *value)
+{
+    return value_root(value)->op->code == GRAPH_OP_INPUT;
+}
+
 bool op_is_narrow(const struct graph *graph, const struct op *op)
 {
     const struct module_tree *tree = graph->program->tree;
     struct value *weight, *root;
 
-    if (op->code != GRAPH_OP_CONTRACT || tree->storage == tree->dtype)
+    if (!op_rows[op->code]->narrow || tree->storage == tree->dtype)
         return false;
     weight = op->inputs[1];
     root = value_root(weight);

@@ -10,6 +10,9 @@ bool tensor_changes_in_training(const struct module_tensor *tensor);
 /* Computed from parameters, unwritten buffers and constants alone, perhaps through views: known to MODEL_pack. */
 bool value_is_static(const struct graph *graph, struct value *value);
 
+/* Whether it lies where the caller keeps it. */
+bool value_is_input(struct value *value);
+
 /* Whether the op is a product whose weight is packed in the narrower type that the spec's `storage` names, and so rounded:
  * a matrix that is a parameter, perhaps through views. Weights that are computed from parameters are not. */
 bool op_is_narrow(const struct graph *graph, const struct op *op);

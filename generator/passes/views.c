@@ -54,6 +54,12 @@ static bool is_reshape(const struct value *value)
     return value->op->code == GRAPH_OP_VIEW && value->op->view.kind == VIEW_RESHAPE;
 }
 
+/* It is there when the call starts: a map joins nothing in front of it. A gradient that is added to is, but takes the map's dims. */
+static bool is_brought(const struct op *op)
+{
+    return op_rows[op->code]->source && !op_rows[op->code]->acts;
+}
+
 static bool may_join(const struct value *value)
 {
     return value->op->code != GRAPH_OP_VIEW || value->op->view.kind == VIEW_PERMUTE;
@@ -74,8 +80,7 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
         else if (!dims_equal(input, out) && input->ndim > 0)
             return false;
     }
-    if (!inner || out->prepared || inner->op->code == GRAPH_OP_TENSOR || inner->op->code == GRAPH_OP_INPUT ||
-        inner->op->code == GRAPH_OP_CONST)
+    if (!inner || out->prepared || is_brought(inner->op))
         return false;
     for (int i = 0; i < map->input_count && !differs_by_ones(inner, out); i++)
         if (map->inputs[i]->ndim > 0 &&
@@ -109,7 +114,7 @@ static bool makes_tail(const struct value *value)
     }
     if (op->code == GRAPH_OP_VIEW)
         return op->view.kind == VIEW_RESHAPE && makes_tail(op->inputs[0]);
-    return op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_CONTRACT;
+    return op_rows[op->code]->weighted;
 }
 
 /* map(concat(x, ...)) becomes concat(map(x), ...) where each of them can join what makes its x: the phases of a transposed

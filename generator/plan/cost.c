@@ -20,22 +20,6 @@ static double value_bytes(const struct value *value)
 
 /* ---- what a step computes --------------------------------------------------------------------------------- */
 
-static bool is_function(enum prim prim)
-{
-    return prim == PRIM_EXP || prim == PRIM_EXPM1 || prim == PRIM_LOG || prim == PRIM_LOG1P ||
-           prim == PRIM_TANH || prim == PRIM_ERF || prim == PRIM_SIN || prim == PRIM_COS || prim == PRIM_POW;
-}
-
-/* Seconds for each value that goes through it. */
-static double dag_seconds(const struct cost_figures *figures, const struct dag *dag)
-{
-    double seconds = 1 / figures->values;
-
-    for (int i = 0; dag && i < dag->count; i++)
-        seconds += is_function(dag->nodes[i].prim) ? 1 / figures->functions : 0;
-    return seconds;
-}
-
 /* Reads an operand across its rows: one value of each cache line at a time. */
 static bool is_turned(const struct op *op)
 {
@@ -49,62 +33,20 @@ static bool is_turned(const struct op *op)
     return false;
 }
 
-static double score_count(const struct op *attention)
-{
-    const struct value *k = attention->inputs[1], *y = attention->outputs[0];
-    double count = (double)dim_upper(k->dims[k->ndim - 1]);
-
-    for (int i = 0; i < y->ndim - 1; i++)
-        count *= (double)dim_upper(y->dims[i]);
-    return count;
-}
-
 static double compute_seconds(const struct cost_figures *figures, const struct op *op,
                               const struct algorithm *algorithm)
 {
     const struct value *y = op->output_count > 0 ? op->outputs[0] : NULL;
+    struct op_work work;
     double seconds;
 
     if (!y)
         return 0;
-    switch (op->code) {
-    case GRAPH_OP_CONTRACT:
-    case GRAPH_OP_CONV:
-        seconds = (algorithm ? algorithm->cost(op) : op_macs(op)) / figures->macs;
-        break;
-    case GRAPH_OP_RECURRENT:
-    case GRAPH_OP_RECURRENT_GRADIENT:
-        seconds = algorithm->cost(op) / figures->macs + value_count(op->inputs[0]) / figures->functions;
-        break;
-    case GRAPH_OP_ATTENTION:
-        seconds = op_macs(op) / figures->macs + score_count(op) / figures->functions;
-        break;
-    case GRAPH_OP_POOL:
-        seconds = op_macs(op) / figures->values;
-        break;
-    case GRAPH_OP_REDUCE:
-        seconds = op_macs(op) * dag_seconds(figures, op->head);
-        break;
-    case GRAPH_OP_SOFTMAX:
-        seconds = value_count(y) / figures->functions;
-        break;
-    case GRAPH_OP_CTC:
-        seconds = (double)dim_upper(op->inputs[0]->dims[0]) * (double)dim_upper(op->inputs[0]->dims[1]) *
-                  (2 * (double)dim_upper(op->ctc.labels) + 1) * (op->ctc.gradient ? 9 : 4) /
-                  figures->functions;
-        break;
-    case GRAPH_OP_WRITE:
-        seconds = value_count(op->inputs[1]) * dag_seconds(figures, op->dag);
-        break;
-    case GRAPH_OP_NORM:
-        seconds = 2 * value_count(y) / figures->values;
-        break;
-    default:
-        seconds = value_count(y) * dag_seconds(figures, op->code == GRAPH_OP_MAP ? op->dag : NULL);
-        break;
-    }
-    if (is_turned(op) && op->code != GRAPH_OP_CONTRACT && op->code != GRAPH_OP_CONV &&
-        op->code != GRAPH_OP_ATTENTION)
+    work = op_work(op);
+    if (algorithm && op_rows[op->code]->varied)
+        work.macs = algorithm->cost(op);
+    seconds = work.macs / figures->macs + work.values / figures->values + work.functions / figures->functions;
+    if (is_turned(op) && !op_rows[op->code]->tiled)
         seconds += value_count(y) * figures->turned;
     return seconds * dtype_rows[y->dtype].bytes / 4;
 }
@@ -116,27 +58,10 @@ static double read_seconds(const struct cost_figures *figures, double bytes)
     return bytes / (bytes <= figures->cache_bytes ? figures->cache : figures->memory);
 }
 
-/* Of a table, the rows that are looked up; of a concatenation, what does not lie there already. */
-static double moved_bytes(const struct op *op)
-{
-    double bytes = 0;
-
-    for (int i = 0; i < op->input_count; i++) {
-        if (op->code == GRAPH_OP_CONCAT)
-            bytes += op->inputs[i]->base == op->outputs[0]->base ? 0 : 2 * value_bytes(op->inputs[i]);
-        else
-            bytes += op->code == GRAPH_OP_GATHER && i == 0 ? value_bytes(op->outputs[0])
-                                                           : value_bytes(op->inputs[i]);
-    }
-    for (int i = 0; i < op->output_count && op->code != GRAPH_OP_CONCAT; i++)
-        bytes += value_bytes(op->outputs[i]);
-    return bytes;
-}
-
 struct cost cost_of(const struct backend *backend, const struct op *op, const struct algorithm *algorithm)
 {
     struct cost cost = {.macs = op_macs(op),
-                        .bytes = moved_bytes(op),
+                        .bytes = op_bytes(op),
                         .compute = compute_seconds(&backend->cost, op, algorithm)};
 
     cost.reads = read_seconds(&backend->cost, cost.bytes);
@@ -149,7 +74,7 @@ struct cost cost_of(const struct backend *backend, const struct op *op, const st
 /* The operand of which slices along the axis need all: the weight of rows, the input of columns. */
 static double shared_bytes(const struct op *op, enum split_axis axis)
 {
-    if (op->code != GRAPH_OP_CONTRACT && op->code != GRAPH_OP_CONV)
+    if (!op_rows[op->code]->weighted)
         return 0;
     return axis == SPLIT_ROWS      ? value_bytes(op->inputs[1])
            : axis == SPLIT_COLUMNS ? value_bytes(op->inputs[0])
@@ -168,7 +93,7 @@ static double slice_seconds(const struct cost_figures *figures, const struct op 
 /* How many results take figures->split: the operands of one shape are read for any number of them. */
 static int64_t least_values(const struct cost_figures *figures, const struct op *op, const struct cost *cost)
 {
-    const struct value *y = op->code == GRAPH_OP_WRITE ? op->inputs[1] : op->outputs[0];
+    const struct value *y = op_result(op);
     double fixed = 0, least;
     bool runs = false; /* whether sizes decide */
 

@@ -220,6 +220,14 @@ struct unpacking {
     struct kernel_calls calls;
 };
 
+/* ---- what is known before they are made --------------------------------------------------------------------- */
+
+/* Whether the step's result can lie where `y` says, and is computed fast there. */
+bool kernels_write(struct arena *arena, const struct step *step, const struct value *y);
+
+/* Whether the op is computed by a loop nest that may be dealt out to threads. */
+bool kernels_slice(const struct op *op);
+
 /* ---- making ------------------------------------------------------------------------------------------------- */
 
 /* Kernels and calls of all steps and all packed entries, with names. Everything else of the plan stands. */

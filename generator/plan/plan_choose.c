@@ -5,19 +5,12 @@
 #include "passes/toolkit.h"
 #include "plan/algorithm.h"
 #include "plan/cost.h"
+#include "plan/kernel.h"
 #include "plan/planner.h"
 
 const struct packed *step_packed(const struct step *step, int input)
 {
     return step->packed ? step->packed[input].entry : NULL;
-}
-
-/* Of the weight's outputs, each padded apart. */
-static int weight_groups(const struct op *op)
-{
-    return op->code == GRAPH_OP_CONV        ? op->window.groups
-           : op->code == GRAPH_OP_RECURRENT ? recurrent_gates(op->recurrent.kind)
-                                            : 1;
 }
 
 static struct packing weight_packing(const struct planner *planner, const struct op *op,
@@ -28,9 +21,9 @@ static struct packing weight_packing(const struct planner *planner, const struct
     return (struct packing){.format = row->weight,
                             .dtype = op_is_narrow(graph, op) ? graph->program->tree->storage
                                                              : op->inputs[1]->dtype,
-                            .n_axis = op->code == GRAPH_OP_CONTRACT ? 1 : 0,
-                            .groups = row->weight == PACKED_PANELS ? weight_groups(op) : 1,
-                            .woven = row->weight == PACKED_PANELS && op->code == GRAPH_OP_RECURRENT};
+                            .n_axis = op_rows[op->code]->outputs_axis,
+                            .groups = row->weight == PACKED_PANELS ? op_weight_groups(op) : 1,
+                            .woven = row->weight == PACKED_PANELS && op_rows[op->code]->woven};
 }
 
 /* The weight is wanted by rows, as the parameter has them. */
@@ -64,13 +57,9 @@ static bool is_seldom_run(const struct planner *planner, const struct op *op)
 /* What is seldom run adds no packed weights of its own where it can read the parameter: every step would pack them. */
 static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
-    struct value *weight = op->code == GRAPH_OP_CONTRACT ? op->inputs[1] : NULL;
-
-    if (!weight || row->weight == PACKED_NONE || !is_seldom_run(planner, op))
+    if (!op_rows[op->code]->unpacked || row->weight == PACKED_NONE || !is_seldom_run(planner, op))
         return false;
-    if (reads_parameter(planner, op, row))
-        return false;
-    return !is_packed_already(planner, op, row);
+    return !reads_parameter(planner, op, row) && !is_packed_already(planner, op, row);
 }
 
 /* Weights of 16 or 36 planes are made for the fused forward in eval mode alone; what else has the same weights uses them. */
@@ -112,9 +101,7 @@ const struct algorithm *planner_choose(struct planner *planner, const struct op 
 struct split planner_split_step(struct planner *planner, const struct step *step)
 {
     const struct op *op = step->op;
-    const struct value *y = op->code == GRAPH_OP_WRITE ? op->inputs[1]
-                            : op->output_count > 0     ? op->outputs[0]
-                                                       : NULL;
+    const struct value *y = op_result(op);
     int64_t tiles[SPLIT_AXES] = {0};
     int always = planner->cx->options ? planner->cx->options->split : 0;
     int threads = always > 0 ? always : planner->plan->program->settings.threads;
@@ -126,7 +113,7 @@ struct split planner_split_step(struct planner *planner, const struct step *step
         step->algorithm->tiles(op, tiles);
     else if (step->algorithm)
         return split;
-    else if (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_REDUCE)
+    else if (kernels_slice(op))
         tiles[SPLIT_ROWS] = planner_value_bytes(y) / 256 + (always > 0 && y->ndim > 0);
     split = cost_split(planner->plan->backend, op, step->algorithm, tiles, threads, always > 0);
     if (split.slices > 1)
@@ -199,7 +186,7 @@ void planner_pack_weights(struct planner *planner, struct step *step)
     const struct op *op = step->op;
     const struct algorithm *algorithm = step->algorithm;
     struct packing packing;
-    int added;
+    int added, bias;
 
     if (!algorithm || algorithm->weight == PACKED_NONE)
         return;
@@ -208,10 +195,10 @@ void planner_pack_weights(struct planner *planner, struct step *step)
     if (!reads_parameter(planner, op, algorithm))
         pack_input(planner, step, 1, packing);
     pack_bias(planner, step, op_bias_at(op), packing.groups);
-    added = op->code == GRAPH_OP_RECURRENT ? recurrent_at(op, RECURRENT_INPUT_WEIGHT) : -1;
+    added = op_second_weight(op, &bias);
     if (added < 0)
         return;
     pack_input(planner, step, added,
                (struct packing){PACKED_PANELS, op->inputs[added]->dtype, .n_axis = 1, .groups = 1});
-    pack_bias(planner, step, recurrent_at(op, RECURRENT_INPUT_BIAS), 1);
+    pack_bias(planner, step, bias, 1);
 }

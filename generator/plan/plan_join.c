@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "passes/toolkit.h"
-#include "plan/algorithm.h"
+#include "plan/kernel.h"
 
 bool op_is_join(const struct op *op)
 {
@@ -40,56 +40,6 @@ bool join_is_done(struct arena *arena, const struct op *op, int input)
         if (!dim_equals(part.dims[i], 1) && !dim_equal(value->strides[i], part.strides[i]))
             return false;
     return true;
-}
-
-/* ---- what kernels can write ------------------------------------------------------------------------------- */
-
-static bool is_contiguous_last(const struct value *value)
-{
-    for (int i = value->ndim - 1; i >= 0; i--)
-        if (!dim_equals(value->dims[i], 1))
-            return dim_equals(value->strides[i], 1);
-    return true;
-}
-
-/* Whether the step's kernel can put its result where `y` says. Loop nests take any strides, but are fast along a contiguous
- * axis alone. */
-static bool can_write(struct arena *arena, const struct step *step, const struct value *y)
-{
-    const struct op *op = step->op;
-
-    switch (op->code) {
-    case GRAPH_OP_MAP:
-    case GRAPH_OP_REDUCE:
-    case GRAPH_OP_CONCAT:
-    case GRAPH_OP_GATHER:
-    case GRAPH_OP_SCATTER:
-    case GRAPH_OP_SCAN:
-    case GRAPH_OP_SORT:
-        return is_contiguous_last(y);
-    case GRAPH_OP_CONTRACT:
-    case GRAPH_OP_ATTENTION:
-        if (step->algorithm->weight == PACKED_NONE)
-            return dim_equals(y->dims[y->ndim - 1], 1) || dim_equals(y->strides[y->ndim - 1], 1);
-        return value_is_rows(arena, y);
-    case GRAPH_OP_CONV:
-        return value_is_rows(arena, y) ||
-               ((step->algorithm->weight == PACKED_PANELS || step->algorithm->weight == PACKED_COLUMNS) &&
-                conv_turns(op, y));
-    case GRAPH_OP_RECURRENT:
-        return dim_equals(y->dims[y->ndim - 1], 1) || dim_equals(y->strides[y->ndim - 1], 1);
-    case GRAPH_OP_POOL:
-        return op->window.channels_last ? value_is_rows(arena, y) : value_is_dense(arena, y);
-    case GRAPH_OP_SOFTMAX:
-        return softmax_is_last(op) ? value_is_rows(arena, y) : value_is_dense(arena, y);
-    case GRAPH_OP_NORM:
-        return op->norm.axes == 1 ? value_is_rows(arena, y) : value_is_dense(arena, y);
-    case GRAPH_OP_RANDOM:
-    case GRAPH_OP_CALL:
-        return value_is_dense(arena, y);
-    default:
-        return false;
-    }
 }
 
 static const struct step *find_step(const struct variant *variant, const struct op *op)
@@ -183,7 +133,7 @@ bool join_apply(struct cx *cx, const struct variant *variant, struct op *op, int
     *joined = (struct joined){.value = value};
     if (!step || value->base != value || variant->places[value->id].kind != PLACE_WORKSPACE ||
         join_is_done(&cx->arena, op, input) || !look_behind(&cx->arena, op->inputs[input], &place) ||
-        !can_write(&cx->arena, step, &place) || has_others(variant->graph, value))
+        !kernels_write(&cx->arena, step, &place) || has_others(variant->graph, value))
         return false;
     save(cx, joined, value);
     put(value, &place);

@@ -22,14 +22,14 @@ static void set_last(struct variant *variant, const struct value *value, int ste
         place->last = step;
 }
 
-/* A map may write over an operand that dies there and has its very dims. */
+/* An op may write over an operand that dies there and has its very dims, if it can. */
 static void reuse_operand(struct planner *planner, struct op *op, int step)
 {
     struct variant *variant = planner->variant;
     struct value *out = op->outputs[0];
     struct place *place = &variant->places[out->id];
 
-    if (op->code != GRAPH_OP_MAP || variant->graph->fenced || place->kind != PLACE_WORKSPACE)
+    if (!op_rows[op->code]->in_place || variant->graph->fenced || place->kind != PLACE_WORKSPACE)
         return;
     for (int i = 0; i < op->input_count; i++) {
         struct value *input = op->inputs[i];

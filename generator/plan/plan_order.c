@@ -149,8 +149,7 @@ static bool is_fixed(const struct order *o, int s)
 {
     const struct op *op = o->variant->steps[s].op;
 
-    return op->code == GRAPH_OP_YIELD || op->code == GRAPH_OP_COMMIT || op->code == GRAPH_OP_CHECK ||
-           op->code == GRAPH_OP_FENCE ||
+    return op_rows[op->code]->parts || op_rows[op->code]->fails ||
            (o->variant->graph->fenced && op->code == GRAPH_OP_CALL && op->invoke.part != CALL_COMMIT);
 }
 

@@ -82,11 +82,12 @@ static bool same_calls(const struct pair *pair, const struct kernel_calls *a, co
     return true;
 }
 
-static bool same_fence(const struct op *a, const struct op *b)
+static bool same_fence(const struct pair *pair, const struct op *a, const struct op *b)
 {
     const struct op *a_slots = a->fence.forward ? a->fence.forward : a,
                     *b_slots = b->fence.forward ? b->fence.forward : b;
 
+    (void)pair;
     if (a->fence.module != b->fence.module || a->fence.kind != b->fence.kind ||
         a->fence.seen != b->fence.seen || a_slots->input_count != b_slots->input_count ||
         a_slots->fence.seen != b_slots->fence.seen)
@@ -112,8 +113,9 @@ static bool same_invocation(const struct pair *pair, const struct op *a, const s
     return true;
 }
 
-static bool same_check(const struct op *a, const struct op *b)
+static bool same_check(const struct pair *pair, const struct op *a, const struct op *b)
 {
+    (void)pair;
     return a->check.kind == b->check.kind && a->check.negative == b->check.negative &&
            (a->check.kind != CHECK_INDEX || dim_equal(a->check.extent, b->check.extent));
 }
@@ -125,31 +127,27 @@ static bool same_origin(const struct op *a, const struct op *b)
                               : a->call == b->call;
 }
 
+static bool same_update(const struct pair *pair, const struct op *a, const struct op *b)
+{
+    (void)pair, (void)a, (void)b;
+    return true;
+}
+
+/* Of ops that no kernel computes; NULL: what else there is to say of it does the call of its kernel. */
+static bool (*const comparers[GRAPH_OP_COUNT])(const struct pair *pair, const struct op *a,
+                                               const struct op *b) = {[GRAPH_OP_FENCE] = same_fence,
+                                                                      [GRAPH_OP_CHECK] = same_check,
+                                                                      [GRAPH_OP_CALL] = same_invocation,
+                                                                      [GRAPH_OP_UPDATE] = same_update};
+
 /* What of an op no kernel says. */
 static bool same_op(const struct pair *pair, const struct op *a, const struct op *b)
 {
     if (a->code != b->code || !same_origin(a, b) ||
         !same_values(pair, a->outputs, a->output_count, b->outputs, b->output_count))
         return false;
-    switch (a->code) {
-    case GRAPH_OP_FENCE:
-        if (!same_fence(a, b))
-            return false;
-        break;
-    case GRAPH_OP_CHECK:
-        if (!same_check(a, b))
-            return false;
-        break;
-    case GRAPH_OP_CALL:
-        if (!same_invocation(pair, a, b))
-            return false;
-        break;
-    case GRAPH_OP_UPDATE:
-        break;
-    default:
-        return true;
-    }
-    return same_values(pair, a->inputs, a->input_count, b->inputs, b->input_count);
+    return !comparers[a->code] || (comparers[a->code](pair, a, b) &&
+                                   same_values(pair, a->inputs, a->input_count, b->inputs, b->input_count));
 }
 
 static bool same_steps(const struct pair *pair)

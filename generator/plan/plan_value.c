@@ -115,13 +115,6 @@ static void place_gradient(struct planner *planner, struct place *place)
                                 : c_gradient(planner->cx, graph, input->name, false);
 }
 
-/* Whether the kernel that reads operand `index` is a map over it. */
-static bool is_mapped(const struct op *op, int index)
-{
-    return op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_CONCAT ||
-           (op->code == GRAPH_OP_WRITE && index > 1) || (op->code == GRAPH_OP_SCATTER && index == 0);
-}
-
 /* A constant of equal elements that is a number wherever it is read, and need not lie anywhere. */
 static bool is_number(const struct graph *graph, const struct value *base)
 {
@@ -136,82 +129,112 @@ static bool is_number(const struct graph *graph, const struct value *base)
             return false;
     for (int i = 0; i < graph->op_count; i++)
         for (int j = 0; j < graph->ops[i]->input_count; j++)
-            if (graph->ops[i]->inputs[j]->base == base && !is_mapped(graph->ops[i], j))
+            if (graph->ops[i]->inputs[j]->base == base && !op_reads_number(graph->ops[i], j))
                 return false;
     return true;
+}
+
+/* ---- by what makes the value: those that are there, or are another ---------------------------------------------- */
+
+static void place_input(struct planner *planner, struct place *place, struct value *value)
+{
+    place->kind = PLACE_INPUT;
+    place->index = value->op->input.index;
+    place->name = region_input(planner->cx, value);
+}
+
+static void place_tensor(struct planner *planner, struct place *place, struct value *value)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    place->tensor = value->op->tensor.tensor;
+    place->kind = place->tensor->kind == MODULE_STATE ? PLACE_STATE : PLACE_TENSOR;
+    if (!region_has_slot(graph->region, place->tensor))
+        return;
+    place->kind = PLACE_SLOT;
+    place->name = region_slot(planner->cx, graph, place->tensor);
+}
+
+static void place_const(struct planner *planner, struct place *place, struct value *value)
+{
+    place->kind = is_number(planner->variant->graph, value) ? PLACE_NUMBER : PLACE_CONST;
+    if (place->kind == PLACE_CONST)
+        place->name = plan_constant(planner->cx, planner->plan, value);
+}
+
+static void place_written(struct planner *planner, struct place *place, struct value *value)
+{
+    *place = planner->variant->places[value->op->inputs[0]->base->id];
+    place->same = value->op->inputs[0]->base;
+}
+
+static void place_yielded(struct planner *planner, struct place *place, struct value *value)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    place->kind = PLACE_INPUT;
+    place->name = graph->region ? region_result(planner->cx, graph, "dy", given_result(graph, value))
+                                : c_gradient(planner->cx, graph, value->name, true);
+}
+
+static void place_updated(struct planner *planner, struct place *place, struct value *value)
+{
+    place->kind = PLACE_TENSOR;
+    number_gradient(planner, place, value->op->gradient.tensor);
+}
+
+static void place_before(struct planner *planner, struct place *place, struct value *value)
+{
+    place->kind = value->op->gradient.present ? PLACE_PRESENT : PLACE_GRADIENT;
+    number_gradient(planner, place, value->op->gradient.tensor);
+}
+
+static void place_at_boundary(struct planner *planner, struct place *place, struct value *value)
+{
+    (void)planner;
+    place->kind = PLACE_FENCE;
+    place->index = -1;
+    place->same = value->op->inputs[value->result]->base;
+}
+
+/* NULL: it is computed, and lies where those want it that read it. */
+static void (*const placers[GRAPH_OP_COUNT])(struct planner *planner, struct place *place,
+                                             struct value *value) = {
+    [GRAPH_OP_INPUT] = place_input,     [GRAPH_OP_TENSOR] = place_tensor,
+    [GRAPH_OP_CONST] = place_const,     [GRAPH_OP_WRITE] = place_written,
+    [GRAPH_OP_YIELD] = place_yielded,   [GRAPH_OP_UPDATE] = place_updated,
+    [GRAPH_OP_GRADIENT] = place_before, [GRAPH_OP_FENCE] = place_at_boundary,
+};
+
+static void place_computed(struct planner *planner, struct place *place, struct value *value)
+{
+    const struct graph *graph = planner->variant->graph;
+
+    if (value->prepared) {
+        place->kind = PLACE_PACKED;
+        place->packed = planner_need_packed(planner, (struct packing){PACKED_DENSE, value->dtype, -1, 1},
+                                            value);
+    } else if (!planner_is_output(graph, value, &place->index)) {
+        place->kind = PLACE_WORKSPACE;
+        place->bytes = plan_aligned(planner->plan, planner_value_bytes(value));
+    } else if (place->index >= graph->result_count) {
+        place_gradient(planner, place);
+    } else {
+        place->kind = PLACE_OUTPUT;
+        place->name = graph->region ? region_result(planner->cx, graph, "y", place->index)
+                                    : c_output(planner->cx, graph, place->index);
+    }
 }
 
 /* Where a base value lies; workspace offsets and names come later. */
 void planner_place_value(struct planner *planner, struct value *value)
 {
-    struct variant *variant = planner->variant;
-    struct place *place = &variant->places[value->id];
-    struct op *op = value->op;
+    struct place *place = &planner->variant->places[value->id];
 
     if (value->base != value || place->kind != PLACE_NONE)
         return;
-    switch (op->code) {
-    case GRAPH_OP_INPUT:
-        place->kind = PLACE_INPUT;
-        place->index = op->input.index;
-        place->name = region_input(planner->cx, value);
-        return;
-    case GRAPH_OP_TENSOR:
-        place->tensor = op->tensor.tensor;
-        place->kind = place->tensor->kind == MODULE_STATE ? PLACE_STATE : PLACE_TENSOR;
-        if (region_has_slot(variant->graph->region, place->tensor)) {
-            place->kind = PLACE_SLOT;
-            place->name = region_slot(planner->cx, variant->graph, place->tensor);
-        }
-        return;
-    case GRAPH_OP_CONST:
-        place->kind = is_number(variant->graph, value) ? PLACE_NUMBER : PLACE_CONST;
-        if (place->kind == PLACE_CONST)
-            place->name = plan_constant(planner->cx, planner->plan, value);
-        return;
-    case GRAPH_OP_WRITE:
-        *place = variant->places[op->inputs[0]->base->id];
-        place->same = op->inputs[0]->base;
-        return;
-    case GRAPH_OP_YIELD:
-        place->kind = PLACE_INPUT;
-        place->name = variant->graph->region ? region_result(planner->cx, variant->graph, "dy",
-                                                             given_result(variant->graph, value))
-                                             : c_gradient(planner->cx, variant->graph, value->name, true);
-        return;
-    case GRAPH_OP_UPDATE:
-        place->kind = PLACE_TENSOR;
-        number_gradient(planner, place, op->gradient.tensor);
-        return;
-    case GRAPH_OP_GRADIENT:
-        place->kind = op->gradient.present ? PLACE_PRESENT : PLACE_GRADIENT;
-        number_gradient(planner, place, op->gradient.tensor);
-        return;
-    case GRAPH_OP_FENCE:
-        place->kind = PLACE_FENCE;
-        place->index = -1;
-        place->same = op->inputs[value->result]->base;
-        return;
-    default:
-        break;
-    }
-    if (value->prepared) {
-        place->kind = PLACE_PACKED;
-        place->packed = planner_need_packed(planner, (struct packing){PACKED_DENSE, value->dtype, -1, 1},
-                                            value);
-        return;
-    }
-    if (planner_is_output(variant->graph, value, &place->index) &&
-        place->index >= variant->graph->result_count) {
-        place_gradient(planner, place);
-        return;
-    }
-    if (planner_is_output(variant->graph, value, &place->index)) {
-        place->kind = PLACE_OUTPUT;
-        place->name = variant->graph->region ? region_result(planner->cx, variant->graph, "y", place->index)
-                                             : c_output(planner->cx, variant->graph, place->index);
-        return;
-    }
-    place->kind = PLACE_WORKSPACE;
-    place->bytes = plan_aligned(planner->plan, planner_value_bytes(value));
+    if (placers[value->op->code])
+        placers[value->op->code](planner, place, value);
+    else
+        place_computed(planner, place, value);
 }

@@ -7,12 +7,6 @@
 #include "plan/plan_place.h"
 #include "plan/planner.h"
 
-static bool is_step(const struct op *op)
-{
-    return op->code != GRAPH_OP_INPUT && op->code != GRAPH_OP_TENSOR && op->code != GRAPH_OP_CONST &&
-           op->code != GRAPH_OP_VIEW && op->code != GRAPH_OP_GRADIENT;
-}
-
 static const struct variant *callee(const struct plan *plan, const struct op *call)
 {
     return plan_variant(plan, call->invoke.region->graph);
@@ -31,7 +25,7 @@ static void add_interval(struct planner *planner, const char *what, const struct
 /* Whether a step may end the call. */
 static bool may_fail(const struct plan *plan, const struct op *op)
 {
-    return op->code == GRAPH_OP_CHECK || op->code == GRAPH_OP_FENCE ||
+    return op_rows[op->code]->fails ||
            (op->code == GRAPH_OP_CALL && callee(plan, op)->fails[call_part_of(op)]);
 }
 
@@ -135,7 +129,7 @@ static bool make_steps(struct planner *planner)
 
         for (int j = 0; j < op->output_count; j++)
             fine &= planner_check_size(planner->cx, op->outputs[j]);
-        if (!is_step(op))
+        if (!op_is_step(op))
             continue;
         step->op = op;
         step->region_offset = step->scratch_offset = -1;
@@ -185,10 +179,10 @@ static void place_values(struct planner *planner)
     const struct graph *graph = variant->graph;
 
     for (int i = 0; i < graph->pack_count; i++)
-        if (!is_step(graph->pack_ops[i]) && graph->pack_ops[i]->code != GRAPH_OP_CONST)
+        if (!op_is_step(graph->pack_ops[i]) && graph->pack_ops[i]->code != GRAPH_OP_CONST)
             planner_place_value(planner, graph->pack_ops[i]->outputs[0]);
     for (int i = 0; i < graph->op_count; i++)
-        if (!is_step(graph->ops[i]))
+        if (!op_is_step(graph->ops[i]))
             planner_place_value(planner, graph->ops[i]->outputs[0]);
     for (int s = 0; s < variant->step_count; s++) {
         struct step *step = &variant->steps[s];
@@ -534,7 +528,7 @@ static void find_number(struct planner *planner)
     for (int s = 0; s < variant->step_count; s++) {
         const struct op *op = variant->steps[s].op;
 
-        variant->draws |= op->code == GRAPH_OP_RANDOM ||
+        variant->draws |= op_rows[op->code]->draws ||
                           (op->code == GRAPH_OP_CALL && callee(planner->plan, op)->draws);
     }
 }

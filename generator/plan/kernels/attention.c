@@ -191,4 +191,5 @@ const struct kernel_row attention_kernels = {.stem = attention_stem,
                                              .holes = holes_attention,
                                              .operands = attention_operands,
                                              .tail = attention_tail,
-                                             .own_inputs = 3};
+                                             .own_inputs = 3,
+                                             .writes = writes_last};

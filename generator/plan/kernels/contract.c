@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "passes/toolkit.h"
+
 static const char *base_name(const struct op *op)
 {
     return strncmp(op->label, "linear", 6) == 0 ? "linear" : "matmul";
@@ -103,7 +105,12 @@ static void holes_contract(struct draft *draft)
         draft->narrow ? arena_format(&cx->arena, ", weight in %s", dtype_rows[packed->dtype].name) : "");
 }
 
-const struct kernel_row contract_kernels = {.weighted = true,
+static bool contract_writes(struct arena *arena, const struct step *step, const struct value *y)
+{
+    return step->algorithm->weight == PACKED_NONE ? writes_last(arena, step, y) : value_is_rows(arena, y);
+}
+
+const struct kernel_row contract_kernels = {.writes = contract_writes,
                                             .stem = contract_stem,
                                             .make = make_template,
                                             .holes = holes_contract,

@@ -177,7 +177,15 @@ static void holes_conv(struct draft *draft)
         take_head(draft);
 }
 
-const struct kernel_row conv_kernels = {.weighted = true,
+static bool conv_writes(struct arena *arena, const struct step *step, const struct value *y)
+{
+    const enum packed_format weight = step->algorithm->weight;
+
+    return value_is_rows(arena, y) ||
+           ((weight == PACKED_PANELS || weight == PACKED_COLUMNS) && conv_turns(step->op, y));
+}
+
+const struct kernel_row conv_kernels = {.writes = conv_writes,
                                         .stem = conv_stem,
                                         .make = make_template,
                                         .holes = holes_conv,
@@ -229,5 +237,13 @@ static void holes_pool(struct draft *draft)
         shape_text(&cx->arena, 4, x->dims), op->window.channels_last ? ", channels last" : "");
 }
 
-const struct kernel_row pool_kernels = {
-    .stem = pool_stem, .make = make_template, .holes = holes_pool, .operands = input_operand};
+static bool pool_writes(struct arena *arena, const struct step *step, const struct value *y)
+{
+    return step->op->window.channels_last ? value_is_rows(arena, y) : value_is_dense(arena, y);
+}
+
+const struct kernel_row pool_kernels = {.writes = pool_writes,
+                                        .stem = pool_stem,
+                                        .make = make_template,
+                                        .holes = holes_pool,
+                                        .operands = input_operand};

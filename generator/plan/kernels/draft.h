@@ -44,7 +44,9 @@ struct kernel_row {
     const char *(*parts_stem)(
         const struct op *op); /* of its parts, where not all ops have their own; NULL: none */
     int own_inputs; /* inputs from here on are in T_ARGS, whether a tail reads them or not; 0: the tail's alone */
-    bool weighted; /* a product with a weight: what it makes in backward is the gradient of its input */
+    /* Whether the step's result can lie where `y` says, and is computed fast there; NULL: in memory of its own alone. */
+    bool (*writes)(struct arena *arena, const struct step *step, const struct value *y);
+    bool slices; /* a loop nest that may be dealt out to threads */
 };
 
 #define KERNELS(code, row) extern const struct kernel_row row##_kernels;
@@ -52,6 +54,16 @@ OPS_COMPUTED(KERNELS)
 #undef KERNELS
 
 extern const struct kernel_row *const kernel_rows[GRAPH_OP_COUNT]; /* NULL: a boundary, a view, a call, ... */
+
+/* ---- writes.c: for `writes` ---------------------------------------------------------------------------------- */
+
+bool writes_dense(struct arena *arena, const struct step *step, const struct value *y);
+
+/* Loop nests take any strides, but are fast along a contiguous axis alone. */
+bool writes_lines(struct arena *arena, const struct step *step, const struct value *y);
+
+/* Rows at any distance, whose elements lie side by side. */
+bool writes_last(struct arena *arena, const struct step *step, const struct value *y);
 
 /* ---- draft.c: holes and parameters --------------------------------------------------------------------------- */
 

@@ -221,7 +221,7 @@ static const char *result_words(struct cx *cx, const struct variant *variant, co
     if (place && place->kind == PLACE_GRADIENT)
         return arena_format(&cx->arena, "_d%s%s", emitted_name(cx, place->tensor->name),
                             op->call ? "" : "_accumulate");
-    if (backward && kernel_rows[op->code]->weighted)
+    if (backward && op_rows[op->code]->weighted)
         return product_words(step);
     return end ? end : "";
 }

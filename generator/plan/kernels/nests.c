@@ -401,9 +401,10 @@ static void make_concat(struct making *making)
     }
 }
 
-const struct kernel_row map_kernels = {.stem = result_stem, .make = make_map};
-const struct kernel_row write_kernels = {.stem = write_stem, .make = make_write};
-const struct kernel_row concat_kernels = {.stem = result_stem, .make = make_concat};
+const struct kernel_row map_kernels = {
+    .stem = result_stem, .make = make_map, .writes = writes_lines, .slices = true};
+const struct kernel_row write_kernels = {.stem = write_stem, .make = make_write, .slices = true};
+const struct kernel_row concat_kernels = {.stem = result_stem, .make = make_concat, .writes = writes_lines};
 
 /* ---- gather, scatter -------------------------------------------------------------------------------------------- */
 
@@ -499,8 +500,8 @@ static void make_scatter(struct making *making)
     add_sizes(making, call);
 }
 
-const struct kernel_row gather_kernels = {.stem = result_stem, .make = make_gather};
-const struct kernel_row scatter_kernels = {.stem = result_stem, .make = make_scatter};
+const struct kernel_row gather_kernels = {.stem = result_stem, .make = make_gather, .writes = writes_lines};
+const struct kernel_row scatter_kernels = {.stem = result_stem, .make = make_scatter, .writes = writes_lines};
 
 /* ---- scan, sort: what runs along one axis, for all others ---------------------------------------------------------- */
 
@@ -595,8 +596,8 @@ static void make_sort(struct making *making)
     add_sizes(making, call_op(making, keep_nest(cx, making->plan, kernel, result_stem(cx, op))));
 }
 
-const struct kernel_row scan_kernels = {.stem = result_stem, .make = make_scan};
-const struct kernel_row sort_kernels = {.stem = result_stem, .make = make_sort};
+const struct kernel_row scan_kernels = {.stem = result_stem, .make = make_scan, .writes = writes_lines};
+const struct kernel_row sort_kernels = {.stem = result_stem, .make = make_sort, .writes = writes_lines};
 
 /* ---- reduce ----------------------------------------------------------------------------------------------------- */
 
@@ -687,7 +688,8 @@ static void make_reduce(struct making *making)
     add_sizes(making, call_op(making, keep_nest(cx, making->plan, kernel, reduce_stem(cx, op))));
 }
 
-const struct kernel_row reduce_kernels = {.stem = reduce_stem, .make = make_reduce};
+const struct kernel_row reduce_kernels = {
+    .stem = reduce_stem, .make = make_reduce, .writes = writes_lines, .slices = true};
 
 /* ---- random ----------------------------------------------------------------------------------------------------- */
 
@@ -726,4 +728,4 @@ static void make_random(struct making *making)
     add_sizes(making, call);
 }
 
-const struct kernel_row random_kernels = {.stem = result_stem, .make = make_random};
+const struct kernel_row random_kernels = {.stem = result_stem, .make = make_random, .writes = writes_dense};

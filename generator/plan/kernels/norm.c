@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "passes/toolkit.h"
+
 static const char *rows_stem(struct cx *cx, const struct op *op, const char *base)
 {
     const struct value *x = op->inputs[0];
@@ -63,8 +65,16 @@ static void norm_operands(struct making *making, struct kernel_call *call)
     }
 }
 
-const struct kernel_row norm_kernels = {
-    .stem = norm_stem, .make = make_template, .holes = holes_norm, .operands = norm_operands};
+static bool norm_writes(struct arena *arena, const struct step *step, const struct value *y)
+{
+    return step->op->norm.axes == 1 ? value_is_rows(arena, y) : value_is_dense(arena, y);
+}
+
+const struct kernel_row norm_kernels = {.writes = norm_writes,
+                                        .stem = norm_stem,
+                                        .make = make_template,
+                                        .holes = holes_norm,
+                                        .operands = norm_operands};
 
 /* ---- softmax -------------------------------------------------------------------------------------------------- */
 
@@ -147,7 +157,13 @@ static void holes_softmax(struct draft *draft)
         op->softmax.log ? "log " : "", inner, along, op->softmax.safe ? ", 0 where all is -inf" : "");
 }
 
-const struct kernel_row softmax_kernels = {.stem = softmax_stem,
+static bool softmax_writes(struct arena *arena, const struct step *step, const struct value *y)
+{
+    return softmax_is_last(step->op) ? value_is_rows(arena, y) : value_is_dense(arena, y);
+}
+
+const struct kernel_row softmax_kernels = {.writes = softmax_writes,
+                                           .stem = softmax_stem,
                                            .make = make_template,
                                            .holes = holes_softmax,
                                            .operands = input_operand,

@@ -229,7 +229,8 @@ const struct kernel_row recurrent_kernels = {.stem = recurrent_stem,
                                              .make = make_template,
                                              .holes = holes_recurrent,
                                              .operands = recurrent_operands,
-                                             .parts_stem = gates_stem};
+                                             .parts_stem = gates_stem,
+                                             .writes = writes_last};
 const struct kernel_row recurrent_gradient_kernels = {.stem = recurrent_stem,
                                                       .make = make_template,
                                                       .holes = holes_recurrent_gradient,

@@ -116,9 +116,10 @@ function(modc_format_test)
     endif()
 endfunction()
 
-# Rooms include what stands in front of them alone, and a wrong include would be seen.
+# Rooms include what stands in front of them alone, and ask for the codes of ops that they are about; what is wrong would be seen.
 function(modc_rooms_test)
     modc_test(header_rooms header ${MODC_PYTHON} tests/support/rooms.py --planted generator)
+    modc_test(header_opcodes header ${MODC_PYTHON} tests/support/opcodes.py --planted generator)
 endfunction()
 
 # Every header compiles on its own. (Included: as a file of its own, clang says that its functions are unused.)

@@ -499,7 +499,7 @@ static bool is_made_again(struct backward *b, const struct value *value, const s
 
     if (is_drawn(value))
         return true;
-    if (!own || b->kept[value->id] || value->op->code == GRAPH_OP_INPUT || value->op->code == GRAPH_OP_CONST)
+    if (!own || b->kept[value->id] || op_rows[value->op->code]->source)
         return false;
     b->kept[value->id] = own != reader;
     return own == reader;
@@ -796,6 +796,34 @@ static void leave_call(struct backward *b, struct op *forward, struct value **gr
             ARENA_PUSH(arena, b->commits, b->commit_count, add_part(b, forward, CALL_COMMIT, &block, 1));
 }
 
+/* ---- all ---------------------------------------------------------------------------------------------------------- */
+
+static void leave_parameter(struct backward *b, struct op *op, struct value **gradients)
+{
+    struct graph *graph = b->graph;
+
+    if (graph->fenced || graph->program->settings.fused)
+        ARENA_PUSH(&graph->cx->arena, b->held, b->held_count,
+                   ((struct held){op->tensor.tensor, gradients[0], op->call}));
+    else
+        add_parameter(b, op->tensor.tensor, gradients[0]);
+}
+
+static void leave_boundary(struct backward *b, struct op *op, struct value **gradients)
+{
+    if (op->fence.kind == FENCE_FORWARD)
+        leave_results(b, op, gradients);
+    else
+        leave_arguments(b, op, gradients);
+}
+
+/* Where the gradients of an op's results go that is not differentiated by itself; NULL: adjoint.c says it. */
+static void (*const leavers[GRAPH_OP_COUNT])(struct backward *b, struct op *op, struct value **gradients) = {
+    [GRAPH_OP_TENSOR] = leave_parameter,
+    [GRAPH_OP_FENCE] = leave_boundary,
+    [GRAPH_OP_CALL] = leave_call,
+};
+
 static void write_backward(struct graph *graph)
 {
     struct arena *arena = &graph->cx->arena;
@@ -827,17 +855,8 @@ static void write_backward(struct graph *graph)
         b.eval.call = op->call;
         if (op->code == GRAPH_OP_INPUT || !take_all(&b, op, gradients))
             continue;
-        if (op->code == GRAPH_OP_TENSOR && (graph->fenced || graph->program->settings.fused))
-            ARENA_PUSH(arena, b.held, b.held_count,
-                       ((struct held){op->tensor.tensor, gradients[0], op->call}));
-        else if (op->code == GRAPH_OP_TENSOR)
-            add_parameter(&b, op->tensor.tensor, gradients[0]);
-        else if (op->code == GRAPH_OP_FENCE && op->fence.kind == FENCE_FORWARD)
-            leave_results(&b, op, gradients);
-        else if (op->code == GRAPH_OP_FENCE)
-            leave_arguments(&b, op, gradients);
-        else if (op->code == GRAPH_OP_CALL)
-            leave_call(&b, op, gradients);
+        if (leavers[op->code])
+            leavers[op->code](&b, op, gradients);
         else
             adjoint_give(&b.adjoint, op, gradients);
         keep_all(&b, first, i);

@@ -192,7 +192,7 @@ static bool does_without_pack(const struct plan *plan)
         return false;
     for (int i = 0; i < plan->variant_count; i++)
         for (int s = 0; s < plan->variants[i]->step_count; s++)
-            if (plan->variants[i]->steps[s].op->code == GRAPH_OP_CONV)
+            if (op_reads_packed(plan->variants[i]->steps[s].op))
                 return false;
     return true;
 }

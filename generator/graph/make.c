@@ -111,7 +111,7 @@ static struct value *nothing(struct site site, const struct op *op)
 /* All that the result depends on is known. */
 static bool is_known(const struct op *op)
 {
-    bool known = op->input_count > 0 || op->code == GRAPH_OP_MAP;
+    bool known = op->input_count > 0 || op_rows[op->code]->interpret;
 
     for (int i = 0; op->dag && i < op->dag->count; i++)
         known &= op->dag->nodes[i].prim != PRIM_DIM;

@@ -70,6 +70,7 @@ const struct op_row op_row_attention = {
     .accepts = attention_accepts,
     .macs = attention_macs,
     .dump = attention_dump,
+    .tail = TAIL_OWN,
     .pure = true,
     .work = attention_work,
     .tiled = true,

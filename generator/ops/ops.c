@@ -275,7 +275,7 @@ const char *op_broken(struct cx *cx, const struct op *op)
         return "its tail begins where it has no inputs";
     if (!loads_inside(op->tail, 1 + op->input_count - op->tail_first))
         return "its tail loads an input that it has not";
-    if (op->tail && row->tail == TAIL_NONE && op->code != GRAPH_OP_ATTENTION)
+    if (op->tail && row->tail == TAIL_NONE)
         return "it cannot have a tail";
     return row->broken ? row->broken(cx, op) : NULL;
 }
@@ -400,6 +400,11 @@ bool op_reads_number(const struct op *op, int input)
     return op_rows[op->code]->mapped && op_rows[op->code]->mapped(op, input);
 }
 
+bool op_reads_packed(const struct op *op)
+{
+    return op_rows[op->code]->weighted && !op_rows[op->code]->unpacked;
+}
+
 int op_weight_groups(const struct op *op)
 {
     return op_rows[op->code]->groups ? op_rows[op->code]->groups(op) : 1;
@@ -420,7 +425,7 @@ bool op_takes_tail(const struct op *op)
 {
     const struct op_row *row = op_rows[op->code];
 
-    return row->tail != TAIL_NONE && (!row->tails || row->tails(op));
+    return row->tail > TAIL_OWN && (!row->tails || row->tails(op));
 }
 
 int op_columns(const struct op *op)

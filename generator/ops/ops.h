@@ -326,6 +326,7 @@ enum op_accepts {
 /* Where an op goes on with a map of its result. */
 enum op_tail {
     TAIL_NONE,
+    TAIL_OWN, /* the pass that makes the op gives it one, and no other joins it */
     TAIL_BY_ROWS, /* kernels with tiles: what the map reads besides lies by row and column, and all is of one type */
     TAIL_ANYWHERE /* element by element */
 };
@@ -463,6 +464,7 @@ bool op_is_step(const struct op *op);                 /* not what is there alrea
 const struct value *op_result(const struct op *op);   /* what it computes, or writes to; NULL: nothing */
 bool op_carries(const struct op *op, int input);      /* a gradient back to that input */
 bool op_reads_number(const struct op *op, int input); /* see `mapped` */
+bool op_reads_packed(const struct op *op);            /* where its weight can be packed, it is */
 int op_weight_groups(const struct op *op);            /* see `groups` */
 int op_second_weight(const struct op *op, int *bias); /* see `second` */
 int op_bias_at(const struct op *op);                  /* -1: none */

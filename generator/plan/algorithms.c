@@ -498,7 +498,7 @@ static void tiles_norm(const struct op *op, int64_t tiles[SPLIT_AXES])
 {
     const struct value *y = op->outputs[0];
 
-    tiles[SPLIT_ROWS] = dealt(y, y->ndim - (op->code == GRAPH_OP_NORM ? op->norm.axes : 1));
+    tiles[SPLIT_ROWS] = dealt(y, y->ndim - op_columns(op));
 }
 
 /* Vectors of columns. */

@@ -1,5 +1,5 @@
 /* test_ops.c - the op table: shapes and messages of infer, reference results against sums written out, views against
- * the elements they stand for. */
+ * the elements they stand for, what rows say of ops against what these do. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -717,6 +717,238 @@ static void test_rows(void **state)
     assert_string_equal(dim_text(ARENA, dims_count(ARENA, x)), "4 * batch");
 }
 
+/* ---- what rows say of their ops, against what the ops do ------------------------------------------------------- */
+
+/* A small op with its result's dims, of constants where it can be interpreted; NULL: there is none here. */
+static struct op *sample_of(enum op_code code)
+{
+    struct value *x = COUNTED(DTYPE_FLOAT32, -2, 0.5, 3, 4), *index = COUNTED(DTYPE_INT64, 0, 1, 3);
+    struct value *image = COUNTED(DTYPE_FLOAT32, -8, 0.25, 1, 2, 5, 5);
+    struct op *op = NULL;
+
+    if (code == GRAPH_OP_MAP) {
+        op = map_of(PRIM_SUB, x, COUNTED(DTYPE_FLOAT32, 1, 2, 3, 4));
+    } else if (code == GRAPH_OP_REDUCE) {
+        op = OP(code, "sum", x);
+        op->reduce.axes[1] = true;
+    } else if (code == GRAPH_OP_CONTRACT) {
+        op = matmul_of(x, COUNTED(DTYPE_FLOAT32, 1, 0.5, 4, 4));
+    } else if (code == GRAPH_OP_CONV) {
+        op = conv_of(image, COUNTED(DTYPE_FLOAT32, -3, 1, 2, 2, 3, 3), 1, 1, 1);
+    } else if (code == GRAPH_OP_POOL) {
+        op = window_of(code, image, NULL, 3, 1, 1, 1);
+    } else if (code == GRAPH_OP_NORM) {
+        op = OP(code, "layer_norm", x);
+        op->norm.axes = 1;
+    } else if (code == GRAPH_OP_SOFTMAX) {
+        op = OP(code, "softmax", x);
+        op->softmax.axis = 1;
+    } else if (code == GRAPH_OP_RECURRENT) { /* a GRU's gates of 2 steps, 3 rows, 4 units, and its weight */
+        op = OP(code, "gru", COUNTED(DTYPE_FLOAT32, -1, 0.05, 2, 3, 12),
+                COUNTED(DTYPE_FLOAT32, -1, 0.05, 12, 4));
+        op->recurrent.kind = RECURRENT_GRU;
+        op->recurrent.has[RECURRENT_GATES] = op->recurrent.has[RECURRENT_WEIGHT] = true;
+    } else if (code == GRAPH_OP_CONCAT) {
+        op = OP(code, "cat", x, x);
+    } else if (code == GRAPH_OP_GATHER) {
+        op = OP(code, "take", COUNTED(DTYPE_FLOAT32, 1, 1, 50, 4), index);
+    } else if (code == GRAPH_OP_SCATTER) {
+        op = OP(code, "put", x, index, x);
+        op->dag = binary(PRIM_ADD, DTYPE_FLOAT32);
+    } else if (code == GRAPH_OP_SCAN) {
+        op = OP(code, "cumsum", x);
+        op->dag = binary(PRIM_ADD, DTYPE_FLOAT32);
+    } else if (code == GRAPH_OP_SORT) {
+        op = OP(code, "argsort", x);
+    } else if (code == GRAPH_OP_VIEW) {
+        op = OP(code, "permute", x);
+        op->view.kind = VIEW_PERMUTE;
+        op->view.perm[0] = 1;
+    }
+    if (op) {
+        assert_null(op_broken(&cx, op));
+        assert_null(infer(op));
+        for (int i = 0; i < op->input_count; i++)
+            op->inputs[i]->base = op->inputs[i];
+        op->outputs[0]->base = op->outputs[0];
+    }
+    return op;
+}
+
+/* An op that may be removed does nothing beside its results, and one that ends a call is never removed; what is there already has
+ * no kernel; and so on. */
+static void test_rows_agree(void **state)
+{
+#define COMPUTED(code, row) [GRAPH_OP_##code] = true,
+    static const bool computed[GRAPH_OP_COUNT] = {OPS_COMPUTED(COMPUTED)};
+#undef COMPUTED
+
+    (void)state;
+    for (int i = 0; i < GRAPH_OP_COUNT; i++) {
+        const struct op_row *row = op_rows[i];
+        bool of_weight = row->weighted || row->narrow || row->strided || row->across || row->unpacked ||
+                         row->woven || row->outputs_axis > 0 || row->groups || row->second;
+
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(row->name, op_rows[j]->name);
+        assert_false(row->pure && (row->acts || row->stays || row->fails || row->parts || row->draws));
+        assert_false(row->fails && !(row->stays && row->acts));
+        assert_false(row->parts && !row->stays);
+        assert_false(row->source && (row->accepts || row->body || row->interpret || row->tail != TAIL_NONE));
+        assert_false(computed[i] && (row->source || row->parts || row->fails));
+        assert_false(row->target > 0 && !(row->acts && row->lent));
+        assert_false(row->varied && !(row->work && row->macs));
+        assert_false(of_weight && !row->packs);
+        assert_false(row->in_place && !row->interpret);
+        assert_false(row->interpret && !sample_of((enum op_code)i));
+    }
+}
+
+static struct tensor *copied(const struct tensor *tensor)
+{
+    struct tensor *copy = ARENA_NEW(ARENA, struct tensor);
+
+    *copy = *tensor;
+    copy->data = ARENA_ARRAY(ARENA, tensor_count(tensor), union scalar);
+    memcpy(copy->data, tensor->data, (size_t)tensor_count(tensor) * sizeof *copy->data);
+    return copy;
+}
+
+/* The op's result, where it is written over its operand `at`; -1: to memory of its own. */
+static struct tensor *run_over(const struct op *op, int at)
+{
+    const struct tensor *inputs[4];
+    struct tensor *result = copied(op_interpret(&cx, op));
+
+    for (int i = 0; i < op->input_count; i++)
+        inputs[i] = copied(op->inputs[i]->constant);
+    if (at >= 0)
+        result->data = inputs[at]->data;
+    op_rows[op->code]->interpret(op, inputs, result);
+    return result;
+}
+
+static bool same_tensors(const struct tensor *a, const struct tensor *b, double factor)
+{
+    for (int64_t i = 0; i < tensor_count(a); i++)
+        if (!same(factor * a->data[i].f, b->data[i].f))
+            return false;
+    return true;
+}
+
+/* Those that may work in place give the same result there, over any operand that has its dims. Others do not all: windows. */
+static void test_in_place(void **state)
+{
+    int held = 0, broken = 0;
+
+    (void)state;
+    for (int i = 0; i < GRAPH_OP_COUNT; i++) {
+        struct op *op = op_rows[i]->interpret ? sample_of((enum op_code)i) : NULL;
+
+        for (int j = 0; op && j < op->input_count; j++) {
+            bool kept;
+
+            if (op->inputs[j]->dtype != op->outputs[0]->dtype || !dims_equal(op->inputs[j], op->outputs[0]))
+                continue;
+            kept = same_tensors(run_over(op, -1), run_over(op, j), 1);
+            assert_true(kept || !op_rows[i]->in_place);
+            held += op_rows[i]->in_place;
+            broken += !kept;
+        }
+    }
+    assert_true(held >= 2 && broken > 0);
+}
+
+/* A product with a weight grows with it; its outputs, of whole groups, lie along the axis that the row says. */
+static void test_weights(void **state)
+{
+    int weighted = 0;
+
+    (void)state;
+    for (int i = 0; i < GRAPH_OP_COUNT; i++) {
+        struct op *op = op_rows[i]->packs ? sample_of((enum op_code)i) : NULL;
+        const struct tensor *weight, *y;
+        int64_t outputs;
+
+        if (!op)
+            continue;
+        weight = op->inputs[1]->constant;
+        outputs = weight->dims[op_rows[i]->outputs_axis];
+        assert_true(op_rows[i]->packs(op, 1) && !op_rows[i]->packs(op, 0));
+        assert_int_equal(outputs % op_weight_groups(op), 0);
+        if (op->code == GRAPH_OP_RECURRENT)
+            assert_int_equal(outputs / op_weight_groups(op), 4);
+        if (!op_rows[i]->weighted)
+            continue;
+        y = run_over(op, -1);
+        assert_int_equal(tensor_count(y) % outputs, 0);
+        for (int64_t e = 0; e < tensor_count(weight); e++)
+            weight->data[e].f *= 2;
+        assert_true(same_tensors(y, run_over(op, -1), 2));
+        weighted++;
+    }
+    assert_true(weighted >= 2);
+}
+
+/* What a step costs: some work, of operands and results at least once each but for a table of which rows are looked up. */
+static void test_costs(void **state)
+{
+    (void)state;
+    for (int i = 0; i < GRAPH_OP_COUNT; i++) {
+        struct op *op = sample_of((enum op_code)i);
+        struct op_work work = op ? op_work(op) : (struct op_work){0};
+
+        if (!op)
+            continue;
+        assert_true(work.macs >= 0 && work.values >= 0 && work.functions >= 0);
+        assert_true(work.macs + work.values + work.functions > 0);
+        assert_true(work.macs == 0 || work.macs == op_macs(op));
+        assert_true(op_bytes(op) > 0);
+    }
+    assert_true(op_bytes(sample_of(GRAPH_OP_GATHER)) == 2 * 3 * 4 * 4 + 3 * 8);
+    assert_true(op_bytes(sample_of(GRAPH_OP_MAP)) == 3 * 3 * 4 * 4);
+    assert_true(op_work(sample_of(GRAPH_OP_SOFTMAX)).functions == 12);
+}
+
+/* A map reads an operand of equal elements as it reads that number. */
+static void test_numbers(void **state)
+{
+    struct op *op = sample_of(GRAPH_OP_MAP);
+    const struct tensor *whole;
+
+    (void)state;
+    for (int j = 0; j < 2; j++) {
+        assert_true(op_reads_number(op, j));
+        op->inputs[j] = COUNTED(DTYPE_FLOAT32, 3, 0, 3, 4);
+        whole = run_over(op, -1);
+        op->inputs[j] = counted(DTYPE_FLOAT32, 3, 0, 0, NULL);
+        assert_true(same_tensors(whole, run_over(op, -1), 1));
+        op = sample_of(GRAPH_OP_MAP);
+    }
+    assert_false(op_reads_number(sample_of(GRAPH_OP_CONTRACT), 0));
+    assert_true(op_reads_number(sample_of(GRAPH_OP_SCATTER), 0));
+    assert_false(op_reads_number(sample_of(GRAPH_OP_SCATTER), 2));
+}
+
+/* Where gradients flow, and what is computed. */
+static void test_results(void **state)
+{
+    struct value *slot = F32(k(8), k(4)), *target = F32(k(1), k(4));
+    struct op *write = OP(GRAPH_OP_WRITE, "write", slot, target, F32(k(4))), *view = sample_of(GRAPH_OP_VIEW);
+
+    (void)state;
+    assert_ptr_equal(op_result(write), target);
+    assert_true(op_carries(write, 0) && !op_carries(write, 1) && op_carries(write, 2));
+    assert_false(op_reads_number(write, 1));
+    write->write.detached = true;
+    assert_true(op_carries(write, 0) && !op_carries(write, 2));
+    assert_true(op_is_step(write) && !op_is_step(view) && op_carries(view, 0));
+    view->view.detached = true;
+    assert_false(op_carries(view, 0));
+    assert_false(op_is_step(op_of(GRAPH_OP_TENSOR, "tensor", 0, NULL)));
+    assert_ptr_equal(op_result(view), view->outputs[0]);
+}
+
 /* ---- views --------------------------------------------------------------------------------------------------- */
 
 static struct op *view_of(enum view_kind kind, struct value *x)
@@ -1012,6 +1244,12 @@ int main(void)
         cmocka_unit_test_teardown(test_concat, tear_down),
         cmocka_unit_test_teardown(test_write, tear_down),
         cmocka_unit_test_teardown(test_rows, tear_down),
+        cmocka_unit_test_teardown(test_rows_agree, tear_down),
+        cmocka_unit_test_teardown(test_in_place, tear_down),
+        cmocka_unit_test_teardown(test_weights, tear_down),
+        cmocka_unit_test_teardown(test_costs, tear_down),
+        cmocka_unit_test_teardown(test_numbers, tear_down),
+        cmocka_unit_test_teardown(test_results, tear_down),
         cmocka_unit_test_teardown(test_view_shapes, tear_down),
         cmocka_unit_test_teardown(test_symbolic_reshape, tear_down),
         cmocka_unit_test_teardown(test_random_views, tear_down),

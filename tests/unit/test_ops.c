@@ -734,7 +734,7 @@ static struct op *sample_of(enum op_code code)
     } else if (code == GRAPH_OP_CONTRACT) {
         op = matmul_of(x, COUNTED(DTYPE_FLOAT32, 1, 0.5, 4, 4));
     } else if (code == GRAPH_OP_CONV) {
-        op = conv_of(image, COUNTED(DTYPE_FLOAT32, -3, 1, 2, 2, 3, 3), 1, 1, 1);
+        op = conv_of(image, COUNTED(DTYPE_FLOAT32, -3, 1, 3, 2, 3, 3), 1, 1, 1);
     } else if (code == GRAPH_OP_POOL) {
         op = window_of(code, image, NULL, 3, 1, 1, 1);
     } else if (code == GRAPH_OP_NORM) {

@@ -245,7 +245,7 @@ static const char *read_words(struct cx *cx, const struct op *op)
         for (int j = 0; j < i && !told; j++)
             told = op->inputs[j]->base->name && strcmp(op->inputs[j]->base->name, name) == 0;
         if (!told)
-            add_words(&words, spec_c_name(cx, name));
+            add_words(&words, emitted_name(cx, name));
     }
     return few_words(cx, words.data ? words.data : "");
 }

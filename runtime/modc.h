@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MODC_ABI 2
+#define MODC_ABI 3
 #define MODC_MAX_DIMS 8
 
 /* Limits of what a report and a hook step hold without allocating. Whoever changes one defines it for every
@@ -130,22 +130,50 @@ struct modc_draw {
 enum { MODC_DRAWS_OF_KEYS = -1 };
 
 /* A parameter or buffer. The order is state_dict's (own parameters, own buffers with the non-persistent ones
- * at their place of registration, then the children), so `module` never falls. */
+ * at their place of registration, then the children), so `module` never falls. In this order their pointers follow the head of
+ * struct MODEL_params, and the tensors each other in the parameter block: modc_key_pointer, modc_key_block. */
 struct modc_key {
     const char *name; /* "trunk.0.weight" */
+    int module;       /* index into modules of its owner */
     enum modc_dtype dtype;
-    int ndim;
-    int dims[MODC_MAX_DIMS];
-    unsigned flags;           /* MODC_KEY_... */
-    int module;               /* index into modules of its owner */
-    size_t pointer;           /* offset in struct MODEL_params of the pointer to it */
-    size_t block;             /* offset in the parameter block that MODEL_bind takes */
-    int same_as;              /* the first key of its tie in this order, or its own index */
+    unsigned flags; /* MODC_KEY_... */
+    int tied; /* so many keys before this one stands the first of its tie; 0: it is the first, or has none */
     enum modc_init_kind init; /* CONSTANT and VALUE: set by modc_reset, for buffers by modc_bind too;
                                  UNIFORM and NORMAL: what the draws of the model end with */
     double a, b;
     const void *value;
+    int ndim;
+    int dims[MODC_MAX_DIMS];
 };
+
+/* For emitted code: rows of keys, whose last arguments are `ndim, {dims}`.
+ *
+ *     MODC_PARAMETER("trunk.0.weight", POLICY_TRUNK_0, FLOAT32, UNIFORM(0.5), 2, {64, 4}),
+ *
+ * OPTIONAL and UNSAVED are buffers that a strict load does without, and that are not in the state_dict. MODC_TIED is the word
+ * in front of a further one of a tie, with its distance from the first: MODC_TIED(PARAMETER, 3, "head.weight", ...). */
+#define MODC_PARAMETER(...) MODC_TIED(PARAMETER, 0, __VA_ARGS__)
+#define MODC_FROZEN(...) MODC_TIED(FROZEN, 0, __VA_ARGS__)
+#define MODC_BUFFER(...) MODC_TIED(BUFFER, 0, __VA_ARGS__)
+#define MODC_OPTIONAL(...) MODC_TIED(OPTIONAL, 0, __VA_ARGS__)
+#define MODC_UNSAVED(...) MODC_TIED(UNSAVED, 0, __VA_ARGS__)
+#define MODC_TIED(kind, distance, ...) MODC_ROW_OF_KEY(MODC_FLAGS_OF_##kind, distance, __VA_ARGS__)
+#define MODC_ROW_OF_KEY(flags, distance, name, module, dtype, start, ...)                                    \
+    {                                                                                                        \
+        name, module, MODC_##dtype, flags, distance, MODC_START_##start, __VA_ARGS__                         \
+    }
+#define MODC_FLAGS_OF_PARAMETER MODC_KEY_PARAMETER
+#define MODC_FLAGS_OF_FROZEN (MODC_KEY_PARAMETER | MODC_KEY_FROZEN)
+#define MODC_FLAGS_OF_BUFFER MODC_KEY_PERSISTENT
+#define MODC_FLAGS_OF_OPTIONAL (MODC_KEY_PERSISTENT | MODC_KEY_OPTIONAL)
+#define MODC_FLAGS_OF_UNSAVED 0
+
+/* What their elements begin with: UNIFORM(b) lies between -b and b, BETWEEN(a, b) between these. */
+#define MODC_START_CONSTANT(a) MODC_INIT_CONSTANT, a, 0.0, NULL
+#define MODC_START_UNIFORM(b) MODC_INIT_UNIFORM, -(b), b, NULL
+#define MODC_START_BETWEEN(a, b) MODC_INIT_UNIFORM, a, b, NULL
+#define MODC_START_NORMAL(mean, std) MODC_INIT_NORMAL, mean, std, NULL
+#define MODC_START_VALUE(elements) MODC_INIT_VALUE, 0.0, 0.0, elements
 
 struct modc_module {
     const char *path; /* "trunk.0"; the root is "" */
@@ -178,12 +206,6 @@ struct modc_training;
 struct modc_rollout_table;
 
 enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
-
-/* A parameter that is trained. */
-struct modc_gradient {
-    int key;
-    size_t block; /* offset in the block of gradients */
-};
 
 struct modc_entry {
     const char *name; /* "forward", "act" */
@@ -250,8 +272,8 @@ struct modc_dispatch {
 struct modc_model {
     int abi;
     const char *name;
-    uint64_t schema; /* hash of keys, shapes and dtypes */
-    size_t align;
+    uint64_t schema;            /* hash of keys, shapes and dtypes */
+    size_t align, tensor_align; /* of blocks, and of tensors in those of parameters, state and gradients */
     size_t params_bytes, context_bytes;            /* sizeof struct MODEL_params, struct MODEL */
     size_t param_block, packed_block, state_block; /* bytes; state lies at the head of every workspace */
     int size_count, key_count, module_count, entry_count, state_count, draw_count;
@@ -259,7 +281,7 @@ struct modc_model {
     const struct modc_key *keys;
     const struct modc_module *modules;
     const struct modc_entry *entries;
-    const struct modc_key *states; /* as keys; block is the offset in the state block, pointer unused */
+    const struct modc_key *states; /* as keys, in the state block */
     const struct modc_draw *draws; /* modc_reset: in the order in which PyTorch draws */
     enum modc_status (*pack)(struct modc_params *params); /* fills params->packed; NULL: nothing is packed */
     /* Embedded weights (generate --weights), or NULL: binds every pointer and the packed block. */
@@ -271,10 +293,10 @@ struct modc_model {
     float rtol;
     int threads;      /* the spec's `threads`, where steps are split; 0: none is */
     size_t threading; /* offset of struct modc_threading in struct MODEL, where there is one */
-    const struct modc_dispatch *dispatch;  /* NULL: it is compiled once */
-    int gradient_count;                    /* 0: no backward */
-    const struct modc_gradient *gradients; /* in the order of keys */
-    size_t gradient_block;                 /* bytes that MODEL_training_init takes */
+    const struct modc_dispatch *dispatch; /* NULL: it is compiled once */
+    int gradient_count;                   /* 0: no backward */
+    const int *gradients;  /* parameters that are trained, in the order of keys: which keys they are */
+    size_t gradient_block; /* bytes that MODEL_training_init takes */
     size_t training_bytes,
         gradients_offset; /* sizeof struct MODEL_training, offset of its gradients; 0: `update: fused`
                                               * keeps none */
@@ -300,6 +322,14 @@ struct modc_params {
     bool read_only;
     struct modc_state_hook *state_hooks; /* in running order */
 };
+
+/* Where struct MODEL_params has the pointer to the tensor of a key, and where MODEL_bind puts that in its block. */
+static inline size_t modc_key_pointer(int key)
+{
+    return sizeof(struct modc_params) + (size_t)key * sizeof(void *);
+}
+size_t modc_key_block(const struct modc_model *model, int key);
+size_t modc_key_bytes(const struct modc_key *key);
 
 /* What a load found. A report belongs to the caller, needs no preparation and stays valid when the file's
  * bytes are gone. Beyond the limits above only the counts are complete, and a list ends in
@@ -557,7 +587,7 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled);
 /* Gradients that are there: with set_to_none they are there no more, else they become 0. */
 void modc_zero_grad(struct modc_training *training, bool set_to_none);
 
-/* That of model->gradients[index]; NULL where there is none. */
+/* That of the parameter model->gradients[index]; NULL where there is none. */
 void *modc_gradient_at(const struct modc_training *training, int index);
 
 /* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:

@@ -4,64 +4,52 @@
 
 #include <string.h>
 
-static char *block_of(const struct modc_training *training, const struct modc_gradient *gradient)
+static const struct modc_key *key_of(const struct modc_training *training, int index)
 {
-    const struct modc_key *key = &training->model->keys[gradient->key];
-    void *pointer;
-
-    memcpy(&pointer, (const char *)training->gradients + key->pointer, sizeof pointer);
-    return pointer;
+    return &training->model->keys[training->model->gradients[index]];
 }
 
-static size_t bytes_of(const struct modc_key *key)
+static char *block_of(const struct modc_training *training, int index)
 {
-    size_t bytes = modc_dtype_bytes(key->dtype);
+    void *pointer;
 
-    for (int i = 0; i < key->ndim; i++)
-        bytes *= (size_t)key->dims[i];
-    return bytes;
+    memcpy(&pointer, (const char *)training->gradients + modc_key_pointer(training->model->gradients[index]),
+           sizeof pointer);
+    return pointer;
 }
 
 static void set_present(const struct modc_training *training, int index, bool present)
 {
-    modc_store(&training->present[index], training->model->keys[training->model->gradients[index].key].dtype,
-               present ? 1.0 : 0.0);
+    modc_store(&training->present[index], key_of(training, index)->dtype, present ? 1.0 : 0.0);
 }
 
 static bool is_present(const struct modc_training *training, int index)
 {
     return training->present != NULL &&
-           modc_number(&training->present[index],
-                       training->model->keys[training->model->gradients[index].key].dtype) != 0.0;
+           modc_number(&training->present[index], key_of(training, index)->dtype) != 0.0;
 }
 
 static size_t aligned(const struct modc_model *model, size_t bytes)
 {
-    size_t align = model->align > 8 ? model->align : 8;
-
-    return (bytes + align - 1) / align * align;
+    return (bytes + model->tensor_align - 1) / model->tensor_align * model->tensor_align;
 }
 
 /* Gradients and whether they are there, at the head of the block; where they end. */
 static char *place_gradients(struct modc_training *training, char *block)
 {
     const struct modc_model *model = training->model;
-    size_t cells = 0;
+    char *tensor = block;
 
     training->gradients = (struct modc_params *)(void *)((char *)training + model->gradients_offset);
     training->gradients->model = model;
     for (int i = 0; i < model->gradient_count; i++) {
-        const struct modc_gradient *gradient = &model->gradients[i];
-        char *tensor = block + gradient->block;
-
-        for (int k = 0; k < model->key_count; k++) /* tied keys have one */
-            if (model->keys[k].same_as == gradient->key)
-                memcpy((char *)training->gradients + model->keys[k].pointer, &tensor, sizeof tensor);
-        if (gradient->block + aligned(model, bytes_of(&model->keys[gradient->key])) > cells)
-            cells = gradient->block + aligned(model, bytes_of(&model->keys[gradient->key]));
+        for (int k = model->gradients[i]; k < model->key_count; k++) /* tied keys have one */
+            if (k - model->keys[k].tied == model->gradients[i])
+                memcpy((char *)training->gradients + modc_key_pointer(k), &tensor, sizeof tensor);
+        tensor += aligned(model, modc_key_bytes(key_of(training, i)));
     }
-    training->present = (uint64_t *)(void *)(block + cells);
-    return block + cells + aligned(model, 8 * (size_t)model->gradient_count);
+    training->present = (uint64_t *)(void *)tensor;
+    return tensor + aligned(model, 8 * (size_t)model->gradient_count);
 }
 
 enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block,
@@ -98,18 +86,16 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled)
 void modc_zero_grad(struct modc_training *training, bool set_to_none)
 {
     for (int i = 0; i < training->model->gradient_count && training->present != NULL; i++) {
-        const struct modc_gradient *gradient = &training->model->gradients[i];
-
         if (set_to_none)
             set_present(training, i, false);
         else if (is_present(training, i))
-            memset(block_of(training, gradient), 0, bytes_of(&training->model->keys[gradient->key]));
+            memset(block_of(training, i), 0, modc_key_bytes(key_of(training, i)));
     }
 }
 
 void *modc_gradient_at(const struct modc_training *training, int index)
 {
-    return is_present(training, index) ? block_of(training, &training->model->gradients[index]) : NULL;
+    return is_present(training, index) ? block_of(training, index) : NULL;
 }
 
 enum modc_status modc_get_gradient(const struct modc_training *training, const char *key,
@@ -124,7 +110,7 @@ enum modc_status modc_get_gradient(const struct modc_training *training, const c
     if (modc_get_parameter(model, key, &index) != MODC_OK)
         return MODC_NAME;
     for (int i = 0; i < model->gradient_count; i++) {
-        if (model->gradients[i].key != model->keys[index].same_as)
+        if (model->gradients[i] != index - model->keys[index].tied)
             continue;
         *gradient = modc_gradient_at(training, i);
         return MODC_OK;
@@ -149,7 +135,7 @@ enum modc_status modc_requires_grad(struct modc_training *training, const char *
         if (!is_of(model->keys[k].name, name))
             continue;
         for (int i = 0; i < model->gradient_count; i++) {
-            if (model->gradients[i].key != model->keys[k].same_as)
+            if (model->gradients[i] != k - model->keys[k].tied)
                 continue;
             training->wants[i] = requires_grad;
             found = true;

@@ -93,9 +93,15 @@ void modc_seed(struct modc_context *net, uint64_t seed)
 void modc_reset_state(struct modc_context *net)
 {
     const struct modc_model *model = net->model;
+    char *tensor = net->workspace;
 
-    for (int i = 0; i < model->state_count; i++)
-        modc_fill_constant(&model->states[i], net->workspace + model->states[i].block);
+    for (int i = 0; i < model->state_count; i++) {
+        size_t bytes = modc_key_bytes(&model->states[i]);
+
+        modc_fill_constant(&model->states[i], tensor);
+        tensor += (bytes > 0 ? bytes + model->tensor_align - 1 : model->tensor_align) / model->tensor_align *
+                  model->tensor_align;
+    }
     net->saved = 0;
 }
 

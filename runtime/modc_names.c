@@ -85,10 +85,10 @@ static bool covers(const struct modc_names *it, int index)
 
 static bool seen_before(const struct modc_names *it, int index)
 {
-    int owner = it->model->keys[index].same_as;
+    int owner = index - it->model->keys[index].tied;
 
     for (int i = owner; i < index; i++) {
-        if (it->model->keys[i].same_as == owner && covers(it, i))
+        if (i - it->model->keys[i].tied == owner && covers(it, i))
             return true;
     }
     return false;

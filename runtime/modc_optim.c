@@ -7,7 +7,7 @@
 
 static const struct modc_key *key_of(const struct modc_training *training, int index)
 {
-    return &training->model->keys[training->model->gradients[index].key];
+    return &training->model->keys[training->model->gradients[index]];
 }
 
 static size_t count_of(const struct modc_key *key)
@@ -24,7 +24,9 @@ static void *param_of(const struct modc_training *training, int index)
 {
     void *pointer;
 
-    memcpy(&pointer, (const char *)training->net->params + key_of(training, index)->pointer, sizeof pointer);
+    memcpy(&pointer,
+           (const char *)training->net->params + modc_key_pointer(training->model->gradients[index]),
+           sizeof pointer);
     return pointer;
 }
 

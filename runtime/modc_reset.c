@@ -574,7 +574,7 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
     params->version++;
     for (int i = 0; i < model->key_count; i++) {
         modc_get_tensor(params, i, &tensor);
-        if (model->keys[i].same_as == i)
+        if (model->keys[i].tied == 0)
             modc_fill_constant(&model->keys[i], tensor.data);
     }
     seed(&g, value);
@@ -586,8 +586,7 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
         int index = dropped ? -1 - step->key : step->key;
         enum modc_status status;
 
-        if (of_keys &&
-            (own->same_as != i || (own->init != MODC_INIT_UNIFORM && own->init != MODC_INIT_NORMAL)))
+        if (of_keys && (own->tied > 0 || (own->init != MODC_INIT_UNIFORM && own->init != MODC_INIT_NORMAL)))
             continue;
         modc_get_tensor(params, index, &tensor);
         status = draw(&g, &model->keys[index], step, dropped ? NULL : tensor.data);

@@ -50,23 +50,38 @@ static size_t key_count(const struct modc_key *key)
     return count;
 }
 
-static size_t key_bytes(const struct modc_key *key)
+size_t modc_key_bytes(const struct modc_key *key)
 {
     return key_count(key) * modc_dtype_bytes(key->dtype);
 }
 
+/* What a tensor takes of a block. */
+static size_t room_of(const struct modc_model *model, const struct modc_key *key)
+{
+    return (modc_key_bytes(key) + model->tensor_align - 1) / model->tensor_align * model->tensor_align;
+}
+
+size_t modc_key_block(const struct modc_model *model, int key)
+{
+    size_t block = 0;
+
+    for (int i = 0; i < key - model->keys[key].tied; i++)
+        block += model->keys[i].tied == 0 ? room_of(model, &model->keys[i]) : 0;
+    return block;
+}
+
 /* The members of struct MODEL_params are `float *` and the like: read and written as bytes. */
-static void *pointer_of(const struct modc_params *params, const struct modc_key *key)
+static void *pointer_of(const struct modc_params *params, int key)
 {
     void *pointer;
 
-    memcpy(&pointer, (const char *)params + key->pointer, sizeof pointer);
+    memcpy(&pointer, (const char *)params + modc_key_pointer(key), sizeof pointer);
     return pointer;
 }
 
-static void set_pointer(struct modc_params *params, const struct modc_key *key, const void *pointer)
+static void set_pointer(struct modc_params *params, int key, const void *pointer)
 {
-    memcpy((char *)params + key->pointer, &pointer, sizeof pointer);
+    memcpy((char *)params + modc_key_pointer(key), &pointer, sizeof pointer);
 }
 
 void modc_fill_constant(const struct modc_key *key, void *out)
@@ -101,16 +116,23 @@ enum modc_status modc_bind(struct modc_params *params, const struct modc_model *
         return MODC_ALIGNMENT;
     if (bytes < model->param_block)
         return MODC_SIZE;
+
+    char *tensor = block;
+
     memset(params, 0, model->params_bytes);
     params->model = model;
     params->version = 1;
     for (int i = 0; i < model->key_count; i++) {
-        const struct modc_key *key = &model->keys[i], *owner = &model->keys[key->same_as];
-        char *tensor = (char *)block + owner->block;
+        const struct modc_key *key = &model->keys[i];
 
-        set_pointer(params, key, tensor);
-        if ((key->flags & MODC_KEY_PARAMETER) == 0 && key == owner)
+        if (key->tied > 0) {
+            set_pointer(params, i, pointer_of(params, i - key->tied));
+            continue;
+        }
+        set_pointer(params, i, tensor);
+        if ((key->flags & MODC_KEY_PARAMETER) == 0)
             modc_fill_constant(key, tensor);
+        tensor += room_of(model, key);
     }
     return MODC_OK;
 }
@@ -135,7 +157,7 @@ enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes
     if (params->packed == NULL)
         return MODC_POINTER;
     for (int i = 0; i < model->key_count; i++) {
-        if (pointer_of(params, &model->keys[i]) == NULL)
+        if (pointer_of(params, i) == NULL)
             return MODC_POINTER;
     }
 
@@ -162,7 +184,7 @@ enum modc_status modc_get_tensor(const struct modc_params *params, int index, st
 
     const struct modc_key *key = &params->model->keys[index];
 
-    tensor->data = pointer_of(params, key);
+    tensor->data = pointer_of(params, index);
     tensor->dtype = key->dtype;
     tensor->ndim = key->ndim;
     for (int i = 0; i < MODC_MAX_DIMS; i++)
@@ -179,7 +201,7 @@ enum modc_status modc_get(const struct modc_params *params, int index, void *out
         return status;
 
     const struct modc_model *model = params->model;
-    size_t bytes = key_bytes(&model->keys[index]);
+    size_t bytes = modc_key_bytes(&model->keys[index]);
 
     if (bytes == 0)
         return MODC_OK;
@@ -209,7 +231,7 @@ enum modc_status modc_get_by_key(const struct modc_params *params, const char *k
 /* Whether a key of one model is that of another, in another type perhaps. */
 static bool same_key(const struct modc_key *from, const struct modc_key *to)
 {
-    bool same = from->ndim == to->ndim && from->same_as == to->same_as &&
+    bool same = from->ndim == to->ndim && from->tied == to->tied &&
                 ((from->flags ^ to->flags) & MODC_KEY_PARAMETER) == 0 &&
                 modc_converts(to->dtype, from->dtype);
 
@@ -234,9 +256,9 @@ static enum modc_status check_to(const struct modc_params *from, const struct mo
     if (to->read_only)
         return MODC_READ_ONLY;
     for (int i = 0; i < to->model->key_count; i++) {
-        bool packed = pointer_of(from, &a[i]) == NULL;
+        bool packed = pointer_of(from, i) == NULL;
 
-        if (pointer_of(to, &b[i]) == NULL ||
+        if (pointer_of(to, i) == NULL ||
             (packed && (from->model->unpack == NULL || a[i].dtype != b[i].dtype)))
             return MODC_POINTER;
     }
@@ -251,10 +273,10 @@ enum modc_status modc_to(const struct modc_params *from, struct modc_params *to)
         return status;
     for (int i = 0; i < to->model->key_count; i++) {
         const struct modc_key *source = &from->model->keys[i], *target = &to->model->keys[i];
-        const void *tensor = pointer_of(from, source);
-        void *out = pointer_of(to, target);
+        const void *tensor = pointer_of(from, i);
+        void *out = pointer_of(to, i);
 
-        if (target->same_as != i || tensor == out)
+        if (target->tied > 0 || tensor == out)
             continue;
         if (tensor != NULL)
             modc_convert(out, target->dtype, tensor, source->dtype, key_count(source));
@@ -575,7 +597,7 @@ static int find_tied(const struct load *load, int owner, int end, struct modc_it
     for (int i = owner; i < end; i++) {
         const struct modc_key *key = &load->model->keys[i];
 
-        if (key->same_as == owner && in_state_dict(key) && modc_reader_find(&load->reader, key->name, item))
+        if (i - key->tied == owner && in_state_dict(key) && modc_reader_find(&load->reader, key->name, item))
             return i;
     }
     return -1;
@@ -589,10 +611,10 @@ static void check_ties(struct load *load)
         const struct modc_key *key = &model->keys[i];
         struct modc_item item, first;
 
-        if (key->same_as == i || !modc_reader_find(&load->reader, key->name, &item))
+        if (key->tied == 0 || !modc_reader_find(&load->reader, key->name, &item))
             continue;
 
-        int other = find_tied(load, key->same_as, i, &first);
+        int other = find_tied(load, i - key->tied, i, &first);
 
         if (other < 0 || !same_shape(key, &item) || !same_shape(key, &first) ||
             !same_dtype(load, key, &item) || !same_dtype(load, key, &first))
@@ -605,10 +627,10 @@ static void check_ties(struct load *load)
 /* Whether anything is tied to this key, itself included in the walk of find_tied. */
 static bool is_tied(const struct modc_model *model, int index)
 {
-    if (model->keys[index].same_as != index)
+    if (model->keys[index].tied > 0)
         return true;
     for (int i = index + 1; i < model->key_count; i++) {
-        if (model->keys[i].same_as == index)
+        if (i - model->keys[i].tied == index)
             return true;
     }
     return false;
@@ -625,7 +647,7 @@ static void find_missing(struct load *load)
         if (!in_state_dict(key) || (key->flags & MODC_KEY_OPTIONAL) != 0 ||
             modc_reader_find(&load->reader, key->name, &item))
             continue;
-        if (is_tied(model, i) && find_tied(load, key->same_as, model->key_count, &item) >= 0)
+        if (is_tied(model, i) && find_tied(load, i - key->tied, model->key_count, &item) >= 0)
             continue;
         load->missing++;
         if (load->report != NULL && i < MODC_REPORT_KEYS)
@@ -692,7 +714,7 @@ static void check_file(struct load *load)
         const struct modc_key *key = &model->keys[i];
 
         needed += in_state_dict(key) && (key->flags & MODC_KEY_OPTIONAL) == 0;
-        tied += key->same_as != i;
+        tied += key->tied > 0;
     }
     if (tied > 0)
         check_ties(load);
@@ -714,13 +736,13 @@ static void copy_item(struct load *load, int index, const struct modc_item *item
     const struct modc_key *key = &model->keys[index];
 
     if ((load->flags & MODC_ASSIGN) == 0) {
-        modc_convert(pointer_of(load->params, key), key->dtype, item->data, (enum modc_dtype)item->dtype,
+        modc_convert(pointer_of(load->params, index), key->dtype, item->data, (enum modc_dtype)item->dtype,
                      key_count(key));
         return;
     }
-    for (int i = key->same_as; i < model->key_count; i++) {
-        if (model->keys[i].same_as == key->same_as)
-            set_pointer(load->params, &model->keys[i], item->data);
+    for (int i = index - key->tied; i < model->key_count; i++) {
+        if (i - model->keys[i].tied == index - key->tied)
+            set_pointer(load->params, i, item->data);
     }
 }
 
@@ -742,7 +764,7 @@ static void copy_file(struct load *load)
 static bool lacks_pointers(const struct modc_params *params)
 {
     for (int i = 0; i < params->model->key_count; i++) {
-        if (pointer_of(params, &params->model->keys[i]) == NULL)
+        if (pointer_of(params, i) == NULL)
             return true;
     }
     return false;

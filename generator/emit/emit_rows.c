@@ -1,6 +1,8 @@
 /* emit_rows.c - the tables of keys, states, gradients, draws and modules. Apart from emit_tables.c, because the rows of modules
  * that are equal but for their place, the children of `N x Call`, are written once: as a macro of that place. */
 #include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/emitted.h"
@@ -11,8 +13,7 @@
 /* One of several equal children of a list, and where its rows begin; NULL stands for rows of their own. */
 struct unit {
     const struct module *module;
-    int key;                 /* of its first tensor with one, or state */
-    int64_t block, gradient; /* of that tensor, and of its first gradient */
+    int key; /* of its first tensor with one */
 };
 
 /* A table: what stands in row i, as it is or, of a unit, behind where its rows begin. */
@@ -61,19 +62,6 @@ static void print_path(struct text *out, const struct unit *unit, const char *pa
     }
 }
 
-static const char *member_of(struct emit *e, const struct unit *unit, const struct module_tensor *tensor)
-{
-    const char *member = tensor_member(e->cx, unit ? unit->module : e->tree->root, tensor);
-
-    return !unit ? member : arena_format(&e->cx->arena, "at_member%s%s", member[0] == '[' ? "" : ".", member);
-}
-
-static int64_t block_of(const struct emit *e, const struct module_tensor *tensor)
-{
-    return tensor->kind == MODULE_STATE ? e->plan->state_offsets[tensor->key]
-                                        : e->plan->param_offsets[tensor->key];
-}
-
 /* ---- keys and states ------------------------------------------------------------------------------------------------ */
 
 static const char *const init_kinds[] = {[INIT_CONSTANT] = "MODC_INIT_CONSTANT",
@@ -120,46 +108,75 @@ void print_values(struct emit *e, struct text *out)
         print_value(e, out, e->tree->states[i]);
 }
 
-static const char *flags_of(struct emit *e, const struct module_tensor *tensor)
+/* MODC_FLAGS_OF_... */
+static const char *kind_of(const struct module_tensor *tensor)
 {
-    struct text flags = text_new(&e->cx->arena);
-
     if (tensor->kind == MODULE_PARAMETER)
-        text_add(&flags, "MODC_KEY_PARAMETER");
-    else if (tensor->persistent)
-        text_add(&flags, "MODC_KEY_PERSISTENT");
-    if (tensor->optional)
-        text_printf(&flags, "%sMODC_KEY_OPTIONAL", flags.length ? " | " : "");
-    if (tensor->kind == MODULE_PARAMETER && !tensor->requires_grad)
-        text_printf(&flags, "%sMODC_KEY_FROZEN", flags.length ? " | " : "");
-    return flags.length ? flags.data : "0";
+        return tensor->requires_grad ? "PARAMETER" : "FROZEN";
+    return !tensor->persistent ? "UNSAVED" : tensor->optional ? "OPTIONAL" : "BUFFER";
+}
+
+/* The bound of a uniform distribution, in as many digits as what is drawn of the type depends on. */
+static const char *bound_text(struct emit *e, enum dtype dtype, double bound)
+{
+    struct text exact = text_new(&e->cx->arena);
+
+    for (int digits = 1; digits <= 9 && dtype != DTYPE_FLOAT64 && isfinite(bound); digits++) {
+        const char *text = arena_format(&e->cx->arena, "%.*g", digits, bound);
+
+        if ((float)strtod(text, NULL) == (float)bound)
+            return strpbrk(text, ".e") ? text : arena_format(&e->cx->arena, "%s.0", text);
+    }
+    print_double(e, &exact, bound);
+    return exact.data;
+}
+
+/* MODC_START_... */
+static void print_start(struct emit *e, struct text *out, const struct module_tensor *origin)
+{
+    switch (origin->init) {
+    case INIT_UNIFORM:
+        if (origin->a == -origin->b)
+            text_printf(out, "UNIFORM(%s)", bound_text(e, origin->dtype, origin->b));
+        else
+            text_printf(out, "BETWEEN(%s, %s)", bound_text(e, origin->dtype, origin->a),
+                        bound_text(e, origin->dtype, origin->b));
+        break;
+    case INIT_VALUE:
+        text_printf(out, "VALUE(%s)", value_name(e, origin));
+        break;
+    case INIT_CONSTANT:
+        text_add(out, "CONSTANT(");
+        print_double(e, out, origin->a);
+        text_add(out, ")");
+        break;
+    default:
+        text_add(out, "NORMAL(");
+        print_double(e, out, origin->a);
+        text_add(out, ", ");
+        print_double(e, out, origin->b);
+        text_add(out, ")");
+        break;
+    }
 }
 
 static void print_tensor(struct emit *e, struct text *out, struct module_tensor *tensor,
                          const struct unit *unit)
 {
-    const struct module_tensor *origin = module_tensor_origin(tensor);
-    const struct module_tensor *first = tensor->kind == MODULE_STATE ? tensor : tensor->first;
-    struct text a = text_new(&e->cx->arena), b = text_new(&e->cx->arena);
-    const bool inside = is_inside(unit, first->owner);
+    const int tied = tensor->kind == MODULE_STATE ? 0 : tensor->key - tensor->first->key;
 
-    print_double(e, &a, origin->a);
-    print_double(e, &b, origin->b);
-    text_add(out, "    {");
+    if (tied > 0)
+        text_printf(out, "    MODC_TIED(%s, %d, ", kind_of(tensor), tied);
+    else
+        text_printf(out, "    MODC_%s(", kind_of(tensor));
     print_path(out, unit, tensor->path);
-    text_printf(out, ", %s, %d, {", dtype_rows[tensor->dtype].modc, tensor->ndim);
+    text_printf(out, ", %s, %s, ", number_of(e, unit, tensor->owner),
+                dtype_rows[tensor->dtype].modc + strlen("MODC_"));
+    print_start(e, out, module_tensor_origin(tensor));
+    text_printf(out, ", %d, {", tensor->ndim);
     for (int d = 0; d < tensor->ndim; d++)
         text_printf(out, "%s%lld", d ? ", " : "", (long long)tensor->dims[d]);
-    text_printf(out, "%s}, %s, %s, ", tensor->ndim == 0 ? "0" : "", flags_of(e, tensor),
-                number_of(e, unit, tensor->owner));
-    if (tensor->kind == MODULE_STATE)
-        text_add(out, "0");
-    else
-        text_printf(out, "offsetof(struct %s_params, %s)", e->m, member_of(e, unit, tensor));
-    text_printf(out, ", %s, %s, %s, %s, %s, %s},\n",
-                behind(e, "at_block", block_of(e, tensor), unit ? unit->block : 0, unit != NULL),
-                behind(e, "at_key", first->key, unit ? unit->key : 0, inside), init_kinds[origin->init],
-                a.data, b.data, origin->init == INIT_VALUE ? value_name(e, origin) : "NULL");
+    text_printf(out, "%s}),\n", tensor->ndim == 0 ? "0" : "");
 }
 
 static const struct module *key_owner(const struct emit *e, int i)
@@ -175,8 +192,7 @@ static void print_key(struct emit *e, struct text *out, int i, const struct unit
 static void key_arguments(struct emit *e, struct text *out, const struct unit *unit)
 {
     text_c_string(out, unit->module->path);
-    text_printf(out, ", %s, %s, %d, %lld", module_constant(e, unit->module),
-                module_path_c(e, e->tree->root, unit->module), unit->key, (long long)unit->block);
+    text_printf(out, ", %s", module_constant(e, unit->module));
 }
 
 static const struct module *state_owner(const struct emit *e, int i)
@@ -189,33 +205,26 @@ static void print_state(struct emit *e, struct text *out, int i, const struct un
     print_tensor(e, out, e->tree->states[i], unit);
 }
 
-static void state_arguments(struct emit *e, struct text *out, const struct unit *unit)
-{
-    text_c_string(out, unit->module->path);
-    text_printf(out, ", %s, %d, %lld", module_constant(e, unit->module), unit->key, (long long)unit->block);
-}
-
 /* ---- gradients ------------------------------------------------------------------------------------------------------ */
 
-static const struct module *gradient_owner(const struct emit *e, int i)
+static void print_gradients(struct emit *e, struct text *out)
 {
-    return e->plan->gradients[i]->owner;
-}
+    size_t column = 3;
 
-static void print_gradient(struct emit *e, struct text *out, int i, const struct unit *unit)
-{
-    const struct module_tensor *tensor = e->plan->gradients[i];
+    if (e->plan->gradient_count == 0)
+        return;
+    text_add(out, "static const int gradients_table[] = { /* keys */\n   ");
+    for (int i = 0; i < e->plan->gradient_count; i++) {
+        const char *number = arena_format(&e->cx->arena, " %d,", e->plan->gradients[i]->key);
 
-    text_printf(out, "    {%s, %s}, /* %s */\n",
-                behind(e, "at_key", tensor->key, unit ? unit->key : 0, unit != NULL),
-                behind(e, "at_block", e->plan->gradient_offsets[i], unit ? unit->gradient : 0, unit != NULL),
-                unit ? relative_path(unit->module, tensor->path) : tensor->path);
-}
-
-static void gradient_arguments(struct emit *e, struct text *out, const struct unit *unit)
-{
-    (void)e;
-    text_printf(out, "%d, %lld", unit->key, (long long)unit->gradient);
+        if (column + strlen(number) > EMITTED_WIDTH) {
+            text_add(out, "\n   ");
+            column = 3;
+        }
+        text_add(out, number);
+        column += strlen(number);
+    }
+    text_add(out, "\n};\n\n");
 }
 
 /* ---- draws ---------------------------------------------------------------------------------------------------------- */
@@ -376,21 +385,9 @@ static struct unit unit_of(const struct emit *e, const struct module *module)
 {
     struct unit unit = {.module = module, .key = -1};
 
-    for (int kind = 0; kind < 2 && unit.key < 0; kind++) { /* keys, then states */
-        const int count = kind ? e->tree->state_count : e->tree->key_count;
-
-        for (int i = 0; i < count && unit.key < 0; i++) {
-            const struct module_tensor *tensor = kind ? e->tree->states[i] : e->tree->keys[i];
-
-            if (!is_inside(&unit, tensor->owner))
-                continue;
-            unit.key = tensor->key;
-            unit.block = block_of(e, tensor);
-        }
-    }
-    for (int i = e->plan->gradient_count - 1; i >= 0; i--)
-        if (is_inside(&unit, e->plan->gradients[i]->owner))
-            unit.gradient = e->plan->gradient_offsets[i];
+    for (int i = 0; i < e->tree->key_count && unit.key < 0; i++)
+        if (is_inside(&unit, e->tree->keys[i]->owner))
+            unit.key = i;
     return unit;
 }
 
@@ -517,21 +514,18 @@ static void print_table(struct emit *e, struct text *out, const struct table *ta
 void print_row_tables(struct emit *e, struct text *out)
 {
     const struct table tables[] = {
-        {"KEYS", "static const struct modc_key keys_table[] = {\n",
-         "at_path, at_module, at_member, at_key, at_block", e->tree->key_count, key_owner, print_key,
-         key_arguments},
-        {"STATES", "static const struct modc_key states_table[] = {\n",
-         "at_path, at_module, at_key, at_block", e->tree->state_count, state_owner, print_state,
-         state_arguments},
+        {"KEYS", "static const struct modc_key keys_table[] = {\n", "at_path, at_module", e->tree->key_count,
+         key_owner, print_key, key_arguments},
+        {"STATES", "static const struct modc_key states_table[] = {\n", "at_path, at_module",
+         e->tree->state_count, state_owner, print_state, key_arguments},
         {"DRAWS",
          "/* in the order in which PyTorch draws */\nstatic const struct modc_draw draws_table[] = {\n",
          "at_key", count_draws(e) > 0 ? e->tree->draw_count : 0, draw_owner, print_draw, draw_arguments},
         {"MODULES", "static const struct modc_module modules_table[] = {\n", "at_path, at_name, at_module",
          e->tree->module_count, module_itself, print_module_row, module_arguments},
-        {"GRADIENTS", "static const struct modc_gradient gradients_table[] = {\n", "at_key, at_block",
-         e->plan->gradient_count, gradient_owner, print_gradient, gradient_arguments},
     };
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         print_table(e, out, &tables[i]);
+    print_gradients(e, out);
 }

@@ -205,9 +205,9 @@ void print_tables(struct emit *e, struct text *out)
     text_printf(
         out,
         "const struct modc_model %s_model = {\n    .abi = MODC_ABI,\n    .name = \"%s\",\n    .schema = 0x%016llxu,\n"
-        "    .align = MODC_ALIGN,\n    .params_bytes = sizeof(struct %s_params),\n    .context_bytes = sizeof(struct %s),\n"
+        "    .align = MODC_ALIGN,\n    .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params),\n    .context_bytes = sizeof(struct %s),\n"
         "    .param_block = %s_PARAM_BYTES,\n",
-        e->m, e->m, (unsigned long long)e->plan->schema, e->m, e->m, e->M);
+        e->m, e->m, (unsigned long long)e->plan->schema, e->plan->align, e->m, e->m, e->M);
     if (e->plan->groups[0]->bytes > 0)
         text_printf(out, "    .packed_block = %s_PACKED_BYTES,\n    .pack = %s_pack_all,\n", e->M, e->m);
     if (e->plan->state_bytes > 0)

@@ -105,7 +105,6 @@ static struct modc_model *model_tables(struct embedding *e)
     struct modc_model *model = ARENA_NEW(arena, struct modc_model);
     struct modc_key *keys = ARENA_ARRAY(arena, tree->key_count + 1, struct modc_key);
     struct modc_module *modules = ARENA_ARRAY(arena, tree->module_count, struct modc_module);
-    size_t head = (sizeof(struct modc_params) + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
 
     for (int i = 0; i < tree->module_count; i++) {
         const struct module *own = tree->modules[i];
@@ -124,9 +123,7 @@ static struct modc_model *model_tables(struct embedding *e)
                                     .dtype = (enum modc_dtype)own->dtype,
                                     .ndim = own->ndim,
                                     .module = own->owner->index,
-                                    .pointer = head + (size_t)i * sizeof(void *),
-                                    .block = (size_t)e->plan->param_offsets[i],
-                                    .same_as = own->first->key,
+                                    .tied = i - own->first->key,
                                     .init = MODC_INIT_CONSTANT,
                                     .a = own->a};
         for (int d = 0; d < own->ndim; d++)
@@ -145,7 +142,8 @@ static struct modc_model *model_tables(struct embedding *e)
     *model = (struct modc_model){.abi = MODC_ABI,
                                  .name = e->plan->model,
                                  .align = HOSTED_ALIGN,
-                                 .params_bytes = head + (size_t)tree->key_count * sizeof(void *),
+                                 .tensor_align = (size_t)e->plan->align,
+                                 .params_bytes = modc_key_pointer(tree->key_count),
                                  .param_block = (size_t)e->plan->param_bytes,
                                  .key_count = tree->key_count,
                                  .keys = keys,

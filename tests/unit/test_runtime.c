@@ -687,7 +687,6 @@ static struct modc_model widened(struct modc_key *wide)
 
     for (int i = 0; i < tiny_model.key_count; i++) {
         wide[i] = tiny_model.keys[i];
-        wide[i].block *= 2;
         if (wide[i].dtype == MODC_FLOAT32)
             wide[i].dtype = MODC_FLOAT64;
     }
@@ -740,9 +739,9 @@ static void test_to(void **state)
     wide_keys[B2_WEIGHT].dims[0] = 3;
     assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
     wide_keys[B2_WEIGHT].dims[0] = 2;
-    wide_keys[HEAD_WEIGHT].same_as = HEAD_WEIGHT;
+    wide_keys[HEAD_WEIGHT].tied = 0;
     assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
-    wide_keys[HEAD_WEIGHT].same_as = EMBED_WEIGHT;
+    wide_keys[HEAD_WEIGHT].tied = HEAD_WEIGHT - EMBED_WEIGHT;
     wide_keys[NORM_COUNT].dtype = MODC_INT32;
     assert_int_equal(modc_to(&wide.head, &f->params.head), MODC_ARGUMENT);
     wide_keys[NORM_COUNT].dtype = MODC_INT64;
@@ -779,8 +778,6 @@ static void draw_all(uint64_t seed, enum modc_dtype dtype, int count, const int 
         k[i].ndim = 1;
         k[i].dims[0] = elements[i];
         k[i].flags = MODC_KEY_PARAMETER;
-        k[i].pointer = (size_t)((char *)&params.tensors[i] - (char *)&params);
-        k[i].same_as = i;
         k[i].init = MODC_INIT_UNIFORM;
         params.tensors[i] = at;
         at += (size_t)elements[i] * modc_dtype_bytes(dtype);

@@ -592,18 +592,10 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"tokens", ATTENTION_MAX_TOKENS}};
 
 static const struct modc_key keys_table[] = {
-    {"qkv.weight", MODC_FLOAT32, 2, {72, 24}, MODC_KEY_PARAMETER, ATTENTION_QKV,
-     offsetof(struct attention_params, qkv.weight), 0, 0, MODC_INIT_UNIFORM, -0.20412414523193148,
-     0.20412414523193148, NULL},
-    {"qkv.bias", MODC_FLOAT32, 1, {72}, MODC_KEY_PARAMETER, ATTENTION_QKV,
-     offsetof(struct attention_params, qkv.bias), 6912, 1, MODC_INIT_UNIFORM, -0.20412414523193154,
-     0.20412414523193154, NULL},
-    {"out.weight", MODC_FLOAT32, 2, {24, 24}, MODC_KEY_PARAMETER, ATTENTION_OUT,
-     offsetof(struct attention_params, out.weight), 7232, 2, MODC_INIT_UNIFORM,
-     -0.20412414523193148, 0.20412414523193148, NULL},
-    {"out.bias", MODC_FLOAT32, 1, {24}, MODC_KEY_PARAMETER, ATTENTION_OUT,
-     offsetof(struct attention_params, out.bias), 9536, 3, MODC_INIT_UNIFORM, -0.20412414523193154,
-     0.20412414523193154, NULL},
+    MODC_PARAMETER("qkv.weight", ATTENTION_QKV, FLOAT32, UNIFORM(0.20412415), 2, {72, 24}),
+    MODC_PARAMETER("qkv.bias", ATTENTION_QKV, FLOAT32, UNIFORM(0.20412415), 1, {72}),
+    MODC_PARAMETER("out.weight", ATTENTION_OUT, FLOAT32, UNIFORM(0.20412415), 2, {24, 24}),
+    MODC_PARAMETER("out.bias", ATTENTION_OUT, FLOAT32, UNIFORM(0.20412415), 1, {24}),
 };
 
 static const struct modc_module modules_table[] = {
@@ -629,6 +621,7 @@ const struct modc_model attention_model = {
     .name = "attention",
     .schema = 0x94755393fb59e231u,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct attention_params),
     .context_bytes = sizeof(struct attention),
     .param_block = ATTENTION_PARAM_BYTES,

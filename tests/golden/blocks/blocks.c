@@ -906,51 +906,33 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 
 static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
 
-#define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
-    {at_path ".scale", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module, \
-     offsetof(struct blocks_params, at_member.scale), at_block, at_key, MODC_INIT_CONSTANT, 1.0, \
-     0.0, NULL}, \
-    {at_path ".norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module + 1, \
-     offsetof(struct blocks_params, at_member.norm.weight), at_block + 256, at_key + 1, \
-     MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
-    {at_path ".norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module + 1, \
-     offsetof(struct blocks_params, at_member.norm.bias), at_block + 512, at_key + 2, \
-     MODC_INIT_CONSTANT, 0.0, 0.0, NULL}, \
-    {at_path ".up.weight", MODC_FLOAT32, 2, {128, 64}, MODC_KEY_PARAMETER, at_module + 2, \
-     offsetof(struct blocks_params, at_member.up.weight), at_block + 768, at_key + 3, \
-     MODC_INIT_UNIFORM, -0.12499999999999999, 0.12499999999999999, NULL}, \
-    {at_path ".up.bias", MODC_FLOAT32, 1, {128}, MODC_KEY_PARAMETER, at_module + 2, \
-     offsetof(struct blocks_params, at_member.up.bias), at_block + 33536, at_key + 4, \
-     MODC_INIT_UNIFORM, -0.125, 0.125, NULL}, \
-    {at_path ".down.weight", MODC_FLOAT32, 2, {64, 128}, MODC_KEY_PARAMETER, at_module + 4, \
-     offsetof(struct blocks_params, at_member.down.weight), at_block + 34048, at_key + 5, \
-     MODC_INIT_UNIFORM, -0.08838834764831842, 0.08838834764831842, NULL}, \
-    {at_path ".down.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, at_module + 4, \
-     offsetof(struct blocks_params, at_member.down.bias), at_block + 66816, at_key + 6, \
-     MODC_INIT_UNIFORM, -0.08838834764831843, 0.08838834764831843, NULL},
+#define KEYS_OF_BLOCKS(at_path, at_module) \
+    MODC_PARAMETER(at_path ".scale", at_module, FLOAT32, CONSTANT(1.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.125), 2, {128, 64}), \
+    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.125), 1, {128}), \
+    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.088388348), 2, \
+                   {64, 128}), \
+    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.088388348), 1, {64}),
 
 static const struct modc_key keys_table[] = {
-    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0, blocks[0], 0, 0)
-    KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1, blocks[1], 7, 67072)
-    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2, blocks[2], 14, 134144)
-    KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3, blocks[3], 21, 201216)
-    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4, blocks[4], 28, 268288)
-    KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5, blocks[5], 35, 335360)
-    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6, blocks[6], 42, 402432)
-    KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7, blocks[7], 49, 469504)
-    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8, blocks[8], 56, 536576)
-    KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9, blocks[9], 63, 603648)
-    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10, blocks[10], 70, 670720)
-    KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11, blocks[11], 77, 737792)
-    {"norm.weight", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, BLOCKS_NORM,
-     offsetof(struct blocks_params, norm.weight), 804864, 84, MODC_INIT_CONSTANT, 1.0, 0.0, NULL},
-    {"norm.bias", MODC_FLOAT32, 1, {64}, MODC_KEY_PARAMETER, BLOCKS_NORM,
-     offsetof(struct blocks_params, norm.bias), 805120, 85, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
-    {"head.weight", MODC_FLOAT32, 2, {8, 64}, MODC_KEY_PARAMETER, BLOCKS_HEAD,
-     offsetof(struct blocks_params, head.weight), 805376, 86, MODC_INIT_UNIFORM,
-     -0.12499999999999999, 0.12499999999999999, NULL},
-    {"head.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, BLOCKS_HEAD,
-     offsetof(struct blocks_params, head.bias), 807424, 87, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
+    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0)
+    KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1)
+    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2)
+    KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3)
+    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4)
+    KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5)
+    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6)
+    KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7)
+    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8)
+    KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9)
+    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10)
+    KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11)
+    MODC_PARAMETER("norm.weight", BLOCKS_NORM, FLOAT32, CONSTANT(1.0), 1, {64}),
+    MODC_PARAMETER("norm.bias", BLOCKS_NORM, FLOAT32, CONSTANT(0.0), 1, {64}),
+    MODC_PARAMETER("head.weight", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 2, {8, 64}),
+    MODC_PARAMETER("head.bias", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 1, {8}),
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
@@ -1000,6 +982,7 @@ const struct modc_model blocks_model = {
     .name = "blocks",
     .schema = 0x69b51b94b0b4a221u,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct blocks_params),
     .context_bytes = sizeof(struct blocks),
     .param_block = BLOCKS_PARAM_BYTES,

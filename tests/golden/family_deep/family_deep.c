@@ -779,56 +779,30 @@ static enum modc_status probabilities_call(struct modc_context *net, const int *
 
 static const struct modc_size sizes_table[] = {{"batch", FAMILY_DEEP_MAX_BATCH}};
 
-#define KEYS_OF_BLOCKS(at_path, at_module, at_member, at_key, at_block) \
-    {at_path ".norm.weight", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, at_module + 1, \
-     offsetof(struct family_deep_params, at_member.norm.weight), at_block, at_key, \
-     MODC_INIT_CONSTANT, 1.0, 0.0, NULL}, \
-    {at_path ".norm.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, at_module + 1, \
-     offsetof(struct family_deep_params, at_member.norm.bias), at_block + 64, at_key + 1, \
-     MODC_INIT_CONSTANT, 0.0, 0.0, NULL}, \
-    {at_path ".up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER, at_module + 2, \
-     offsetof(struct family_deep_params, at_member.up.weight), at_block + 128, at_key + 2, \
-     MODC_INIT_UNIFORM, -0.3535533905932737, 0.3535533905932737, NULL}, \
-    {at_path ".up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, at_module + 2, \
-     offsetof(struct family_deep_params, at_member.up.bias), at_block + 640, at_key + 3, \
-     MODC_INIT_UNIFORM, -0.35355339059327373, 0.35355339059327373, NULL}, \
-    {at_path ".down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER, at_module + 4, \
-     offsetof(struct family_deep_params, at_member.down.weight), at_block + 704, at_key + 4, \
-     MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997, NULL}, \
-    {at_path ".down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, at_module + 4, \
-     offsetof(struct family_deep_params, at_member.down.bias), at_block + 1216, at_key + 5, \
-     MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+#define KEYS_OF_BLOCKS(at_path, at_module) \
+    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {8}), \
+    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {8}), \
+    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.35355339), 2, {16, 8}), \
+    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.35355339), 1, {16}), \
+    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.25), 2, {8, 16}), \
+    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.25), 1, {8}),
 
 static const struct modc_key keys_table[] = {
-    KEYS_OF_BLOCKS("blocks.0", FAMILY_DEEP_BLOCKS_0, blocks._0, 0, 0)
-    {"blocks.1.up.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER, FAMILY_DEEP_BLOCKS_1_UP,
-     offsetof(struct family_deep_params, blocks._1.up.weight), 1280, 6, MODC_INIT_UNIFORM,
-     -0.3535533905932737, 0.3535533905932737, NULL},
-    {"blocks.1.up.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, FAMILY_DEEP_BLOCKS_1_UP,
-     offsetof(struct family_deep_params, blocks._1.up.bias), 1792, 7, MODC_INIT_UNIFORM,
-     -0.35355339059327373, 0.35355339059327373, NULL},
-    {"blocks.1.down.weight", MODC_FLOAT32, 2, {8, 16}, MODC_KEY_PARAMETER,
-     FAMILY_DEEP_BLOCKS_1_DOWN, offsetof(struct family_deep_params, blocks._1.down.weight), 1856, 8,
-     MODC_INIT_UNIFORM, -0.24999999999999997, 0.24999999999999997, NULL},
-    {"blocks.1.down.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, FAMILY_DEEP_BLOCKS_1_DOWN,
-     offsetof(struct family_deep_params, blocks._1.down.bias), 2368, 9, MODC_INIT_UNIFORM, -0.25,
-     0.25, NULL},
-    KEYS_OF_BLOCKS("blocks.2", FAMILY_DEEP_BLOCKS_2, blocks._2, 10, 2432)
-    {"head.0.weight", MODC_FLOAT32, 2, {16, 8}, MODC_KEY_PARAMETER, FAMILY_DEEP_HEAD_0,
-     offsetof(struct family_deep_params, head._0.weight), 3712, 16, MODC_INIT_UNIFORM,
-     -0.3535533905932737, 0.3535533905932737, NULL},
-    {"head.0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, FAMILY_DEEP_HEAD_0,
-     offsetof(struct family_deep_params, head._0.bias), 4224, 17, MODC_INIT_UNIFORM,
-     -0.35355339059327373, 0.35355339059327373, NULL},
-    {"head.2.weight", MODC_FLOAT32, 2, {5, 16}, MODC_KEY_PARAMETER, FAMILY_DEEP_HEAD_2,
-     offsetof(struct family_deep_params, head._2.weight), 4288, 18, MODC_INIT_UNIFORM,
-     -0.24999999999999997, 0.24999999999999997, NULL},
-    {"head.2.bias", MODC_FLOAT32, 1, {5}, MODC_KEY_PARAMETER, FAMILY_DEEP_HEAD_2,
-     offsetof(struct family_deep_params, head._2.bias), 4608, 19, MODC_INIT_UNIFORM, -0.25, 0.25,
-     NULL},
-    {"head.last.weight", MODC_FLOAT32, 2, {5, 5}, MODC_KEY_PARAMETER, FAMILY_DEEP_HEAD_LAST,
-     offsetof(struct family_deep_params, head.last.weight), 4672, 20, MODC_INIT_UNIFORM,
-     -0.44721359549995787, 0.44721359549995787, NULL},
+    KEYS_OF_BLOCKS("blocks.0", FAMILY_DEEP_BLOCKS_0)
+    MODC_PARAMETER("blocks.1.up.weight", FAMILY_DEEP_BLOCKS_1_UP, FLOAT32, UNIFORM(0.35355339), 2,
+                   {16, 8}),
+    MODC_PARAMETER("blocks.1.up.bias", FAMILY_DEEP_BLOCKS_1_UP, FLOAT32, UNIFORM(0.35355339), 1,
+                   {16}),
+    MODC_PARAMETER("blocks.1.down.weight", FAMILY_DEEP_BLOCKS_1_DOWN, FLOAT32, UNIFORM(0.25), 2,
+                   {8, 16}),
+    MODC_PARAMETER("blocks.1.down.bias", FAMILY_DEEP_BLOCKS_1_DOWN, FLOAT32, UNIFORM(0.25), 1, {8}),
+    KEYS_OF_BLOCKS("blocks.2", FAMILY_DEEP_BLOCKS_2)
+    MODC_PARAMETER("head.0.weight", FAMILY_DEEP_HEAD_0, FLOAT32, UNIFORM(0.35355339), 2, {16, 8}),
+    MODC_PARAMETER("head.0.bias", FAMILY_DEEP_HEAD_0, FLOAT32, UNIFORM(0.35355339), 1, {16}),
+    MODC_PARAMETER("head.2.weight", FAMILY_DEEP_HEAD_2, FLOAT32, UNIFORM(0.25), 2, {5, 16}),
+    MODC_PARAMETER("head.2.bias", FAMILY_DEEP_HEAD_2, FLOAT32, UNIFORM(0.25), 1, {5}),
+    MODC_PARAMETER("head.last.weight", FAMILY_DEEP_HEAD_LAST, FLOAT32, UNIFORM(0.4472136), 2,
+                   {5, 5}),
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
@@ -885,6 +859,7 @@ const struct modc_model family_deep_model = {
     .name = "family_deep",
     .schema = 0xda0d95ba0d9df390u,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct family_deep_params),
     .context_bytes = sizeof(struct family_deep),
     .param_block = FAMILY_DEEP_PARAM_BYTES,

@@ -19,7 +19,7 @@
 #endif
 #include "modc.h"
 
-#if MODC_ABI != 2
+#if MODC_ABI != 3
 #error "firmware.h was written for another modc runtime; run modc again"
 #endif
 

@@ -331,17 +331,10 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", MLP_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"1.weight", MODC_FLOAT32, 2, {32, 64}, MODC_KEY_PARAMETER, MLP_1,
-     offsetof(struct mlp_params, _1.weight), 0, 0, MODC_INIT_UNIFORM, -0.12499999999999999,
-     0.12499999999999999, NULL},
-    {"1.bias", MODC_FLOAT32, 1, {32}, MODC_KEY_PARAMETER, MLP_1,
-     offsetof(struct mlp_params, _1.bias), 8192, 1, MODC_INIT_UNIFORM, -0.125, 0.125, NULL},
-    {"3.weight", MODC_FLOAT32, 2, {10, 32}, MODC_KEY_PARAMETER, MLP_3,
-     offsetof(struct mlp_params, _3.weight), 8320, 2, MODC_INIT_UNIFORM, -0.17677669529663684,
-     0.17677669529663684, NULL},
-    {"3.bias", MODC_FLOAT32, 1, {10}, MODC_KEY_PARAMETER, MLP_3,
-     offsetof(struct mlp_params, _3.bias), 9600, 3, MODC_INIT_UNIFORM, -0.17677669529663687,
-     0.17677669529663687, NULL},
+    MODC_PARAMETER("1.weight", MLP_1, FLOAT32, UNIFORM(0.125), 2, {32, 64}),
+    MODC_PARAMETER("1.bias", MLP_1, FLOAT32, UNIFORM(0.125), 1, {32}),
+    MODC_PARAMETER("3.weight", MLP_3, FLOAT32, UNIFORM(0.176776695), 2, {10, 32}),
+    MODC_PARAMETER("3.bias", MLP_3, FLOAT32, UNIFORM(0.176776695), 1, {10}),
 };
 
 static const struct modc_module modules_table[] = {
@@ -369,6 +362,7 @@ const struct modc_model mlp_model = {
     .name = "mlp",
     .schema = 0xf7bbe1a76082ad4au,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct mlp_params),
     .context_bytes = sizeof(struct mlp),
     .param_block = MLP_PARAM_BYTES,

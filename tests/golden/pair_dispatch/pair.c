@@ -477,17 +477,10 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", PAIR_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"wide.weight", MODC_FLOAT32, 2, {512, 256}, MODC_KEY_PARAMETER, PAIR_WIDE,
-     offsetof(struct pair_params, wide.weight), 0, 0, MODC_INIT_UNIFORM, -0.06249999999999999,
-     0.06249999999999999, NULL},
-    {"wide.bias", MODC_FLOAT32, 1, {512}, MODC_KEY_PARAMETER, PAIR_WIDE,
-     offsetof(struct pair_params, wide.bias), 524288, 1, MODC_INIT_UNIFORM, -0.0625, 0.0625, NULL},
-    {"narrow.weight", MODC_FLOAT32, 2, {8, 512}, MODC_KEY_PARAMETER, PAIR_NARROW,
-     offsetof(struct pair_params, narrow.weight), 526336, 2, MODC_INIT_UNIFORM,
-     -0.04419417382415921, 0.04419417382415921, NULL},
-    {"narrow.bias", MODC_FLOAT32, 1, {8}, MODC_KEY_PARAMETER, PAIR_NARROW,
-     offsetof(struct pair_params, narrow.bias), 542720, 3, MODC_INIT_UNIFORM, -0.044194173824159216,
-     0.044194173824159216, NULL},
+    MODC_PARAMETER("wide.weight", PAIR_WIDE, FLOAT32, UNIFORM(0.0625), 2, {512, 256}),
+    MODC_PARAMETER("wide.bias", PAIR_WIDE, FLOAT32, UNIFORM(0.0625), 1, {512}),
+    MODC_PARAMETER("narrow.weight", PAIR_NARROW, FLOAT32, UNIFORM(0.044194174), 2, {8, 512}),
+    MODC_PARAMETER("narrow.bias", PAIR_NARROW, FLOAT32, UNIFORM(0.044194174), 1, {8}),
 };
 
 static const struct modc_module modules_table[] = {
@@ -514,6 +507,7 @@ const struct modc_model pair_model = {
     .name = "pair",
     .schema = 0x377eeb0822536dbeu,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct pair_params),
     .context_bytes = sizeof(struct pair),
     .param_block = PAIR_PARAM_BYTES,

@@ -424,23 +424,15 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 }
 
 static const struct modc_key keys_table[] = {
-    {"mix.weight", MODC_FLOAT32, 2, {16, 40}, MODC_KEY_PARAMETER, STREAM_MIX,
-     offsetof(struct stream_params, mix.weight), 0, 0, MODC_INIT_UNIFORM, -0.15811388300841894,
-     0.15811388300841894, NULL},
-    {"mix.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER, STREAM_MIX,
-     offsetof(struct stream_params, mix.bias), 2560, 1, MODC_INIT_UNIFORM, -0.15811388300841897,
-     0.15811388300841897, NULL},
-    {"out.weight", MODC_FLOAT32, 2, {2, 16}, MODC_KEY_PARAMETER, STREAM_OUT,
-     offsetof(struct stream_params, out.weight), 2624, 2, MODC_INIT_UNIFORM, -0.24999999999999997,
-     0.24999999999999997, NULL},
-    {"out.bias", MODC_FLOAT32, 1, {2}, MODC_KEY_PARAMETER, STREAM_OUT,
-     offsetof(struct stream_params, out.bias), 2752, 3, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+    MODC_PARAMETER("mix.weight", STREAM_MIX, FLOAT32, UNIFORM(0.15811388), 2, {16, 40}),
+    MODC_PARAMETER("mix.bias", STREAM_MIX, FLOAT32, UNIFORM(0.15811388), 1, {16}),
+    MODC_PARAMETER("out.weight", STREAM_OUT, FLOAT32, UNIFORM(0.25), 2, {2, 16}),
+    MODC_PARAMETER("out.bias", STREAM_OUT, FLOAT32, UNIFORM(0.25), 1, {2}),
 };
 
 static const struct modc_key states_table[] = {
-    {"history", MODC_FLOAT32, 2, {5, 8}, 0, STREAM_ROOT, 0, 0, 0, MODC_INIT_CONSTANT, 0.0, 0.0,
-     NULL},
-    {"steps", MODC_INT64, 0, {0}, 0, STREAM_ROOT, 0, 192, 1, MODC_INIT_CONSTANT, 0.0, 0.0, NULL},
+    MODC_UNSAVED("history", STREAM_ROOT, FLOAT32, CONSTANT(0.0), 2, {5, 8}),
+    MODC_UNSAVED("steps", STREAM_ROOT, INT64, CONSTANT(0.0), 0, {0}),
 };
 
 static const struct modc_module modules_table[] = {
@@ -468,6 +460,7 @@ const struct modc_model stream_model = {
     .name = "stream",
     .schema = 0xb2f50a6fc229b1cau,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct stream_params),
     .context_bytes = sizeof(struct stream),
     .param_block = STREAM_PARAM_BYTES,

@@ -784,6 +784,7 @@ const struct modc_model tensors_model = {
     .name = "tensors",
     .schema = 0xcbf29ce484222325u,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct tensors_params),
     .context_bytes = sizeof(struct tensors),
     .param_block = TENSORS_PARAM_BYTES,

@@ -239,15 +239,9 @@ static enum modc_status forward_call(struct modc_context *net, const int *sizes,
 static const struct modc_size sizes_table[] = {{"batch", TIED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"embed.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_FROZEN, TIED_EMBED,
-     offsetof(struct tied_params, embed.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
-     0.40824829046386296, NULL},
-    {"head.weight", MODC_FLOAT32, 2, {6, 6}, MODC_KEY_PARAMETER | MODC_KEY_FROZEN, TIED_HEAD,
-     offsetof(struct tied_params, head.weight), 0, 0, MODC_INIT_UNIFORM, -0.40824829046386296,
-     0.40824829046386296, NULL},
-    {"head.bias", MODC_FLOAT32, 1, {6}, MODC_KEY_PARAMETER, TIED_HEAD,
-     offsetof(struct tied_params, head.bias), 192, 2, MODC_INIT_UNIFORM, -0.4082482904638631,
-     0.4082482904638631, NULL},
+    MODC_FROZEN("embed.weight", TIED_EMBED, FLOAT32, UNIFORM(0.4082483), 2, {6, 6}),
+    MODC_TIED(FROZEN, 1, "head.weight", TIED_HEAD, FLOAT32, UNIFORM(0.4082483), 2, {6, 6}),
+    MODC_PARAMETER("head.bias", TIED_HEAD, FLOAT32, UNIFORM(0.4082483), 1, {6}),
 };
 
 /* in the order in which PyTorch draws */
@@ -282,6 +276,7 @@ const struct modc_model tied_model = {
     .name = "tied",
     .schema = 0xb100a876b85ef0e1u,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct tied_params),
     .context_bytes = sizeof(struct tied),
     .param_block = TIED_PARAM_BYTES,

@@ -1336,16 +1336,10 @@ static enum modc_status loss_backward_call(struct modc_context *net, const int *
 static const struct modc_size sizes_table[] = {{"batch", TRAINED_MAX_BATCH}};
 
 static const struct modc_key keys_table[] = {
-    {"0.weight", MODC_FLOAT32, 2, {16, 4}, MODC_KEY_PARAMETER, TRAINED_0,
-     offsetof(struct trained_params, _0.weight), 0, 0, MODC_INIT_UNIFORM, -0.49999999999999994,
-     0.49999999999999994, NULL},
-    {"0.bias", MODC_FLOAT32, 1, {16}, MODC_KEY_PARAMETER | MODC_KEY_FROZEN, TRAINED_0,
-     offsetof(struct trained_params, _0.bias), 256, 1, MODC_INIT_UNIFORM, -0.5, 0.5, NULL},
-    {"2.weight", MODC_FLOAT32, 2, {3, 16}, MODC_KEY_PARAMETER, TRAINED_2,
-     offsetof(struct trained_params, _2.weight), 320, 2, MODC_INIT_UNIFORM, -0.24999999999999997,
-     0.24999999999999997, NULL},
-    {"2.bias", MODC_FLOAT32, 1, {3}, MODC_KEY_PARAMETER, TRAINED_2,
-     offsetof(struct trained_params, _2.bias), 512, 3, MODC_INIT_UNIFORM, -0.25, 0.25, NULL},
+    MODC_PARAMETER("0.weight", TRAINED_0, FLOAT32, UNIFORM(0.5), 2, {16, 4}),
+    MODC_FROZEN("0.bias", TRAINED_0, FLOAT32, UNIFORM(0.5), 1, {16}),
+    MODC_PARAMETER("2.weight", TRAINED_2, FLOAT32, UNIFORM(0.25), 2, {3, 16}),
+    MODC_PARAMETER("2.bias", TRAINED_2, FLOAT32, UNIFORM(0.25), 1, {3}),
 };
 
 static const struct modc_module modules_table[] = {
@@ -1355,10 +1349,8 @@ static const struct modc_module modules_table[] = {
     {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
 };
 
-static const struct modc_gradient gradients_table[] = {
-    {0, 0}, /* 0.weight */
-    {2, 256}, /* 2.weight */
-    {3, 448}, /* 2.bias */
+static const int gradients_table[] = { /* keys */
+    0, 2, 3,
 };
 
 static const struct modc_io forward_io[] = {
@@ -1392,6 +1384,7 @@ const struct modc_model trained_model = {
     .name = "trained",
     .schema = 0x596e54b4347e9f88u,
     .align = MODC_ALIGN,
+    .tensor_align = 64,
     .params_bytes = sizeof(struct trained_params),
     .context_bytes = sizeof(struct trained),
     .param_block = TRAINED_PARAM_BYTES,

@@ -25,7 +25,8 @@ static void print_kernels(struct emit *e, struct text *out, int from, int until)
         return;
     text_add(out, "MODC_KERNELS_BEGIN\n\n");
     for (int i = from; i < until; i++)
-        text_printf(out, "%s\n", kernel_text(e->cx, e->plan, e->plan->kernels[i]));
+        if (e->plan->kernels[i]->form != KERNEL_LIBRARY)
+            text_printf(out, "%s\n", kernel_text(e->cx, e->plan, e->plan->kernels[i]));
     text_add(out, "MODC_KERNELS_END\n\n");
 }
 

@@ -53,14 +53,6 @@ static void map_bytes(struct loops *k, bool zeros)
     close_blocks(k, last);
 }
 
-static bool is_zero(const struct dag *dag)
-{
-    const struct dag_node *node = &dag->nodes[dag->result];
-
-    return node->prim == PRIM_CONST &&
-           (dtype_is_float(node->dtype) ? node->number == 0 && !signbit(node->number) : node->integer == 0);
-}
-
 /* The axis along which the one operand of a copy is contiguous, where the copy is a transposition of at least a vector
  * each way, or -1. */
 static int turned_axis(struct loops *k, const struct dag *dag)
@@ -115,7 +107,7 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
 
     if (last >= 0 && dag_is_identity(dag) && stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1))
         map_bytes(&k, false);
-    else if (last >= 0 && is_zero(dag) && stride_is(&k, 0, last, 1))
+    else if (last >= 0 && dag_is_zero(dag) && stride_is(&k, 0, last, 1))
         map_bytes(&k, true);
     else if (turned_axis(&k, dag) >= 0)
         map_turned(&k, turned_axis(&k, dag));

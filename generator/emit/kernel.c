@@ -168,6 +168,12 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
         return arena_format(arena, "(void *)(%s + %lld)", use(scene->uses, "ws"), (long long)operand->offset);
     case OPERAND_SIZE:
         return use(scene->uses, operand->size->c_name);
+    case OPERAND_NUMBER:
+        return arena_format(arena, "%lld", (long long)operand->offset);
+    case OPERAND_BYTES:
+        return arena_format(arena, "sizeof(%s) * %s%s", dtype_rows[operand->dtype].c,
+                            dim_is_const(operand->count, NULL) ? "" : "(size_t)",
+                            dim_c_text(cx, use_dim(scene->uses, operand->count), true));
     case OPERAND_NULL:
         return "NULL";
     case OPERAND_STREAM:

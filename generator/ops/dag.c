@@ -333,3 +333,11 @@ bool dag_is_identity(const struct dag *dag)
 {
     return dag->nodes[dag->result].prim == PRIM_LOAD && dag->nodes[dag->result].input == 0;
 }
+
+bool dag_is_zero(const struct dag *dag)
+{
+    const struct dag_node *node = &dag->nodes[dag->result];
+
+    return node->prim == PRIM_CONST &&
+           (dtype_is_float(node->dtype) ? node->number == 0 && !signbit(node->number) : node->integer == 0);
+}

@@ -113,6 +113,9 @@ struct dag *dag_gradient(struct arena *arena, const struct dag *dag, int input);
 struct dag *dag_identity(struct arena *arena, enum dtype dtype);
 bool dag_is_identity(const struct dag *dag);
 
+/* Whether the result is 0, all bits of it. */
+bool dag_is_zero(const struct dag *dag);
+
 /* Are they the same nodes in the same order? */
 bool dag_equal(const struct dag *a, const struct dag *b);
 

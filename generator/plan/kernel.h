@@ -112,7 +112,12 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
  * core of its own. What calls name is a wrapper of one statement, which states the shapes.
  *
  * So is a map: its core is the loop nest with all extents and distances as arguments. */
-enum kernel_form { KERNEL_TEMPLATE, KERNEL_WRAPPER, KERNEL_NEST };
+enum kernel_form {
+    KERNEL_TEMPLATE,
+    KERNEL_WRAPPER,
+    KERNEL_NEST,
+    KERNEL_LIBRARY /* a function of C or of the runtime, by its name: nothing is printed but its calls */
+};
 
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several the first. */
 struct kernel_users {
@@ -188,6 +193,8 @@ enum operand_kind {
     OPERAND_PACKED,  /* an entry, of the instance that holds it */
     OPERAND_SCRATCH, /* at an offset of the workspace */
     OPERAND_SIZE,    /* one of the spec's */
+    OPERAND_NUMBER,  /* an integer: `offset` */
+    OPERAND_BYTES,   /* of so many elements: `count` of `dtype` */
     OPERAND_NULL,    /* a pointer that is not used */
     OPERAND_STREAM, /* seed and counter of the call, and the number of a stream; `earlier`: of the call before */
     OPERAND_ENTRY,    /* packing: an entry, so many elements in */
@@ -202,9 +209,10 @@ struct operand {
     struct packed_at packed;
     const struct module_tensor *tensor;
     const struct size *size;
-    const char *name; /* CONSTANT */
-    enum dtype dtype; /* SCRATCH, OUT */
-    int64_t offset;   /* SCRATCH: bytes; STREAM: its number; else elements */
+    const char *name;        /* CONSTANT */
+    enum dtype dtype;        /* SCRATCH, OUT, BYTES */
+    const struct dim *count; /* BYTES */
+    int64_t offset;          /* SCRATCH: bytes; STREAM: its number; NUMBER; else elements */
     bool earlier;
 };
 

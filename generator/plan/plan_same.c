@@ -63,7 +63,7 @@ static bool same_operand(const struct pair *pair, const struct operand *a, const
         return same_value(pair, a->value, b->value);
     return same_packed(a->packed, b->packed) && a->tensor == b->tensor && a->size == b->size &&
            same_text(a->name, b->name) && a->dtype == b->dtype && a->offset == b->offset &&
-           a->earlier == b->earlier;
+           a->earlier == b->earlier && (a->kind != OPERAND_BYTES || dim_equal(a->count, b->count));
 }
 
 static bool same_calls(const struct pair *pair, const struct kernel_calls *a, const struct kernel_calls *b)

@@ -181,6 +181,9 @@ bool same_dag(const struct dag *a, const struct dag *b); /* either may be NULL *
 /* The record of an equal kernel that is there, else this one, which is kept. */
 const struct kernel *keep_kernel(struct cx *cx, struct plan *plan, struct kernel *kernel);
 
+/* The record of a function that nobody has to print. */
+const struct kernel *library_kernel(struct cx *cx, struct plan *plan, const char *name);
+
 struct kernel_call *add_call(struct making *making, const struct kernel *kernel);
 void add_operand(struct making *making, struct kernel_call *call, struct operand operand);
 void add_value(struct making *making, struct kernel_call *call, const struct value *value);

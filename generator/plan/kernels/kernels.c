@@ -165,6 +165,7 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b)
         return false;
     return a->form == KERNEL_TEMPLATE  ? same_template(a, b)
            : a->form == KERNEL_WRAPPER ? same_wrapper(a, b)
+           : a->form == KERNEL_LIBRARY ? true
                                        : same_loops(a, b);
 }
 
@@ -195,6 +196,14 @@ const struct kernel *keep_kernel(struct cx *cx, struct plan *plan, struct kernel
     }
     ARENA_PUSH(&cx->arena, plan->kernels, plan->kernel_count, kernel);
     return kernel;
+}
+
+const struct kernel *library_kernel(struct cx *cx, struct plan *plan, const char *name)
+{
+    struct kernel *kernel = new_kernel(cx, plan, KERNEL_LIBRARY);
+
+    kernel->name = kernel->stem = name;
+    return keep_kernel(cx, plan, kernel);
 }
 
 const struct dim *enough_results(struct cx *cx, const struct value *y, struct split split)

@@ -334,6 +334,38 @@ static const struct dag *with_numbers(struct cx *cx, const struct variant *varia
     return own;
 }
 
+/* Whether a map is one run of elements that are copied, or all 0. */
+static bool is_run(const struct kernel *kernel)
+{
+    const struct nest *nest = &kernel->nest;
+    const bool zeros = dag_is_zero(kernel->dag);
+
+    if (kernel->slicing || nest->ndim > 1 || !(zeros || dag_is_identity(kernel->dag)))
+        return false;
+    return nest->ndim == 0 || (dim_equals(nest->operands[0].strides[0], 1) &&
+                               (zeros || dim_equals(nest->operands[1].strides[0], 1)));
+}
+
+/* Such a map: memcpy or memset. */
+static void call_run(struct making *making, const struct kernel *run, const struct value *target,
+                     const struct value *input)
+{
+    struct cx *cx = making->cx;
+    const bool zeros = dag_is_zero(run->dag);
+    struct kernel_call *call = add_call(making,
+                                        library_kernel(cx, making->plan, zeros ? "memset" : "memcpy"));
+
+    add_value(making, call, target);
+    if (zeros)
+        add_operand(making, call, (struct operand){.kind = OPERAND_NUMBER});
+    else
+        add_value(making, call, input);
+    add_operand(making, call,
+                (struct operand){.kind = OPERAND_BYTES,
+                                 .dtype = target->dtype,
+                                 .count = run->nest.ndim > 0 ? run->nest.dims[0] : dim_const(&cx->arena, 1)});
+}
+
 static void call_map(struct making *making, struct split split, const char *stem, const struct value *target,
                      const struct dag *dag, struct value *const *inputs, int count)
 {
@@ -345,6 +377,10 @@ static void call_map(struct making *making, struct split split, const char *stem
     if (own->nodes[own->result].prim == PRIM_CONST && strncmp(stem, "copy_", 5) == 0)
         stem = arena_format(&cx->arena, "fill_%s", stem + 5);
     slice_nest(cx, making->plan, kernel, target, split);
+    if (is_run(kernel)) {
+        call_run(making, kernel, target, count > 0 ? inputs[0] : NULL);
+        return;
+    }
     call = add_call(making, has_core(kernel) ? wrap_map(cx, making->plan, kernel,
                                                         few_words(cx, op_label(making->step->op)), stem)
                                              : keep_nest(cx, making->plan, kernel, stem));

@@ -229,7 +229,7 @@ const char *kernel_pack(struct cx *cx, const struct plan *plan, const struct pac
     struct text out = text_new(&cx->arena);
     int side = winograd_side(entry->format);
 
-    if (entry->zero)
+    if (entry->zero && !entry->panels)
         text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
     print_calls(cx, &out, "    ",
                 &(struct scene){.backend = plan->backend, .root = entry->root, .inside = ""}, &entry->calls);

@@ -40,6 +40,12 @@ struct packed_part {
     int64_t *from; /* offset of each operand behind its own */
 };
 
+/* PANELS of elements that lie evenly in memory: how far apart rows of n are, and K as pixels of channels: [pixels][channels],
+ * each with the distance of neighbours. */
+struct panel_source {
+    int64_t row, channels, channel, pixels, pixel;
+};
+
 struct packed {
     const char *name; /* member of the packed struct */
     const char *key;  /* equal entries are one */
@@ -48,12 +54,13 @@ struct packed {
     const char *comment; /* what it holds */
     enum packed_format format;
     enum dtype dtype;
-    int64_t n, k, count; /* count: elements with padding */
-    int panel;           /* P */
-    int groups;          /* of n, each padded apart */
-    bool woven;          /* PANELS: [panels of a group][K][groups][P] */
-    bool narrow;         /* rounded to dtype, which is the spec's `storage` */
-    bool zero;           /* padding is to be cleared first */
+    int64_t n, k, count;         /* count: elements with padding */
+    int panel;                   /* P */
+    int groups;                  /* of n, each padded apart */
+    bool woven;                  /* PANELS: [panels of a group][K][groups][P] */
+    bool narrow;                 /* rounded to dtype, which is the spec's `storage` */
+    bool zero;                   /* padding is to be cleared first */
+    struct panel_source *panels; /* PANELS of float32 that the runtime fills; or NULL */
     struct packed_part *parts;
     int part_count;
     struct value **operands;               /* resolved; base is a tensor, a constant or a prepared value */

@@ -236,6 +236,48 @@ static const struct dag *narrowing(struct cx *cx, enum dtype from, enum dtype to
     return dag;
 }
 
+/* The loops over K, the innermost first, as at most two axes that lie evenly: pixels, and channels inside of them. */
+static struct panel_source *even_panels(struct cx *cx, const struct packed *entry, const struct loop *loops,
+                                        int count, int ndim)
+{
+    enum { PANEL = 16 };
+    struct panel_source *out = ARENA_NEW(&cx->arena, struct panel_source);
+    int64_t extents[2] = {1, 1}, steps[2] = {0, 0}, unit = 1;
+    int axes = 0;
+
+    if (entry->format != PACKED_PANELS || entry->groups > 1 || entry->woven || entry->panel != PANEL ||
+        entry->dtype != DTYPE_FLOAT32 || entry->operand_count != 1 || !dag_is_identity(entry->dag) ||
+        entry->operands[0]->dtype != DTYPE_FLOAT32 || entry->n == 0 || entry->k == 0)
+        return NULL;
+    for (int l = 0; l < count; l++)
+        if (loops[l].is_n)
+            out->row = dim_constant(operand_stride(cx, entry->operands[0], ndim, loops[l].axis));
+    for (bool found = true; found;) {
+        found = false;
+        for (int l = 0; l < count && !found; l++) {
+            const int64_t step = dim_constant(operand_stride(cx, entry->operands[0], ndim, loops[l].axis));
+
+            if (loops[l].is_n || loops[l].unit != unit || loops[l].extent == 1)
+                continue;
+            found = true;
+            unit *= loops[l].extent;
+            if (axes > 0 && step == steps[axes - 1] * extents[axes - 1]) {
+                extents[axes - 1] *= loops[l].extent;
+            } else if (axes < 2) {
+                extents[axes] = loops[l].extent;
+                steps[axes++] = step;
+            } else {
+                return NULL;
+            }
+        }
+    }
+    if (unit != entry->k)
+        return NULL;
+    *out = axes < 2 ? (struct panel_source){out->row, 1, 0, extents[0], steps[0]}
+                    : (struct panel_source){out->row, extents[0], steps[0], extents[1], steps[1]};
+    return out;
+}
+
 /* What an entry is made of, and the loops over it; computed on the way, where a prepared map can be. */
 struct made {
     const struct value *source; /* whose axes the loops are of */
@@ -373,6 +415,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
 
     count_elements(entry, planes);
     make_parts(cx, entry, &made, planes);
+    entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value);
     if (planes == 0 && entry->operand_count == 1 && dag_is_identity(entry->dag) &&

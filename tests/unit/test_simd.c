@@ -767,6 +767,42 @@ static void test_winograd(void **state)
     check_winograd(4);
 }
 
+/* Of weights in the orders that they come in: rows, turned, pixels of channels either way round. */
+static void test_pack(void **state)
+{
+    enum { MOST = 40 * 6 * 5 };
+    static const struct {
+        int n, channels, pixels, row, channel, pixel;
+    } cases[] = {
+        {16, 1, 30, 30, 0, 1}, {40, 1, 7, 7, 0, 1},  {3, 1, 5, 5, 0, 1},   {32, 1, 20, 1, 0, 32},
+        {37, 1, 9, 1, 0, 37},  {33, 6, 5, 30, 5, 1}, {33, 6, 5, 30, 1, 6}, {1, 4, 9, 0, 9, -1},
+    };
+    static float w[MOST], y[MOST * 2];
+
+    (void)state;
+    for (int i = 0; i < MOST; i++)
+        w[i] = (float)(i + 1);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const int channels = cases[c].channels, k = channels * cases[c].pixels, n = cases[c].n;
+        const float *from = w + (cases[c].pixel < 0 ? cases[c].pixels - 1 : 0);
+
+        for (int i = 0; i < MOST * 2; i++)
+            y[i] = -1.0f;
+        if (channels == 1)
+            modc_f32_pack(y, from, n, k, cases[c].row, cases[c].pixel);
+        else
+            modc_f32_pack_pixels(y, from, n, channels, cases[c].pixels, cases[c].row, cases[c].channel,
+                                 cases[c].pixel);
+        for (int i = 0; i < (n + 15) / 16 * 16; i++)
+            for (int j = 0; j < k; j++)
+                assert_true(y[i / 16 * 16 * k + j * 16 + i % 16] ==
+                            (i >= n ? 0.0f
+                                    : from[i * cases[c].row + j % channels * cases[c].channel +
+                                           j / channels * cases[c].pixel]));
+        assert_true(y[(n + 15) / 16 * 16 * k] == -1.0f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -785,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_philox),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_pack),
         cmocka_unit_test(test_winograd),
     };
 

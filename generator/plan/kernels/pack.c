@@ -53,14 +53,81 @@ static struct operand source_operand(struct cx *cx, struct plan *plan, const str
     return out;
 }
 
+static void add_number(struct making *making, struct kernel_call *call, int64_t number)
+{
+    add_operand(making, call, (struct operand){.kind = OPERAND_NUMBER, .offset = number});
+}
+
+/* One call of the runtime. */
+static void call_panels(struct making *making, const struct packed *entry)
+{
+    const struct panel_source *source = entry->panels;
+    const bool pixels = source->channels > 1;
+    struct kernel_call *call = add_call(
+        making, library_kernel(making->cx, making->plan, pixels ? "modc_f32_pack_pixels" : "modc_f32_pack"));
+
+    add_operand(making, call, (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry});
+    add_operand(making, call, source_operand(making->cx, making->plan, entry, 0, 0));
+    add_number(making, call, entry->n);
+    if (pixels)
+        add_number(making, call, source->channels);
+    add_number(making, call, source->pixels);
+    add_number(making, call, source->row);
+    if (pixels)
+        add_number(making, call, source->channel);
+    add_number(making, call, source->pixel);
+}
+
+/* The part as a copy of one run of elements, or of a matrix that is turned; false: it is neither. */
+static bool call_copy(struct making *making, const struct packed *entry, const struct packed_part *part)
+{
+    const struct nest *nest = &part->nest;
+    const struct nest_operand *y = &nest->operands[0], *x = &nest->operands[1];
+    const struct dim *one = dim_const(&making->cx->arena, 1);
+    struct kernel_call *call;
+    bool run;
+
+    if (entry->operand_count != 1 || !dag_is_identity(entry->dag) || y->dtype != x->dtype || nest->ndim > 2)
+        return false;
+    run = nest->ndim == 0 ||
+          (nest->ndim == 1 && dim_equals(y->strides[0], 1) && dim_equals(x->strides[0], 1));
+    if (!run && (nest->ndim != 2 || y->dtype != DTYPE_FLOAT32 || !dim_equals(y->strides[1], 1) ||
+                 !dim_equals(x->strides[0], 1) || dim_equals(x->strides[1], 0)))
+        return false;
+    call = add_call(making, library_kernel(making->cx, making->plan, run ? "memcpy" : "modc_f32_transpose"));
+    add_operand(making, call,
+                (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
+    if (!run)
+        add_number(making, call, dim_constant(y->strides[0]));
+    add_operand(making, call, source_operand(making->cx, making->plan, entry, 0, part->from[0]));
+    if (run) {
+        add_operand(making, call,
+                    (struct operand){.kind = OPERAND_BYTES,
+                                     .dtype = entry->dtype,
+                                     .count = nest->ndim > 0 ? nest->dims[0] : one});
+        return true;
+    }
+    add_number(making, call, dim_constant(x->strides[1]));
+    add_number(making, call, dim_constant(nest->dims[0]));
+    add_number(making, call, dim_constant(nest->dims[1]));
+    return true;
+}
+
 void make_packing(struct cx *cx, struct plan *plan, struct packed *entry)
 {
     struct making making = {.cx = cx, .plan = plan, .calls = &entry->calls};
 
+    if (entry->panels) {
+        call_panels(&making, entry);
+        return;
+    }
     for (int i = 0; i < entry->part_count; i++) {
         const struct packed_part *part = &entry->parts[i];
-        struct kernel_call *call = add_call(&making, pack_kernel(cx, plan, entry, i));
+        struct kernel_call *call;
 
+        if (call_copy(&making, entry, part))
+            continue;
+        call = add_call(&making, pack_kernel(cx, plan, entry, i));
         add_operand(&making, call,
                     (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
         for (int j = 0; j < entry->operand_count; j++)

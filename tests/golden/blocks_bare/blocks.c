@@ -586,13 +586,6 @@ static MODC_KERNEL void head_linear(
     gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64);
 }
 
-/* y in panels [8][64][16] = x0 */
-static MODC_KERNEL void pack_up_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 8; i++)
-        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
-}
-
 /* y in panels [4][128][16] = x0 * x1 */
 static MODC_KERNEL void pack_down_weight_folded(float *y, const float *x0, const float *x1)
 {
@@ -615,7 +608,7 @@ MODC_KERNELS_END
 
 static void pack_block(const struct blocks_block *p, struct blocks_block_packed *k)
 {
-    pack_up_weight(k->up_weight, p->up.weight);
+    modc_f32_pack(k->up_weight, p->up.weight, 128, 64, 64, 1);
     pack_down_weight_folded(k->down_weight_folded, p->down.weight, p->scale);
     pack_down_bias_folded(k->down_bias_folded, p->down.bias, p->scale);
 }

@@ -1807,12 +1807,6 @@ static MODC_KERNEL void pack_10_weight(float *y, const float *x0)
     }
 }
 
-/* y in panels [1][9][16] = x0 */
-static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 9, 9, 16);
-}
-
 /* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
 static MODC_KERNEL void pack_1_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
@@ -1834,15 +1828,6 @@ static MODC_KERNEL void pack_1_weight_prepared(float *y, const float *x0, const 
         const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
 
         modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
-    }
-}
-
-/* y in panels [2][144][16] = x0 */
-static MODC_KERNEL void pack_4_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 16; j++)
-            modc_f32_transpose(y + i * 2304 + j * 16, 256, x0 + i * 2304 + j * 9, 144, 9, 16);
     }
 }
 
@@ -1888,11 +1873,11 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
         k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
         p->_5.running_mean);
     pack_10_weight(k->_10_weight, p->_10.weight);
-    pack_0_weight(k->_0_weight, p->_0.weight);
+    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 9, 9, 1);
     pack_1_bias_prepared(
         k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight, p->_1.running_var);
     pack_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
-    pack_4_weight(k->_4_weight, p->_4.weight);
+    modc_f32_pack_pixels(k->_4_weight, p->_4.weight, 32, 16, 9, 144, 9, 1);
     pack_5_bias_prepared(
         k->_5_bias_prepared, p->_5.bias, p->_5.running_mean, p->_5.weight, p->_5.running_var);
     pack_5_weight_prepared(k->_5_weight_prepared, p->_5.weight, p->_5.running_var);

@@ -1464,21 +1464,6 @@ static MODC_KERNEL void pack_10_weight(float *y, const float *x0)
     }
 }
 
-/* y in panels [1][9][16] = x0 */
-static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 9, 9, 16);
-}
-
-/* y in panels [2][144][16] = x0 */
-static MODC_KERNEL void pack_4_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 16; j++)
-            modc_f32_transpose(y + i * 2304 + j * 16, 256, x0 + i * 2304 + j * 9, 144, 9, 16);
-    }
-}
-
 MODC_KERNELS_END
 
 static enum modc_status cnn_pack_all(struct modc_params *params)
@@ -1497,8 +1482,8 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
         k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
         p->_5.running_mean);
     pack_10_weight(k->_10_weight, p->_10.weight);
-    pack_0_weight(k->_0_weight, p->_0.weight);
-    pack_4_weight(k->_4_weight, p->_4.weight);
+    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 9, 9, 1);
+    modc_f32_pack_pixels(k->_4_weight, p->_4.weight, 32, 16, 9, 144, 9, 1);
     return MODC_OK;
 }
 

@@ -1089,36 +1089,6 @@ static MODC_KERNEL void pack_0_bias_folded(
     }
 }
 
-/* y in [9][6] = x0 */
-static MODC_KERNEL void pack_4_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 9; i++) {
-        for (int j = 0; j < 6; j++)
-            y[i * 6 + j] = x0[i + j * 9];
-    }
-}
-
-/* y in panels [1][24][16] = x0 */
-static MODC_KERNEL void pack_9_weight(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 24, 24, 16);
-}
-
-/* y in panels [1][9][16] = x0 */
-static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 9; i++) {
-        for (int j = 0; j < 6; j++)
-            y[i * 16 + j] = x0[i + j * 9];
-    }
-}
-
-/* y in [6], zero padded = x0 */
-static MODC_KERNEL void pack_0_bias(float *y, const float *x0)
-{
-    memcpy(y, x0, 6 * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status firmware_pack_all(struct modc_params *params)
@@ -1132,12 +1102,11 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
     pack_0_bias_folded(
         k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
         p->_1.running_mean);
-    pack_4_weight(k->_4_weight, p->_4.weight);
-    pack_9_weight(k->_9_weight, p->_9.weight);
-    memset(k->_0_weight, 0, sizeof k->_0_weight);
-    pack_0_weight(k->_0_weight, p->_0.weight);
+    modc_f32_transpose(k->_4_weight, 6, p->_4.weight, 9, 9, 6);
+    modc_f32_pack(k->_9_weight, p->_9.weight, 16, 24, 24, 1);
+    modc_f32_pack(k->_0_weight, p->_0.weight, 6, 9, 9, 1);
     memset(k->_0_bias, 0, sizeof k->_0_bias);
-    pack_0_bias(k->_0_bias, p->_0.bias);
+    memcpy(k->_0_bias, p->_0.bias, sizeof(float) * 6);
     return MODC_OK;
 }
 

@@ -216,25 +216,6 @@ static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
     memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
 }
 
-/* y in panels [2][64][16] = x0 */
-static MODC_KERNEL void pack_1_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 2; i++)
-        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
-}
-
-/* y in panels [1][32][16] = x0 */
-static MODC_KERNEL void pack_3_weight(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 32, 32, 10);
-}
-
-/* y in [10], zero padded = x0 */
-static MODC_KERNEL void pack_3_bias(float *y, const float *x0)
-{
-    memcpy(y, x0, 10 * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status mlp_pack_all(struct modc_params *params)
@@ -242,11 +223,10 @@ static enum modc_status mlp_pack_all(struct modc_params *params)
     const struct mlp_params *p = (const struct mlp_params *)(const void *)params;
     struct mlp_packed *k = params->packed;
 
-    pack_1_weight(k->_1_weight, p->_1.weight);
-    memset(k->_3_weight, 0, sizeof k->_3_weight);
-    pack_3_weight(k->_3_weight, p->_3.weight);
+    modc_f32_pack(k->_1_weight, p->_1.weight, 32, 64, 64, 1);
+    modc_f32_pack(k->_3_weight, p->_3.weight, 10, 32, 32, 1);
     memset(k->_3_bias, 0, sizeof k->_3_bias);
-    pack_3_bias(k->_3_bias, p->_3.bias);
+    memcpy(k->_3_bias, p->_3.bias, sizeof(float) * 10);
     return MODC_OK;
 }
 

@@ -432,13 +432,6 @@ static const struct pair_code *pair_code_of(const struct pair *net)
 
 MODC_KERNELS_BEGIN
 
-/* y in panels [32][256][16] = x0 */
-static MODC_KERNEL void pack_wide_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 32; i++)
-        modc_f32_transpose(y + i * 4096, 16, x0 + i * 4096, 256, 256, 16);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status pair_pack_all(struct modc_params *params)
@@ -446,7 +439,7 @@ static enum modc_status pair_pack_all(struct modc_params *params)
     const struct pair_params *p = (const struct pair_params *)(const void *)params;
     struct pair_packed *k = params->packed;
 
-    pack_wide_weight(k->wide_weight, p->wide.weight);
+    modc_f32_pack(k->wide_weight, p->wide.weight, 512, 256, 256, 1);
     return MODC_OK;
 }
 

@@ -337,24 +337,6 @@ static MODC_KERNEL void root_copy_value(float *y, const float *x0, int batch)
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
 
-/* y in panels [4][4][16] = x0 */
-static MODC_KERNEL void pack_trunk_0_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 4; j++) {
-            for (int k = 0; k < 16; k++)
-                y[i * 64 + j * 16 + k] = x0[i * 64 + j + k * 4];
-        }
-    }
-}
-
-/* y in panels [4][64][16] = x0 */
-static MODC_KERNEL void pack_trunk_2_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 4; i++)
-        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status policy_pack_all(struct modc_params *params)
@@ -362,8 +344,8 @@ static enum modc_status policy_pack_all(struct modc_params *params)
     const struct policy_params *p = (const struct policy_params *)(const void *)params;
     struct policy_packed *k = params->packed;
 
-    pack_trunk_0_weight(k->trunk_0_weight, p->trunk._0.weight);
-    pack_trunk_2_weight(k->trunk_2_weight, p->trunk._2.weight);
+    modc_f32_pack(k->trunk_0_weight, p->trunk._0.weight, 64, 4, 4, 1);
+    modc_f32_pack(k->trunk_2_weight, p->trunk._2.weight, 64, 64, 64, 1);
     return MODC_OK;
 }
 

@@ -303,12 +303,6 @@ static MODC_KERNEL void root_copy(float *y, const float *x0)
     memcpy(y, x0, 2 * sizeof *y);
 }
 
-/* y in panels [1][40][16] = x0 */
-static MODC_KERNEL void pack_mix_weight(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 40, 40, 16);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status stream_pack_all(struct modc_params *params)
@@ -316,7 +310,7 @@ static enum modc_status stream_pack_all(struct modc_params *params)
     const struct stream_params *p = (const struct stream_params *)(const void *)params;
     struct stream_packed *k = params->packed;
 
-    pack_mix_weight(k->mix_weight, p->mix.weight);
+    modc_f32_pack(k->mix_weight, p->mix.weight, 16, 40, 40, 1);
     return MODC_OK;
 }
 

@@ -521,13 +521,6 @@ static MODC_KERNEL void root_copy_best(float *y, const float *x0, int batch)
     memcpy(y, x0, (size_t)batch * sizeof *y);
 }
 
-/* y in panels [4][32][16] = x0 */
-static MODC_KERNEL void pack_hidden_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 4; i++)
-        modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status text_pack_all(struct modc_params *params)
@@ -535,7 +528,7 @@ static enum modc_status text_pack_all(struct modc_params *params)
     const struct text_params *p = (const struct text_params *)(const void *)params;
     struct text_packed *k = params->packed;
 
-    pack_hidden_weight(k->hidden_weight, p->hidden.weight);
+    modc_f32_pack(k->hidden_weight, p->hidden.weight, 64, 32, 32, 1);
     return MODC_OK;
 }
 

@@ -170,21 +170,6 @@ static MODC_KERNEL void head_linear(
     gemm_panel(y, x, w, bias, 1, batch, 6, 6, 6, 6, GEMM_PANEL_NONE);
 }
 
-/* y in panels [1][6][16] = x0 */
-static MODC_KERNEL void pack_embed_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 6; i++) {
-        for (int j = 0; j < 6; j++)
-            y[i * 16 + j] = x0[i + j * 6];
-    }
-}
-
-/* y in [6], zero padded = x0 */
-static MODC_KERNEL void pack_head_bias(float *y, const float *x0)
-{
-    memcpy(y, x0, 6 * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status tied_pack_all(struct modc_params *params)
@@ -192,10 +177,9 @@ static enum modc_status tied_pack_all(struct modc_params *params)
     const struct tied_params *p = (const struct tied_params *)(const void *)params;
     struct tied_packed *k = params->packed;
 
-    memset(k->embed_weight, 0, sizeof k->embed_weight);
-    pack_embed_weight(k->embed_weight, p->embed.weight);
+    modc_f32_pack(k->embed_weight, p->embed.weight, 6, 6, 6, 1);
     memset(k->head_bias, 0, sizeof k->head_bias);
-    pack_head_bias(k->head_bias, p->head.bias);
+    memcpy(k->head_bias, p->head.bias, sizeof(float) * 6);
     return MODC_OK;
 }
 

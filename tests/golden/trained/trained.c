@@ -864,21 +864,6 @@ static MODC_KERNEL void root_exp_mul_sub(
     }
 }
 
-/* y in panels [1][4][16] = x0 */
-static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 4];
-    }
-}
-
-/* y in panels [1][3][16] = x0 */
-static MODC_KERNEL void pack_2_weight(float *y, const float *x0)
-{
-    memcpy(y, x0, 48 * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status trained_pack_all(struct modc_params *params)
@@ -886,8 +871,8 @@ static enum modc_status trained_pack_all(struct modc_params *params)
     const struct trained_params *p = (const struct trained_params *)(const void *)params;
     struct trained_packed *k = params->packed;
 
-    pack_0_weight(k->_0_weight, p->_0.weight);
-    pack_2_weight(k->_2_weight, p->_2.weight);
+    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 4, 4, 1);
+    modc_f32_pack(k->_2_weight, p->_2.weight, 16, 3, 1, 16);
     return MODC_OK;
 }
 

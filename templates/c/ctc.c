@@ -6,9 +6,9 @@
  * the blank before it; from a state leads a way to itself, to the next, and past a blank between two labels that differ. v:
  * by state, in logarithms, the ways that end in it; with T_gradient for each step, and behind them those that begin there.
  * T_states of them at most. Fits: contiguous values; T_m, T_n, T_k, T_states may be sizes. v: T_scratch elements. */
-MODC_INLINE int T_NAME_label(const int64_t *const labels, const int s)
+MODC_INLINE int T_NAME_label(const int64_t *const labels, const int s, const int blank)
 {
-    return s % 2 == 0 ? T_blank : (int)labels[s / 2];
+    return s % 2 == 0 ? blank : (int)labels[s / 2];
 }
 
 MODC_INLINE T_real T_NAME_sum(const T_real a, const T_real b, const T_real c)
@@ -19,7 +19,7 @@ MODC_INLINE T_real T_NAME_sum(const T_real a, const T_real b, const T_real c)
 }
 
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
     const T_real none = -T_V(inf)();
 
@@ -29,7 +29,7 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
         T_real total = count > 0 ? none : 0, *at = v;
 
         for (int s = 0; s < states && steps > 0; s++)
-            v[s] = s < 2 ? x[n * T_k + T_NAME_label(labels, s)] : none;
+            v[s] = s < 2 ? x[n * T_k + T_NAME_label(labels, s, T_blank)] : none;
         for (int t = 1; t < steps; t++) {
             const T_real *const from = at, *const row = x + (t * T_n + n) * T_k;
 
@@ -37,9 +37,9 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
             at += T_states;
 #endif
             for (int s = states - 1; s >= 0; s--) {
-                const int label = T_NAME_label(labels, s);
+                const int label = T_NAME_label(labels, s, T_blank);
                 const T_real next = s > 0 ? from[s - 1] : none;
-                const T_real past = s > 1 && T_NAME_label(labels, s - 2) != label ? from[s - 2] : none;
+                const T_real past = s > 1 && T_NAME_label(labels, s - 2, T_blank) != label ? from[s - 2] : none;
 
                 at[s] = T_NAME_sum(from[s], next, past) + row[label];
             }
@@ -56,13 +56,13 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
             for (int k = 0; k < T_k; k++)
                 slope[k] = t < steps ? T_S(exp)(row[k]) : 0;
             for (int s = 0; s < states && t < steps; s++) {
-                const int label = T_NAME_label(labels, s);
+                const int label = T_NAME_label(labels, s, T_blank);
 
                 if (t == steps - 1) {
                     behind[s] = s >= states - 2 ? row[label] : none;
                 } else {
                     const T_real next = s + 1 < states ? behind[s + 1] : none;
-                    const T_real past = s + 2 < states && T_NAME_label(labels, s + 2) != label ? behind[s + 2] : none;
+                    const T_real past = s + 2 < states && T_NAME_label(labels, s + 2, T_blank) != label ? behind[s + 2] : none;
 
                     behind[s] = T_NAME_sum(behind[s], next, past) + row[label];
                 }

@@ -1,8 +1,8 @@
 /* y = softmax(x) along the middle axis, or its logarithm (T_log): y, x (T_m, T_k, T_n).
  *
  * As softmax.c computes it, for a vector of columns at a time, whose values stand together in v: rows that lie a power of
- * two apart would drive each other from the cache. Without a vector exp a column at a time. T_whole_n: there are whole vectors of
- * columns. T_safe: nothing but -inf becomes 0. Fits: contiguous values; all may be sizes. v: T_scratch elements. */
+ * two apart would drive each other from the cache. Without a vector exp a column at a time. T_some_rest: the last vector of some
+ * calls has fewer columns. T_safe: nothing but -inf becomes 0. Fits: contiguous values; all may be sizes. v: T_scratch elements. */
 #if T_vector_math
 /* A vector of columns, or the first `width` of one. */
 MODC_INLINE void T_NAME_block(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v, const int width T_ARGS)
@@ -41,7 +41,7 @@ MODC_INLINE void T_NAME_block(T_real *T_RESTRICT y, const T_real *restrict x, T_
 }
 
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
     const int blocks = (T_n + T_LANES - 1) / T_LANES;
 #if T_by_rows
@@ -52,19 +52,19 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
     for (int i = T_IF(T_by_rows, from, 0); i < T_IF(T_by_rows, to, T_m * blocks); i++) {
         const int column = i % blocks * T_LANES, at = i / blocks * (T_k * T_n) + column;
 
-#if T_whole_n
-        T_NAME_block(y + at, x + at, v, T_LANES T_PASS);
-#else
-        if (column + T_LANES <= T_n)
-            T_NAME_block(y + at, x + at, v, T_LANES T_PASS);
-        else
+#if T_some_rest
+        if (T_n % T_LANES > 0 && column + T_LANES > T_n)
             T_NAME_block(y + at, x + at, v, T_n - column T_PASS);
+        else
+            T_NAME_block(y + at, x + at, v, T_LANES T_PASS);
+#else
+        T_NAME_block(y + at, x + at, v, T_LANES T_PASS);
 #endif
     }
 }
 #else
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
 #if T_by_rows
     const int from = modc_share(T_m * T_n, slice, T_slices), to = modc_share(T_m * T_n, slice + 1, T_slices);

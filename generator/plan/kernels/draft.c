@@ -225,9 +225,10 @@ static void common_holes(struct draft *draft)
     for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++)
         hole_int(draft, arena_format(&draft->cx->arena, "T_by_%s", split_names[axis]),
                  (int)kernel->split.axis == axis);
-    if (step->scratch_offset >= 0)
-        hole_int(draft, "T_scratch",
-                 step->algorithm->scratch(draft->op) / dtype_rows[kernel->computed].bytes);
+    if (step->scratch_offset >= 0 && kernel->split.slices > 1)
+        hole_dim(draft, "T_scratch",
+                 dim_const(&draft->cx->arena,
+                           step->algorithm->scratch(draft->op) / dtype_rows[kernel->computed].bytes));
 }
 
 /* ---- parts -------------------------------------------------------------------------------------------------- */

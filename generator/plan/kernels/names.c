@@ -98,6 +98,7 @@ static const struct flag_word {
     {"T_scaled", 1, "scaled"},
     {"T_causal", 1, "causal"},
     {"T_safe", 1, "safe"},
+    {"T_gradient", 1, "gradient"},
     {"T_by_rows", 1, "slice"},
     {"T_by_columns", 1, "slice_of_columns"},
     {"T_by_batches", 1, "slice_of_batches"},

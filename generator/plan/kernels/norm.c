@@ -144,7 +144,7 @@ static void holes_softmax(struct draft *draft)
         const struct dim *columns = dims_product(cx, x, axis + 1, x->ndim);
 
         hole_dim(draft, "T_n", columns);
-        hole_int(draft, "T_whole_n", is_whole(draft, columns));
+        hole_some(draft, "T_some_rest", !is_whole(draft, columns));
         along = arena_format(&cx->arena, "dimension %d", axis);
     }
     hole_int(draft, "T_log", op->softmax.log);
@@ -198,13 +198,10 @@ static void holes_ctc(struct draft *draft)
     hole_dim(draft, "T_n", x->dims[1]);
     hole_dim(draft, "T_k", x->dims[2]);
     hole_int(draft, "T_gradient", op->ctc.gradient);
-    hole_int(draft, "T_blank", op->ctc.blank);
+    hole_dim(draft, "T_blank", dim_const(&cx->arena, op->ctc.blank));
     if (op->ctc.gradient) {
         hole_dim(draft, "T_m", x->dims[0]);
         hole_dim(draft, "T_states", states);
-    } else {
-        hole_int(draft, "T_m", 0);
-        hole_int(draft, "T_states", 0);
     }
     draft->kernel->comment = arena_format(&cx->arena, "y %s = %s of labels under x %s",
                                           shape_text(&cx->arena, op->outputs[0]->ndim, op->outputs[0]->dims),

@@ -568,9 +568,15 @@ static const char *passed_text(struct cx *cx, const struct hole *hole)
 
         text_printf(&text, ", %s", passed->name);
         for (int j = 0; j < passed->step_count; j++) {
-            text_printf(&text, " + %s", passed->steps[j].index);
-            if (!dim_equals(passed->steps[j].stride, 1))
-                text_printf(&text, " * %s", dim_c_text(cx, passed->steps[j].stride, true));
+            const struct passed_step *step = &passed->steps[j];
+
+            if (!step->name && dim_equals(step->stride, 0))
+                continue;
+            text_printf(&text, " + %s", step->index);
+            if (step->name)
+                text_printf(&text, " * %s", step->name);
+            else if (!dim_equals(step->stride, 1))
+                text_printf(&text, " * %s", dim_c_text(cx, step->stride, true));
         }
         if (passed->at)
             text_printf(&text, " + %lld", (long long)passed->offset);
@@ -653,6 +659,24 @@ static void print_template_split(const struct rendering *r, struct text *out)
     print_split(r, out, kernel->name, &call, kernel->split.slices, enough_text(r->cx, kernel), body.data);
 }
 
+/* "const int M", or the type of a kernel that is called, which says no more than what it reads and writes. */
+static const char *shape_declaration(const struct rendering *r, const struct kernel_shape *shape)
+{
+    struct cx *cx = r->cx;
+    struct text text = text_new(&cx->arena);
+    struct extras sizes = extras_new(cx);
+
+    if (!shape->kernel)
+        return arena_format(&cx->arena, "const int %s", shape->name);
+    add_sizes(r, &sizes, shape->kernel, shape->kernel->used);
+    text_printf(&text, "void (*const %s)(", shape->name);
+    for (int i = 0; i < shape->kernel->parameter_count; i++)
+        text_printf(&text, "%s%s%s", i ? ", " : "", pointer_type(cx, &shape->kernel->parameters[i]),
+                    shape->kernel->parameters[i].name);
+    text_printf(&text, "%s)", sizes.args.data);
+    return text.data;
+}
+
 static void print_template(struct rendering *r, struct text *out)
 {
     struct cx *cx = r->cx;
@@ -669,7 +693,7 @@ static void print_template(struct rendering *r, struct text *out)
     if (kernel->tail)
         dag_mark_sizes(kernel->tail, in_tail);
     for (int i = 0; i < kernel->shape_count; i++) {
-        text_printf(&extras.args, ", const int %s", kernel->shapes[i].name);
+        text_printf(&extras.args, ", %s", shape_declaration(r, &kernel->shapes[i]));
         text_printf(&extras.pass, ", %s", kernel->shapes[i].name);
     }
     add_sizes(r, &extras, kernel, kernel->used);
@@ -727,7 +751,9 @@ static void print_wrapper(const struct rendering *r, struct text *out)
     for (int i = 0; i < kernel->parameter_count; i++)
         text_printf(&call, "%s%s", i ? ", " : "", kernel->parameters[i].name);
     for (int i = 0; i < kernel->shape_count; i++)
-        text_printf(&call, ", %s", dim_c_text(cx, kernel->shapes[i].dim, false));
+        text_printf(&call, ", %s",
+                    kernel->shapes[i].kernel ? kernel->shapes[i].kernel->name
+                                             : dim_c_text(cx, kernel->shapes[i].dim, false));
     text_add(&call, tail.pass.data);
     if (core->tail_count > 0)
         text_printf(&call, ", %s", tail_constant(cx, core, kernel->tail_at));

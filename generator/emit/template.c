@@ -161,9 +161,22 @@ static bool decide(struct cx *cx, const struct fill *fill, const char *line, siz
 static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length,
                       const struct fill *fill);
 
+struct piece {
+    const char *text;
+    size_t length;
+};
+
+static const char *fill_piece(struct cx *cx, struct piece piece, const struct fill *fill)
+{
+    struct text out = text_new(&cx->arena);
+
+    fill_text(cx, &out, piece.text, piece.length, fill);
+    return out.data;
+}
+
 /* The arguments of a call that starts behind text[at], which is '('; returns the index behind ')'. */
-static size_t split_arguments(struct cx *cx, const char *text, size_t at, size_t length,
-                              const struct fill *fill, const char **arguments, int count)
+static size_t split_arguments(const char *text, size_t at, size_t length, const struct fill *fill,
+                              struct piece *arguments, int count)
 {
     size_t start = at + 1;
     int depth = 0, n = 0;
@@ -172,13 +185,10 @@ static size_t split_arguments(struct cx *cx, const char *text, size_t at, size_t
         depth += text[i] == '(' || text[i] == '[';
         depth -= text[i] == ')' || text[i] == ']';
         if ((depth == 1 && text[i] == ',') || (depth == 0 && text[i] == ')')) {
-            struct text inner = text_new(&cx->arena);
-
             while (text[start] == ' ')
                 start++;
-            fill_text(cx, &inner, text + start, i - start, fill);
             if (n < count)
-                arguments[n] = inner.data;
+                arguments[n] = (struct piece){text + start, i - start};
             n++;
             start = i + 1;
             if (depth == 0) {
@@ -263,24 +273,28 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             text_add_bytes(out, word + 7, size - 7);
             i = end;
         } else if (size == 3 && strchr("VSW", word[2]) && text[end] == '(') {
-            const char *function[1];
+            struct piece function[1];
 
-            i = split_arguments(cx, text, end, length, fill, function, 1);
+            i = split_arguments(text, end, length, fill, function, 1);
             text_printf(out, "%s%s_%s", word[2] == 'W' ? fill->weights : fill->vector,
-                        word[2] == 'S' ? "s" : "", function[0]);
+                        word[2] == 'S' ? "s" : "", fill_piece(cx, function[0], fill));
         } else if (size == 4 && strncmp(word, "T_IF", 4) == 0) {
-            const char *arguments[3];
+            struct piece arguments[3];
+            bool second;
 
-            i = split_arguments(cx, text, end, length, fill, arguments, 3);
-            text_add(out, arguments[strcmp(arguments[0], "0") == 0 ? 2 : 1]);
+            i = split_arguments(text, end, length, fill, arguments, 3);
+            second = strcmp(fill_piece(cx, arguments[0], fill), "0") == 0;
+            text_add(out, fill_piece(cx, arguments[second ? 2 : 1], fill));
         } else if (size == 6 && strncmp(word, "T_MORE", 6) == 0) {
             drop_blanks(out);
             i = split_more(cx, out, text, end, length, fill);
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
-            const char *arguments[3];
+            struct piece arguments[3];
 
-            i = split_arguments(cx, text, end, length, fill, arguments, 3);
-            text_add(out, fill->epilogue(fill->data, size == 12, arguments[0], arguments[1], arguments[2]));
+            i = split_arguments(text, end, length, fill, arguments, 3);
+            text_add(out, fill->epilogue(fill->data, size == 12, fill_piece(cx, arguments[0], fill),
+                                         fill_piece(cx, arguments[1], fill),
+                                         fill_piece(cx, arguments[2], fill)));
         } else {
             const char *value = hole_text(cx, fill, word, size);
 

@@ -15,9 +15,10 @@
 struct passed {
     const char *name;
     struct passed_step {
-        const char *index; /* a variable of the template */
-        const struct dim *stride;
-    } steps[3]; /* added to a pointer; those of stride 0 are left out */
+        const char *index;        /* a variable of the template */
+        const struct dim *stride; /* 0: it is left out */
+        const char *name;         /* in a core, where the stride is an argument */
+    } steps[3];                   /* added to a pointer */
     int step_count;
     bool at; /* `offset` is added too, whatever it is */
     int64_t offset;
@@ -63,10 +64,12 @@ struct tail_operand {
     const char *row_name; /* in a core, where the row's is an argument; or NULL */
 };
 
-/* An extent or a distance that a core takes as an argument, which is a constant or a size of each call. */
+/* An extent or a distance that a core takes as an argument, which is a constant or a size of each call; or a kernel that it
+ * calls for a part of its work. */
 struct kernel_shape {
-    const char *name; /* "M" */
+    const char *name; /* "M", "SCORES" */
     const struct dim *dim;
+    const struct kernel *kernel; /* a core's own says what it takes; or NULL */
 };
 
 /* One of a core's tails. */
@@ -109,7 +112,8 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
 /* note [cores]
  * A template whose row says so is printed once for each type and set of flags, as a core that is always inlined: extents and
  * distances are its arguments, and which of its tails it is that each call wants. A tail that reads more than the result has a
- * core of its own. What calls name is a wrapper of one statement, which states the shapes.
+ * core of its own. What calls name is a wrapper of one statement, which states the shapes. Kernels that a core calls are
+ * arguments too, and so the shapes in which they compute are no matter of the core.
  *
  * So is a map: its core is the loop nest with all extents and distances as arguments. */
 enum kernel_form {

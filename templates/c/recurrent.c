@@ -8,7 +8,7 @@
  * of one row, T_across: of taller ones. Otherwise w and bias lie as PyTorch has them, and the gates are dot products.
  *
  * T_KEPT, T_GIVEN: the parameters of what follows, where it is there. cell (T_m, T_h), rows T_cellm apart: the
- * cell states, in the end those of the last step. T_saves: kept (T_l, T_m, T_kept) gets what the gradient reads, see note
+ * cell states, in the end those of the last step. T_saves: kept (T_l, T_m, T_keptm) gets what the gradient reads, see note
  * [recurrent] in ops.h. last (T_m, T_k), rows T_lastm apart: with T_lengths, of which a row has so many steps, its state, in
  * the end that of its last step; behind that y is 0. T_state: those before the first step are in h and c, else they are 0.
  * T_ahead: T_m is 1, and x (T_l, 1, T_in), steps T_inl apart, what w_input (T_gates * T_h, T_in), in panels, makes what adds to
@@ -16,12 +16,19 @@
  * theirs is made, for whose products there is time while the weights of the state come from their cache.
  * T_projects: what a step puts out, in v, is multiplied by project (T_k, T_h); otherwise T_k is T_h. */
 
-/* Of a tile of rows x units: what the state adds to their gates is in sum, gate after gate, a row's vectors together. state:
- * NULL is 0. A function of its own, whose constants would take the registers of a tile. */
-static MODC_ALONE MODC_KERNEL void T_NAME_next(T_real *T_RESTRICT y, const int ldy, T_real *restrict cell, T_real *restrict kept,
-                                               const T_real *restrict x, const T_real *restrict state, const int ldstate,
-                                               const T_vec *restrict sum, const int64_t *restrict lengths, const int t,
-                                               const int rows, const int units T_ARGS)
+#if T_gates > 1
+/* Of a tile of rows x units, of `all`: what the state adds to their gates is in sum, gate after gate, a row's vectors together. A
+ * function of its own, whose constants would take the registers of a tile. */
+#else
+/* Of a tile of rows x units: what the state adds to them is in sum. A function of its own, whose constants would take the registers
+ * of a tile. */
+#endif
+static MODC_ALONE MODC_KERNEL void T_NAME_next(
+    T_real *T_RESTRICT y, const int ldy T_MORE(T_saves, T_real *restrict kept, const int ldkept),
+    const T_real *restrict x, const int ldx T_MORE(T_lstm, T_real *restrict cell, const int ldcell),
+    const T_vec *restrict sum T_MORE(T_gru, const T_real *restrict state, const int ldstate),
+    const int rows T_MORE(T_lengths, const int64_t *restrict lengths, const int t),
+    const int units T_MORE(T_gates > 1, const int all))
 {
     const int vectors = (units + T_LANES - 1) / T_LANES;
 #if T_gates > 1
@@ -36,7 +43,7 @@ static MODC_ALONE MODC_KERNEL void T_NAME_next(T_real *T_RESTRICT y, const int l
             if (t >= lengths[row]) {
                 T_PARTS_store(y + u, T_V(set)(0), rest);
 #if T_saves
-                for (int part = 0; part < T_kept; part += T_h)
+                for (int part = 0; part < ldkept; part += all)
                     T_PARTS_store(kept + part + u, T_V(set)(0), rest);
 #endif
                 continue;
@@ -44,32 +51,32 @@ static MODC_ALONE MODC_KERNEL void T_NAME_next(T_real *T_RESTRICT y, const int l
 #endif
 #if T_lstm
             const T_vec i = T_PARTS_sigmoid(T_PARTS_load(x + u, rest) + sum[0]);
-            const T_vec f = T_PARTS_sigmoid(T_PARTS_load(x + T_h + u, rest) + sum[tile]);
-            const T_vec g = T_PARTS_tanh(T_PARTS_load(x + 2 * T_h + u, rest) + sum[2 * tile]);
-            const T_vec o = T_PARTS_sigmoid(T_PARTS_load(x + 3 * T_h + u, rest) + sum[3 * tile]);
+            const T_vec f = T_PARTS_sigmoid(T_PARTS_load(x + all + u, rest) + sum[tile]);
+            const T_vec g = T_PARTS_tanh(T_PARTS_load(x + 2 * all + u, rest) + sum[2 * tile]);
+            const T_vec o = T_PARTS_sigmoid(T_PARTS_load(x + 3 * all + u, rest) + sum[3 * tile]);
             const T_vec c = f * T_PARTS_load(cell + u, rest) + i * g;
 
             T_PARTS_store(cell + u, c, rest);
             T_PARTS_store(y + u, o * T_PARTS_tanh(c), rest);
 #if T_saves
             T_PARTS_store(kept + u, i, rest);
-            T_PARTS_store(kept + T_h + u, f, rest);
-            T_PARTS_store(kept + 2 * T_h + u, g, rest);
-            T_PARTS_store(kept + 3 * T_h + u, o, rest);
-            T_PARTS_store(kept + 4 * T_h + u, c, rest);
+            T_PARTS_store(kept + all + u, f, rest);
+            T_PARTS_store(kept + 2 * all + u, g, rest);
+            T_PARTS_store(kept + 3 * all + u, o, rest);
+            T_PARTS_store(kept + 4 * all + u, c, rest);
 #endif
 #elif T_gru
             const T_vec r = T_PARTS_sigmoid(T_PARTS_load(x + u, rest) + sum[0]);
-            const T_vec z = T_PARTS_sigmoid(T_PARTS_load(x + T_h + u, rest) + sum[tile]);
-            const T_vec n = T_PARTS_tanh(T_PARTS_load(x + 2 * T_h + u, rest) + r * sum[2 * tile]);
+            const T_vec z = T_PARTS_sigmoid(T_PARTS_load(x + all + u, rest) + sum[tile]);
+            const T_vec n = T_PARTS_tanh(T_PARTS_load(x + 2 * all + u, rest) + r * sum[2 * tile]);
             const T_vec h = state ? T_PARTS_load(state + u, rest) : T_V(set)(0);
 
             T_PARTS_store(y + u, (h - n) * z + n, rest);
 #if T_saves
             T_PARTS_store(kept + u, r, rest);
-            T_PARTS_store(kept + T_h + u, z, rest);
-            T_PARTS_store(kept + 2 * T_h + u, n, rest);
-            T_PARTS_store(kept + 3 * T_h + u, sum[2 * tile], rest);
+            T_PARTS_store(kept + all + u, z, rest);
+            T_PARTS_store(kept + 2 * all + u, n, rest);
+            T_PARTS_store(kept + 3 * all + u, sum[2 * tile], rest);
 #endif
 #elif T_relu
             const T_vec a = T_PARTS_load(x + u, rest) + sum[0], zero = T_V(set)(0);
@@ -80,12 +87,12 @@ static MODC_ALONE MODC_KERNEL void T_NAME_next(T_real *T_RESTRICT y, const int l
 #endif
         }
         y += ldy;
-        x += T_xm;
+        x += ldx;
 #if T_saves
-        kept += T_kept;
+        kept += ldkept;
 #endif
 #if T_lstm
-        cell += T_cellm;
+        cell += ldcell;
 #elif T_gru
         if (state)
             state += ldstate;
@@ -112,43 +119,48 @@ MODC_INLINE T_real T_NAME_dot(const T_real *restrict a, const T_real *restrict b
  * steps are made before the first. */
 enum {
     T_NAME_chunk = T_gates * T_wide,
-    T_NAME_ahead = MODC_TILE_ROWS * MODC_TILE_VECTORS(MODC_TILE_ROWS) >= 2 * T_NAME_chunk,
-    T_NAME_first = T_NAME_ahead ? T_NAME_chunk : T_l /* so many are made before the first step */
+    T_NAME_ahead = MODC_TILE_ROWS * MODC_TILE_VECTORS(MODC_TILE_ROWS) >= 2 * T_NAME_chunk
 };
 
 #endif
-/* One step: where its operands are. state: NULL is 0. Rows of y lie ldy apart, those of state ldstate. back: the weights are
+/* One step: where its operands are, and how far apart their rows: m x k states, of h units. state: NULL is 0. back: the weights are
  * read from their end, where the last step left them in the cache. */
 struct T_NAME_now {
-    T_real *y, *cell, *kept;
-    const T_real *x, *state;
+    T_real *y T_MORE(T_lstm, *cell) T_MORE(T_saves, *kept);
+    const T_real *x, *state T_MORE(T_bias, *bias);
     const T_stored *w;
-    const T_real *bias;
+#if T_lengths
     const int64_t *lengths;
+#endif
 #if T_ahead
     const T_real *x_ahead; /* of the steps whose gates are made now; NULL: none are left */
-    const T_real *w_input, *bias_input;
+    const T_real *w_input T_MORE(T_input_bias, *bias_input);
     T_real *ahead; /* their gates */
-    int turn;       /* so many steps have made tiles of them */
+    int in, ldin;  /* elements of a step of x_ahead, and from one to the next */
+    int turn;      /* so many steps have made tiles of them */
 #endif
-    int ldy, ldstate, t;
+    int m, k, h;
+    int ldy, ldx, ldstate T_MORE(T_lstm, ldcell) T_MORE(T_saves, ldkept) T_MORE(T_lengths, t);
     bool back;
 };
 
 /* The next states of rows x units at (row, unit), from what the state adds to their gates. */
 MODC_INLINE void T_NAME_put(const struct T_NAME_now *const now, const T_vec *const sum, const int rows, const int units,
-                            const int row, const int unit T_ARGS)
+                            const int row, const int unit)
 {
-    T_NAME_next(now->y + row * now->ldy + unit, now->ldy, T_IF(T_lstm, now->cell + row * T_cellm + unit, NULL),
-                T_IF(T_saves, now->kept + row * T_kept + unit, NULL), now->x + row * T_xm + unit,
-                now->state ? now->state + row * now->ldstate + unit : NULL, now->ldstate, sum,
-                T_IF(T_lengths, now->lengths + row, NULL), now->t, rows, units T_PASS);
+    T_NAME_next(now->y + row * now->ldy + unit,
+                now->ldy T_MORE(T_saves, now->kept + row * now->ldkept + unit, now->ldkept),
+                now->x + row * now->ldx + unit,
+                now->ldx T_MORE(T_lstm, now->cell + row * now->ldcell + unit, now->ldcell),
+                sum T_MORE(T_gru, now->state ? now->state + row * now->ldstate + unit : NULL, now->ldstate),
+                rows T_MORE(T_lengths, now->lengths + row, now->t), units T_MORE(T_gates > 1, now->h));
 }
 
 #if T_ahead
 /* What the input adds to the gates of rows steps, vectors of them from `vector` on; rows and vectors are constants of the call. */
 MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias, const int rows, const int vectors, const int vector T_ARGS)
+                               const T_real *restrict bias, const int in, const int ldin, const int h, const int rows,
+                               const int vectors, const int vector)
 {
     T_vec sum[MODC_TILE_REGISTERS], b[T_gates * T_wide];
 
@@ -158,20 +170,20 @@ MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_real *restrict x,
     for (int i = 0; i < rows * vectors; i++)
         sum[i] = T_IF(T_input_bias, T_V(load)(bias + (vector + i % vectors) * T_LANES), T_V(set)(0));
     MODC_ROLL
-    for (int k = 0; k < T_in; k++) {
+    for (int k = 0; k < in; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = (vector + j) * T_LANES;
 
-            b[j] = T_V(load)(w + (c / T_P * T_in + k) * T_P + c % T_P);
+            b[j] = T_V(load)(w + (c / T_P * in + k) * T_P + c % T_P);
         }
         MODC_UNROLL
         for (int i = 0; i < rows * vectors; i++)
-            sum[i] += x[i / vectors * T_inl + k] * b[i % vectors];
+            sum[i] += x[i / vectors * ldin + k] * b[i % vectors];
     }
     MODC_UNROLL
     for (int i = 0; i < rows * vectors; i++)
-        T_V(store)(gates + i / vectors * (T_gates * T_h) + i % vectors * T_LANES, sum[i]);
+        T_V(store)(gates + i / vectors * (T_gates * h) + i % vectors * T_LANES, sum[i]);
 }
 
 #endif
@@ -183,25 +195,28 @@ MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_real *restrict x,
 #endif
 #if T_ahead
 MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows, const int units, const int row,
-                             const int unit, const int rows_ahead, const int vector T_ARGS)
+                             const int unit, const int rows_ahead, const int vector)
 #else
 MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows, const int units, const int row,
-                             const int unit T_ARGS)
+                             const int unit)
 #endif
 {
 #if T_panels
-    const int vectors = (units + T_LANES - 1) / T_LANES, tile = rows * vectors, depth = now->state ? T_k : 0;
-    const T_stored *const w = now->w + unit / T_P * (T_k * T_gates * T_P) + unit % T_P;
+    const int vectors = (units + T_LANES - 1) / T_LANES, tile = rows * vectors, depth = now->state ? now->k : 0;
+    const T_stored *const w = now->w + unit / T_P * (now->k * T_gates * T_P) + unit % T_P;
+#if T_bias
+    const int pitch = (now->h + T_P - 1) / T_P * T_P; /* of the gates in bias */
+#endif
     T_vec sum[MODC_TILE_REGISTERS], made[MODC_TILE_REGISTERS], b[T_gates * T_wide];
 #if T_ahead
-    const T_real *const w_input = now->w_input + vector * T_LANES / T_P * (T_in * T_P) + vector * T_LANES % T_P;
+    const T_real *const w_input = now->w_input + vector * T_LANES / T_P * (now->in * T_P) + vector * T_LANES % T_P;
     T_vec gates[T_gates * T_wide];
 #endif
 
     MODC_FENCE;
     MODC_UNROLL
     for (int i = 0; i < T_gates * tile; i++)
-        sum[i] = T_IF(T_bias, T_V(load)(now->bias + i / tile * T_pitch + unit + i % vectors * T_LANES), T_V(set)(0));
+        sum[i] = T_IF(T_bias, T_V(load)(now->bias + i / tile * pitch + unit + i % vectors * T_LANES), T_V(set)(0));
 #if T_ahead
     MODC_UNROLL
     for (int i = 0; i < rows_ahead; i++)
@@ -213,7 +228,7 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
         for (int j = 0; j < T_gates * vectors; j++) {
             const int c = j % vectors * T_LANES;
 
-            b[j] = T_W(load)(w + (c / T_P * T_k + k) * (T_gates * T_P) + j / vectors * T_P + c % T_P);
+            b[j] = T_W(load)(w + (c / T_P * now->k + k) * (T_gates * T_P) + j / vectors * T_P + c % T_P);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -224,12 +239,12 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
                 sum[j / vectors * tile + i * vectors + j % vectors] += a * b[j];
         }
 #if T_ahead
-        if (rows_ahead > 0 && k < T_in) {
+        if (rows_ahead > 0 && k < now->in) {
             const T_vec c = T_V(load)(w_input + k * T_P);
 
             MODC_UNROLL
             for (int i = 0; i < rows_ahead; i++)
-                gates[i] += now->x_ahead[i * T_inl + k] * c;
+                gates[i] += now->x_ahead[i * now->ldin + k] * c;
         }
 #endif
     }
@@ -239,9 +254,9 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
 #if T_ahead
     MODC_UNROLL
     for (int i = 0; i < rows_ahead; i++)
-        T_V(store)(now->ahead + i * (T_gates * T_h) + vector * T_LANES, gates[i]);
+        T_V(store)(now->ahead + i * (T_gates * now->h) + vector * T_LANES, gates[i]);
 #endif
-    T_NAME_put(now, made, rows, units, row, unit T_PASS);
+    T_NAME_put(now, made, rows, units, row, unit);
 #else
     for (int i = 0; i < rows; i++) {
         for (int u = 0; u < units; u += T_LANES) {
@@ -252,15 +267,15 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
                 T_real part[T_LANES] = {0};
 
                 for (int l = 0; l < count; l++) {
-                    const int o = g * T_h + unit + u + l;
+                    const int o = g * now->h + unit + u + l;
 
                     part[l] = T_IF(T_bias, now->bias[o], 0);
                     if (now->state)
-                        part[l] += T_NAME_dot(now->w + o * T_k, now->state + (row + i) * now->ldstate, T_k);
+                        part[l] += T_NAME_dot(now->w + o * now->k, now->state + (row + i) * now->ldstate, now->k);
                 }
                 made[g] = T_V(load)(part);
             }
-            T_NAME_put(now, made, 1, count, row + i, unit + u T_PASS);
+            T_NAME_put(now, made, 1, count, row + i, unit + u);
         }
     }
 #endif
@@ -269,62 +284,63 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
 #if T_panels && !T_ahead
 /* All units of `tall` tiles of rows + 1 rows, then `flat` of rows rows: weights of a band are read by one tile after the other. */
 MODC_INLINE void T_NAME_strip(const struct T_NAME_now *const now, const int rows, const int row, const int tall,
-                              const int flat T_ARGS)
+                              const int flat)
 {
-    const int band = (rows + (tall > 0) > 1 ? T_across : T_wide) * T_LANES, rest = T_h % band;
+    const int band = (rows + (tall > 0) > 1 ? T_across : T_wide) * T_LANES, rest = now->h % band;
     const int flat_row = row + tall * (rows + 1);
 
-    for (int j = 0; j < T_h - rest; j += band) {
-        const int unit = now->back ? T_h - rest - band - j : j;
+    for (int j = 0; j < now->h - rest; j += band) {
+        const int unit = now->back ? now->h - rest - band - j : j;
 
         for (int i = 0; i < tall; i++)
-            T_NAME_tile(now, rows + 1, band, row + i * (rows + 1), unit T_PASS);
+            T_NAME_tile(now, rows + 1, band, row + i * (rows + 1), unit);
         for (int i = 0; i < flat; i++)
-            T_NAME_tile(now, rows, band, flat_row + i * rows, unit T_PASS);
+            T_NAME_tile(now, rows, band, flat_row + i * rows, unit);
     }
     if (rest > 0) {
         for (int i = 0; i < tall; i++)
-            T_NAME_tile(now, rows + 1, rest, row + i * (rows + 1), T_h - rest T_PASS);
+            T_NAME_tile(now, rows + 1, rest, row + i * (rows + 1), now->h - rest);
         for (int i = 0; i < flat; i++)
-            T_NAME_tile(now, rows, rest, flat_row + i * rows, T_h - rest T_PASS);
+            T_NAME_tile(now, rows, rest, flat_row + i * rows, now->h - rest);
     }
 }
 
 #endif
 /* The states of one step. */
-MODC_INLINE void T_NAME_step(const struct T_NAME_now *const now T_ARGS)
+MODC_INLINE void T_NAME_step(const struct T_NAME_now *const now)
 {
 #if !T_panels
-    T_NAME_tile(now, T_m, T_h, 0, 0 T_PASS);
+    T_NAME_tile(now, now->m, now->h, 0, 0);
 #elif T_ahead
     enum { band = T_wide * T_LANES };
 
-    for (int j = 0; j < T_h; j += band) {
-        const int unit = now->back ? T_h - band - j : j, vector = now->turn * (T_h / band) + j / band;
+    for (int j = 0; j < now->h; j += band) {
+        const int unit = now->back ? now->h - band - j : j, vector = now->turn * (now->h / band) + j / band;
 
         if (T_NAME_ahead && now->x_ahead && now->state) {
-            T_NAME_tile(now, 1, band, 0, unit, T_NAME_chunk, vector T_PASS);
+            T_NAME_tile(now, 1, band, 0, unit, T_NAME_chunk, vector);
             continue;
         }
         if (T_NAME_ahead && now->x_ahead)
-            T_NAME_inputs(now->ahead, now->x_ahead, now->w_input, now->bias_input, T_NAME_chunk, 1, vector T_PASS);
-        T_NAME_tile(now, 1, band, 0, unit, 0, 0 T_PASS);
+            T_NAME_inputs(now->ahead, now->x_ahead, now->w_input, T_IF(T_input_bias, now->bias_input, NULL), now->in, now->ldin,
+                          now->h, T_NAME_chunk, 1, vector);
+        T_NAME_tile(now, 1, band, 0, unit, 0, 0);
     }
 #else
     enum { tallest = MODC_TILE_ROWS * MODC_TILE_VECTORS(MODC_TILE_ROWS) / (T_gates * T_across) };
 #if T_fixed_m
-    enum { tiles = (T_m + tallest - 1) / tallest, rows = T_m / tiles, tall = T_m % tiles };
+    const int tiles = (now->m + tallest - 1) / tallest, rows = now->m / tiles, tall = now->m % tiles;
 
-    T_NAME_strip(now, rows, 0, tall, tiles - tall T_PASS);
+    T_NAME_strip(now, rows, 0, tall, tiles - tall);
 #else
-    const int whole = T_m / tallest, pairs = tallest > 2 ? T_m % tallest / 2 : 0, row = whole * tallest + pairs * 2;
+    const int whole = now->m / tallest, pairs = tallest > 2 ? now->m % tallest / 2 : 0, row = whole * tallest + pairs * 2;
 
     if (whole > 0)
-        T_NAME_strip(now, tallest, 0, 0, whole T_PASS);
+        T_NAME_strip(now, tallest, 0, 0, whole);
     if (pairs > 0)
-        T_NAME_strip(now, 2, whole * tallest, 0, pairs T_PASS);
-    if (row < T_m)
-        T_NAME_strip(now, 1, row, 0, T_m - row T_PASS);
+        T_NAME_strip(now, 2, whole * tallest, 0, pairs);
+    if (row < now->m)
+        T_NAME_strip(now, 1, row, 0, now->m - row);
 #endif
 #endif
 }
@@ -334,30 +350,27 @@ MODC_INLINE void T_NAME_step(const struct T_NAME_now *const now T_ARGS)
 MODC_INLINE void T_NAME_begin(T_real *restrict gates, const T_real *restrict x, const T_real *restrict w,
                               const T_real *restrict bias T_ARGS)
 {
-    enum {
-        tiles = (T_NAME_first + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
-        rows = T_NAME_first / tiles,
-        tall = T_NAME_first % tiles,
-        vectors = MODC_TILE_ROWS > 1 ? 2 : T_NAME_chunk
-    };
+    enum { vectors = MODC_TILE_ROWS > 1 ? 2 : T_NAME_chunk };
+    const int first = T_NAME_ahead ? T_NAME_chunk : T_l;
+    const int tiles = (first + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = first / tiles, tall = first % tiles;
 
 #if T_reverse
-    gates += (T_l - T_NAME_first) * (T_gates * T_h);
-    x += (T_l - T_NAME_first) * T_inl;
+    gates += (T_l - first) * (T_gates * T_h);
+    x += (T_l - first) * T_inl;
 #endif
     for (int j = 0; j < T_gates * T_h / T_LANES; j += vectors) {
         for (int i = 0; i < tall; i++)
-            T_NAME_inputs(gates + i * (rows + 1) * (T_gates * T_h), x + i * (rows + 1) * T_inl, w, bias, rows + 1, vectors,
-                          j T_PASS);
+            T_NAME_inputs(gates + i * (rows + 1) * (T_gates * T_h), x + i * (rows + 1) * T_inl, w, bias, T_in, T_inl, T_h,
+                          rows + 1, vectors, j);
         for (int i = 0; i < tiles - tall; i++)
             T_NAME_inputs(gates + (tall * (rows + 1) + i * rows) * (T_gates * T_h), x + (tall * (rows + 1) + i * rows) * T_inl, w,
-                          bias, rows, vectors, j T_PASS);
+                          bias, T_in, T_inl, T_h, rows, vectors, j);
     }
 }
 
 #endif
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restrict x, const T_stored *restrict w T_GIVEN T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restrict x, const T_stored *restrict w T_GIVEN T_ARGS)
 {
     const T_real *state = T_IF(T_lengths, last, T_IF(T_state, h, NULL));
     int ldstate = T_IF(T_lengths, T_lastm, T_k);
@@ -386,13 +399,16 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restri
         const struct T_NAME_now now = {
             .y = T_IF(T_projects, v, made),
             .ldy = T_IF(T_projects, T_h, T_ym),
+            .x = T_IF(T_ahead, v, x) + t * T_xl,
+            .ldx = T_xm,
 #if T_lstm
             .cell = cell,
+            .ldcell = T_cellm,
 #endif
 #if T_saves
-            .kept = kept + t * (T_m * T_kept),
+            .kept = kept + t * (T_m * T_keptm),
+            .ldkept = T_keptm,
 #endif
-            .x = T_IF(T_ahead, v, x) + t * T_xl,
 #if T_ahead
             .x_ahead = T_NAME_ahead && next < T_l ? x + from * T_inl : NULL,
             .w_input = w_input,
@@ -400,22 +416,27 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restri
             .bias_input = bias_input,
 #endif
             .ahead = v + from * (T_gates * T_h),
+            .in = T_in,
+            .ldin = T_inl,
             .turn = s % T_NAME_chunk,
 #endif
             .state = state,
             .ldstate = ldstate,
+            .m = T_m,
+            .k = T_k,
+            .h = T_h,
             .w = w,
 #if T_bias
             .bias = bias,
 #endif
 #if T_lengths
             .lengths = lengths,
-#endif
             .t = t,
+#endif
             .back = s % 2 == 1,
         };
 
-        T_NAME_step(&now T_PASS);
+        T_NAME_step(&now);
 #if T_projects
         for (int r = 0; r < T_m; r++)
             for (int k = 0; k < T_k; k++)

@@ -1,6 +1,6 @@
 /* The gradients of what templates/c/recurrent.c computes, from that of its states, dy (T_l, T_m, T_k), by time: y (T_l, T_m,
  * T_gates * T_h), of what the input adds to the gates; T_gru: dhidden, as y, of what the state adds, which else is the same. A
- * step's own are products of what it kept, kept (T_l, T_m, T_kept) or its state, states (T_l, T_m, T_k), and of the gradient of its
+ * step's own are products of what it kept, kept (T_l, T_m, T_keptm) or its state, states (T_l, T_m, T_k), and of the gradient of its
  * state: of dy and what the step behind it gave. That is in dstate (T_m, T_k), with T_lstm for the cell state in dcell (T_m, T_h).
  * In the end these are the gradients of the states before the first step, dstate only with T_to_state.
  *
@@ -19,38 +19,38 @@ MODC_INLINE T_vec T_NAME_take(T_real *p, const T_vec a, const int rest)
     return sum;
 }
 
-/* A row's gates of a step. before: of an LSTM the cell state, of a GRU the state that came before it; NULL: 0. */
+/* A row's gates of a step, of h units. before: of an LSTM the cell state, of a GRU the state that came before it; NULL: 0. */
 MODC_INLINE void T_NAME_gates(T_real *T_RESTRICT y, T_real *restrict dhidden, T_real *restrict dstate, T_real *restrict dcell,
                               const T_real *restrict dy, const T_real *restrict kept, const T_real *restrict state,
-                              const T_real *restrict before)
+                              const T_real *restrict before, const int h)
 {
-    for (int u = 0; u < T_h; u += T_LANES) {
-        const int rest = T_h - u;
+    for (int u = 0; u < h; u += T_LANES) {
+        const int rest = h - u;
         const T_vec d = T_IF(T_projects, T_PARTS_load(dy + u, rest), T_NAME_take(dstate + u, T_PARTS_load(dy + u, rest), rest));
 #if T_lstm
-        const T_vec i = T_PARTS_load(kept + u, rest), f = T_PARTS_load(kept + T_h + u, rest);
-        const T_vec g = T_PARTS_load(kept + 2 * T_h + u, rest), o = T_PARTS_load(kept + 3 * T_h + u, rest);
-        const T_vec c = T_PARTS_tanh(T_PARTS_load(kept + 4 * T_h + u, rest));
+        const T_vec i = T_PARTS_load(kept + u, rest), f = T_PARTS_load(kept + h + u, rest);
+        const T_vec g = T_PARTS_load(kept + 2 * h + u, rest), o = T_PARTS_load(kept + 3 * h + u, rest);
+        const T_vec c = T_PARTS_tanh(T_PARTS_load(kept + 4 * h + u, rest));
         const T_vec dc = T_PARTS_load(dcell + u, rest) + d * o * (1 - c * c);
         const T_vec b = before ? T_PARTS_load(before + u, rest) : T_V(set)(0);
 
         T_PARTS_store(y + u, dc * g * i * (1 - i), rest);
-        T_PARTS_store(y + T_h + u, dc * b * f * (1 - f), rest);
-        T_PARTS_store(y + 2 * T_h + u, dc * i * (1 - g * g), rest);
-        T_PARTS_store(y + 3 * T_h + u, d * c * o * (1 - o), rest);
+        T_PARTS_store(y + h + u, dc * b * f * (1 - f), rest);
+        T_PARTS_store(y + 2 * h + u, dc * i * (1 - g * g), rest);
+        T_PARTS_store(y + 3 * h + u, d * c * o * (1 - o), rest);
         T_PARTS_store(dcell + u, dc * f, rest);
 #elif T_gru
-        const T_vec r = T_PARTS_load(kept + u, rest), z = T_PARTS_load(kept + T_h + u, rest);
-        const T_vec n = T_PARTS_load(kept + 2 * T_h + u, rest), hidden = T_PARTS_load(kept + 3 * T_h + u, rest);
+        const T_vec r = T_PARTS_load(kept + u, rest), z = T_PARTS_load(kept + h + u, rest);
+        const T_vec n = T_PARTS_load(kept + 2 * h + u, rest), hidden = T_PARTS_load(kept + 3 * h + u, rest);
         const T_vec b = before ? T_PARTS_load(before + u, rest) : T_V(set)(0);
         const T_vec dn = d * (1 - z) * (1 - n * n), dr = dn * hidden * r * (1 - r), dz = d * (b - n) * z * (1 - z);
 
         T_PARTS_store(y + u, dr, rest);
-        T_PARTS_store(y + T_h + u, dz, rest);
-        T_PARTS_store(y + 2 * T_h + u, dn, rest);
+        T_PARTS_store(y + h + u, dz, rest);
+        T_PARTS_store(y + 2 * h + u, dn, rest);
         T_PARTS_store(dhidden + u, dr, rest);
-        T_PARTS_store(dhidden + T_h + u, dz, rest);
-        T_PARTS_store(dhidden + 2 * T_h + u, dn * r, rest);
+        T_PARTS_store(dhidden + h + u, dz, rest);
+        T_PARTS_store(dhidden + 2 * h + u, dn * r, rest);
         T_PARTS_store(dstate + u, d * z, rest);
 #elif T_relu
         const T_vec zero = T_V(set)(0);
@@ -73,7 +73,7 @@ MODC_INLINE void T_NAME_clear(T_real *restrict p, const int count)
 
 #endif
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 {
     for (int r = 0; r < T_m; r++) {
         for (int k = 0; k < T_k; k++)
@@ -110,7 +110,7 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 #endif
 #if T_lstm
             const T_real *const before =
-                first ? T_IF(T_c0, c + r * T_h, NULL) : kept + (T_IF(T_reverse, at + T_m, at - T_m) + r) * T_kept + 4 * T_h;
+                first ? T_IF(T_c0, c + r * T_h, NULL) : kept + (T_IF(T_reverse, at + T_m, at - T_m) + r) * T_keptm + 4 * T_h;
 #elif T_gru
             const T_real *const before =
                 first ? T_IF(T_h0, h + r * T_k, NULL) : states + T_IF(T_reverse, (t + 1), (t - 1)) * T_sl + r * T_sm;
@@ -127,8 +127,8 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 #endif
             T_NAME_gates(y + (at + r) * width, T_IF(T_gru, dhidden + (at + r) * width, NULL), dstate + r * T_k,
                          T_IF(T_lstm, dcell + r * T_h, NULL), T_IF(T_projects, v + r * T_h, dy + t * T_dyl + r * T_dym),
-                         T_IF(T_kept, kept + (at + r) * T_kept, NULL),
-                         T_IF(T_kept, NULL, states + t * T_sl + r * T_sm), T_IF(T_kept, before, NULL));
+                         T_IF(T_keeps, kept + (at + r) * T_keptm, NULL),
+                         T_IF(T_keeps, NULL, states + t * T_sl + r * T_sm), T_IF(T_keeps, before, NULL), T_h);
         }
         if (T_IF(T_to_state, true, s + 1 < T_l))
             T_CARRY(dstate, T_IF(T_gru, dhidden, y) + at * width, w, NULL T_CARRY_PASS);

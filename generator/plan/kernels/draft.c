@@ -293,8 +293,61 @@ static const struct kernel *parts_kernel(const struct draft *draft)
 static void add_shape(struct cx *cx, struct kernel *core, struct kernel *wrapper, const char *name,
                       const struct dim *dim)
 {
-    ARENA_PUSH(&cx->arena, core->shapes, core->shape_count, ((struct kernel_shape){name, NULL}));
-    ARENA_PUSH(&cx->arena, wrapper->shapes, wrapper->shape_count, ((struct kernel_shape){name, dim}));
+    ARENA_PUSH(&cx->arena, core->shapes, core->shape_count, ((struct kernel_shape){.name = name}));
+    ARENA_PUSH(&cx->arena, wrapper->shapes, wrapper->shape_count,
+               ((struct kernel_shape){.name = name, .dim = dim}));
+}
+
+/* A kernel that the core calls, with what it takes of the sizes. */
+static void add_callee(struct cx *cx, struct kernel *core, struct kernel *wrapper, const char *name,
+                       const struct kernel *callee)
+{
+    const struct kernel_shape shape = {.name = name, .kernel = callee};
+
+    ARENA_PUSH(&cx->arena, core->shapes, core->shape_count, shape);
+    ARENA_PUSH(&cx->arena, wrapper->shapes, wrapper->shape_count, shape);
+    for (int i = 0; i < core->used_count - BLOCK_SIZES; i++)
+        core->used[i] |= callee->used[i];
+}
+
+/* What is passed on, with strides that are arguments of the core. */
+static const struct passed *pass_by_shapes(struct cx *cx, struct kernel *core, struct kernel *wrapper,
+                                           const struct hole *hole)
+{
+    struct passed *list = ARENA_ARRAY(&cx->arena, hole->count + 1, struct passed);
+
+    for (int i = 0; i < hole->count; i++) {
+        list[i] = hole->passed[i];
+        for (int j = 0; j < list[i].step_count; j++) {
+            struct passed_step *step = &list[i].steps[j];
+
+            step->name = text_upper(&cx->arena,
+                                    arena_format(&cx->arena, "%s_%s", list[i].name, step->index));
+            add_shape(cx, core, wrapper, step->name, step->stride);
+            step->stride = NULL;
+        }
+    }
+    return list;
+}
+
+/* A hole of the wrapper as the core has it: T_ldx is LDX. Words of templates are small, so none is that. */
+static struct hole core_hole(struct cx *cx, struct kernel *core, struct kernel *wrapper, struct hole hole)
+{
+    const char *name = text_upper(&cx->arena, hole.name + 2);
+
+    switch (hole.kind) {
+    case HOLE_DIM:
+        add_shape(cx, core, wrapper, name, hole.dim);
+        return (struct hole){.name = hole.name, .kind = HOLE_WORD, .word = name, .dim = hole.dim};
+    case HOLE_KERNEL:
+        add_callee(cx, core, wrapper, name, hole.kernel);
+        return (struct hole){.name = hole.name, .kind = HOLE_WORD, .word = name};
+    case HOLE_PASSED:
+        hole.passed = pass_by_shapes(cx, core, wrapper, &hole);
+        return hole;
+    default:
+        return hole;
+    }
 }
 
 /* Whether the tail reads the result alone, so that its core may serve for others. */
@@ -345,18 +398,11 @@ static const struct kernel *wrap_core(struct draft *draft)
     core->holes = NULL;
     core->hole_count = 0;
     wrapper->form = KERNEL_WRAPPER;
-    for (int i = 0; i < wrapper->hole_count; i++) {
-        struct hole hole = wrapper->holes[i];
-
-        if (hole.kind == HOLE_DIM) { /* T_ldx is LDX: words of templates are small, so none is that */
-            hole = (struct hole){.name = hole.name,
-                                 .kind = HOLE_WORD,
-                                 .word = text_upper(&cx->arena, hole.name + 2),
-                                 .dim = hole.dim};
-            add_shape(cx, core, wrapper, hole.word, hole.dim);
-        }
-        ARENA_PUSH(&cx->arena, core->holes, core->hole_count, hole);
-    }
+    wrapper->parts = NULL;
+    wrapper->parts_template = NULL;
+    for (int i = 0; i < wrapper->hole_count; i++)
+        ARENA_PUSH(&cx->arena, core->holes, core->hole_count,
+                   core_hole(cx, core, wrapper, wrapper->holes[i]));
     core->extras = ARENA_ARRAY(&cx->arena, core->extra_count + 1, struct tail_operand);
     for (int i = 0; i < core->extra_count; i++) {
         core->extras[i] = wrapper->extras[i];
@@ -460,13 +506,11 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     if (kernel->split.slices > 1)
         kernel->enough = enough_results(cx, y, kernel->split);
     kernel->stem = template_stem(draft);
-    if (step->algorithm->core)
-        return wrap_core(draft);
     if (step->algorithm->parts && draft->apart)
         kernel->parts = parts_kernel(draft);
     else
         kernel->parts_template = step->algorithm->parts;
-    return keep_kernel(cx, draft->plan, kernel);
+    return step->algorithm->core ? wrap_core(draft) : keep_kernel(cx, draft->plan, kernel);
 }
 
 /* The result is added to what lies in its own memory. */

@@ -37,7 +37,8 @@ static bool same_passed(const struct hole *a, const struct hole *b)
             return false;
         for (int j = 0; j < x->step_count; j++)
             if (strcmp(x->steps[j].index, y->steps[j].index) != 0 ||
-                !dim_equal(x->steps[j].stride, y->steps[j].stride))
+                !same_text(x->steps[j].name, y->steps[j].name) ||
+                !same_dim(x->steps[j].stride, y->steps[j].stride))
                 return false;
     }
     return true;
@@ -85,6 +86,24 @@ static bool same_parameters(const struct kernel *a, const struct kernel *b)
     return true;
 }
 
+static bool same_sizes(const struct kernel *a, const struct kernel *b)
+{
+    return a->used_count == b->used_count &&
+           memcmp(a->used, b->used, (size_t)a->used_count * sizeof *a->used) == 0;
+}
+
+/* Whether two cores call kernels of the same types. */
+static bool same_callees(const struct kernel *a, const struct kernel *b)
+{
+    for (int i = 0; i < a->shape_count; i++) { /* the holes are equal, and with them the names */
+        const struct kernel *x = a->shapes[i].kernel, *y = b->shapes[i].kernel;
+
+        if (x && !(same_parameters(x, y) && same_sizes(x, y)))
+            return false;
+    }
+    return true;
+}
+
 static bool same_template(const struct kernel *a, const struct kernel *b)
 {
     if (strcmp(a->template, b->template) != 0 || !same_text(a->parts_template, b->parts_template) ||
@@ -100,7 +119,7 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
             (!a->extras[i].row_name && !dim_equal(a->extras[i].row, b->extras[i].row)) ||
             !dim_equal(a->extras[i].column, b->extras[i].column))
             return false;
-    return true;
+    return same_callees(a, b);
 }
 
 static bool same_wrapper(const struct kernel *a, const struct kernel *b)
@@ -108,7 +127,7 @@ static bool same_wrapper(const struct kernel *a, const struct kernel *b)
     if (a->core != b->core)
         return false;
     for (int i = 0; i < a->shape_count; i++) /* as many as the core has */
-        if (!dim_equal(a->shapes[i].dim, b->shapes[i].dim))
+        if (a->shapes[i].kernel != b->shapes[i].kernel || !same_dim(a->shapes[i].dim, b->shapes[i].dim))
             return false;
     return true;
 }
@@ -157,8 +176,7 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b)
 {
     if (a->form != b->form || strcmp(a->stem, b->stem) != 0 || !same_text(a->comment, b->comment) ||
         a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
-        (a->enough && a->split.values != b->split.values) || a->used_count != b->used_count ||
-        memcmp(a->used, b->used, (size_t)a->used_count * sizeof *a->used) != 0 ||
+        (a->enough && a->split.values != b->split.values) || !same_sizes(a, b) ||
         !same_dim(a->enough, b->enough) || !same_dag(a->tail, b->tail))
         return false;
     if (!same_parameters(a, b))

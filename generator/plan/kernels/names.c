@@ -84,6 +84,9 @@ static const struct flag_word {
     int64_t value;
     const char *word;
 } flag_words[] = {
+    {"T_lstm", 1, "lstm"},
+    {"T_gru", 1, "gru"},
+    {"T_relu", 1, "relu"},
     {"T_form", 2, "dot"},
     {"T_form", 0, "plain"},
     {"T_bias", 1, "bias"},
@@ -99,6 +102,16 @@ static const struct flag_word {
     {"T_causal", 1, "causal"},
     {"T_safe", 1, "safe"},
     {"T_gradient", 1, "gradient"},
+    {"T_reverse", 1, "reverse"},
+    {"T_lengths", 1, "lengths"},
+    {"T_projects", 1, "projects"},
+    {"T_state", 1, "from_state"},
+    {"T_h0", 1, "from_h"},
+    {"T_c0", 1, "from_c"},
+    {"T_saves", 1, "saves"},
+    {"T_last", 1, "last"},
+    {"T_cell", 1, "cell"},
+    {"T_to_state", 1, "to_state"},
     {"T_by_rows", 1, "slice"},
     {"T_by_columns", 1, "slice_of_columns"},
     {"T_by_batches", 1, "slice_of_batches"},

@@ -57,14 +57,20 @@ static void add_operands(struct draft *draft, const char *const *outputs, enum r
     hole_parameters(draft, "T_GIVEN", first);
 }
 
+/* How much of a row a step keeps for its gradient. */
+static const struct dim *kept_width(struct cx *cx, const struct op *op)
+{
+    return dim_mul(&cx->arena, dim_const(&cx->arena, recurrent_saved(op->recurrent.kind)),
+                   recurrent_width(&cx->arena, op));
+}
+
 /* What both directions of time are told alike. y: the states, or their gradient. */
 static void holes_steps(struct draft *draft, const struct value *y)
 {
     struct cx *cx = draft->cx;
     const struct op *op = draft->op;
     enum recurrent_kind kind = op->recurrent.kind;
-    const struct dim *units = recurrent_width(&cx->arena, op),
-                     *saved = dim_const(&cx->arena, recurrent_saved(kind));
+    const struct dim *units = recurrent_width(&cx->arena, op);
 
     hole_int(draft, "T_lstm", kind == RECURRENT_LSTM);
     hole_int(draft, "T_gru", kind == RECURRENT_GRU);
@@ -76,7 +82,6 @@ static void holes_steps(struct draft *draft, const struct value *y)
     hole_int(draft, "T_lengths", op->recurrent.has[RECURRENT_LENGTHS]);
     hole_int(draft, "T_vector_math", y->dtype == DTYPE_FLOAT32);
     hole_dim(draft, "T_h", units);
-    hole_dim(draft, "T_kept", dim_mul(&cx->arena, saved, units));
     hole_dim(draft, "T_k", y->dims[2]);
     hole_dim(draft, "T_l", y->dims[0]);
     hole_extent(draft, "T_m", y->dims[1]);
@@ -96,20 +101,23 @@ static void holes_recurrent(struct draft *draft)
     const struct op *op = draft->op;
     const bool *has = op->recurrent.has;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
-    const struct dim *units = recurrent_width(&cx->arena, op), *gate_count = op->inputs[1]->dims[0];
+    const struct dim *gate_count = op->inputs[1]->dims[0];
     bool ahead = has[RECURRENT_INPUT_WEIGHT];
     bool lstm = op->recurrent.kind == RECURRENT_LSTM,
          panels = draft->step->algorithm->weight == PACKED_PANELS;
     int made = 1, gates = recurrent_gates(op->recurrent.kind);
-    int64_t panel = lanes_of(draft, y->dtype), width = dim_upper(units);
     const char *outputs[4];
 
-    hole_dim(draft, "T_lastm", has[RECURRENT_LENGTHS] ? op->outputs[made]->strides[0] : y->dims[2]);
-    if (has[RECURRENT_LENGTHS])
+    if (has[RECURRENT_LENGTHS]) {
+        hole_dim(draft, "T_lastm", op->outputs[made]->strides[0]);
         outputs[made++] = "last";
-    hole_dim(draft, "T_cellm", lstm ? op->outputs[made]->strides[0] : units);
-    if (lstm)
+    }
+    if (lstm) {
+        hole_dim(draft, "T_cellm", op->outputs[made]->strides[0]);
         outputs[made++] = "cell";
+    }
+    if (op->recurrent.saves)
+        hole_dim(draft, "T_keptm", kept_width(cx, op));
     outputs[made] = "kept";
     draft->apart = true;
     add_operands(draft, outputs, RECURRENT_BIAS);
@@ -120,11 +128,12 @@ static void holes_recurrent(struct draft *draft)
     hole_int(draft, "T_bias", has[RECURRENT_BIAS]);
     hole_int(draft, "T_state", has[RECURRENT_STATE]);
     hole_int(draft, "T_panels", panels);
-    hole_int(draft, "T_pitch", panels ? (width + panel - 1) / panel * panel : width);
     hole_int(draft, "T_ahead", ahead);
     hole_int(draft, "T_input_bias", has[RECURRENT_INPUT_BIAS]);
-    hole_dim(draft, "T_in", x->dims[2]);
-    hole_dim(draft, "T_inl", x->strides[0]);
+    if (ahead) {
+        hole_dim(draft, "T_in", x->dims[2]);
+        hole_dim(draft, "T_inl", x->strides[0]);
+    }
     hole_dim(draft, "T_xl", ahead ? gate_count : x->strides[0]);
     hole_dim(draft, "T_xm", ahead ? gate_count : x->strides[1]);
     hole_dim(draft, "T_yl", y->strides[0]);
@@ -196,10 +205,15 @@ static void holes_recurrent_gradient(struct draft *draft)
     hole_int(draft, "T_cell", has[RECURRENT_D_CELL]);
     hole_int(draft, "T_h0", has[RECURRENT_STATE]);
     hole_int(draft, "T_c0", has[RECURRENT_CELL]);
+    hole_int(draft, "T_keeps", has[RECURRENT_SAVED]);
+    if (has[RECURRENT_SAVED])
+        hole_dim(draft, "T_keptm", kept_width(cx, op));
     hole_dim(draft, "T_dyl", dy->strides[0]);
     hole_dim(draft, "T_dym", dy->strides[1]);
-    hole_dim(draft, "T_sl", states ? states->strides[0] : dy->dims[2]);
-    hole_dim(draft, "T_sm", states ? states->strides[1] : dy->dims[2]);
+    if (states) {
+        hole_dim(draft, "T_sl", states->strides[0]);
+        hole_dim(draft, "T_sm", states->strides[1]);
+    }
     product_kernel(draft, op->outputs[1 + gru], of_head(cx, op->outputs[0], NULL, NULL), weight, "T_CARRY",
                    "dstate");
     if (projection)

@@ -1,4 +1,4 @@
-/* y[b] (T_m, columns) = softmax(q[b] (T_m, inner) . k[b] (inner, keys)) . v[b] (keys, columns), for b in (T_batch0, T_batch1).
+/* y[b] (T_m, columns) = softmax(q[b] (T_m, inner) . k[b] (inner, T_n)) . v[b] (T_n, columns), for b in (T_batch0, T_batch1).
  *
  * A block of T_rows queries of one head at a time, whose scores stand in s: T_SCORES makes them, T_SOFTMAX does what their tail
  * says and runs in place, T_VALUES makes rows of y, with its own tail. Each is a kernel over one block, of T_queries rows
@@ -9,8 +9,8 @@
  * Rows, batches and operands of the tails lie where the strides say: T_ym, T_y0, T_y1, T_qm, T_q0, T_q1, T_k0, T_k1, T_v0,
  * T_v1, and in T_SOFTMAX_PASS and T_VALUES_PASS. Fits: always. s: T_scratch elements. */
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict q, const T_real *restrict k,
-                               const T_real *restrict v, T_real *restrict s T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict q, const T_real *restrict k,
+                        const T_real *restrict v, T_real *restrict s T_ARGS)
 {
 #if T_by_rows
     const int blocks = (T_m + T_rows - 1) / T_rows; /* of a head */
@@ -36,7 +36,7 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict q, c
                 const int T_queries = modc_min(T_rows, T_m - row);
 #endif
 #if T_causal
-                const int T_reach = row + 1 + T_ahead, T_seen = modc_min(row + T_count + T_ahead, T_keys);
+                const int T_reach = row + 1 + T_ahead, T_seen = modc_min(row + T_IF(T_even, T_rows, T_queries) + T_ahead, T_n);
 #endif
 #if T_causal || !T_even
 

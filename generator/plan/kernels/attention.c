@@ -44,9 +44,7 @@ static struct passed *pass_operands(struct draft *draft, int first, int end)
         for (int axis = 0; axis < 3; axis++) {
             const struct dim *stride = batch_stride(cx, draft->op->inputs[i], axis);
 
-            if (dim_equals(stride, 0))
-                continue;
-            passed.steps[passed.step_count++] = (struct passed_step){indices[axis], stride};
+            passed.steps[passed.step_count++] = (struct passed_step){.index = indices[axis], .stride = stride};
             dim_mark_sizes(stride, draft->kernel->used);
         }
         ARENA_PUSH(&cx->arena, list, count, passed);
@@ -105,17 +103,19 @@ static void holes_attention(struct draft *draft)
         hole_dim(draft, qs[i], batch_stride(cx, q, i));
     }
     hole_dim(draft, "T_m", y->dims[y->ndim - 2]);
-    hole_int(draft, "T_rows", plan.rows);
+    hole_dim(draft, "T_rows", dim_const(&cx->arena, plan.rows));
     hole_int(draft, "T_even", plan.even);
     hole_int(draft, "T_turned", plan.turned);
-    hole_int(draft, "T_room", plan.room);
+    if (plan.turned)
+        hole_dim(draft, "T_room", dim_const(&cx->arena, plan.room));
     hole_int(draft, "T_causal", op->attention.causal);
-    hole_int(draft, "T_ahead", op->attention.ahead);
-    hole_dim(draft, "T_keys", keys);
+    if (op->attention.causal) {
+        hole_dim(draft, "T_ahead", dim_const(&cx->arena, op->attention.ahead));
+        hole_dim(draft, "T_n", keys);
+    }
     hole_word(draft, "T_queries", block[BLOCK_QUERIES].c_name);
     hole_word(draft, "T_seen", block[BLOCK_SEEN].c_name);
     hole_word(draft, "T_reach", block[BLOCK_REACH].c_name);
-    hole_within(draft, "T_count", queries);
     s = in_scratch(cx, y->dtype, queries, seen, plan.stride);
     if (plan.turned) {
         struct value *turned = in_scratch(cx, y->dtype, inner, keys, plan.stride);

@@ -67,11 +67,6 @@ void hole_some(struct draft *draft, const char *name, bool value)
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim)
 {
     dim_mark_sizes(dim, draft->kernel->used);
-    hole_within(draft, name, dim);
-}
-
-void hole_within(struct draft *draft, const char *name, const struct dim *dim)
-{
     add_hole(draft, (struct hole){.name = name, .kind = HOLE_DIM, .dim = dim});
 }
 
@@ -379,12 +374,26 @@ static int find_tail(struct draft *draft, struct kernel *core)
     return at;
 }
 
+/* What a core of kernels hands on to them tells it from others: "_e0_tokens". */
+static const char *handed_on(const struct draft *draft, const struct kernel *core)
+{
+    const struct module_tree *tree = draft->plan->program->tree;
+    struct text text = text_new(&draft->cx->arena);
+
+    for (int i = core->extra_first; i < core->parameter_count; i++)
+        text_printf(&text, "_%s", core->parameters[i].name);
+    for (int i = 0; i < tree->size_count; i++)
+        if (core->used[i])
+            text_printf(&text, "_%s", tree->sizes[i].name);
+    return text.data;
+}
+
 /* Makes the draft a wrapper of a core, of which there may be one: see note [cores]. */
 static const struct kernel *wrap_core(struct draft *draft)
 {
     struct cx *cx = draft->cx;
     struct kernel *wrapper = draft->kernel, *core = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
-    bool *used = core->used, shared = reads_result(cx, wrapper);
+    bool *used = core->used, shared = reads_result(cx, wrapper), calls = false;
 
     *core = *wrapper;
     core->used = used;
@@ -400,9 +409,13 @@ static const struct kernel *wrap_core(struct draft *draft)
     wrapper->form = KERNEL_WRAPPER;
     wrapper->parts = NULL;
     wrapper->parts_template = NULL;
-    for (int i = 0; i < wrapper->hole_count; i++)
+    for (int i = 0; i < wrapper->hole_count; i++) {
+        calls |= wrapper->holes[i].kind == HOLE_KERNEL;
         ARENA_PUSH(&cx->arena, core->holes, core->hole_count,
                    core_hole(cx, core, wrapper, wrapper->holes[i]));
+    }
+    if (calls)
+        core->stem = arena_format(&cx->arena, "%s%s", core->stem, handed_on(draft, core));
     core->extras = ARENA_ARRAY(&cx->arena, core->extra_count + 1, struct tail_operand);
     for (int i = 0; i < core->extra_count; i++) {
         core->extras[i] = wrapper->extras[i];

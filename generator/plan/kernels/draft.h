@@ -79,8 +79,6 @@ void add_scratch(struct draft *draft, const char *name);
 void hole_int(struct draft *draft, const char *name, int64_t value);
 void hole_some(struct draft *draft, const char *name, bool value); /* of cores: is it so in some call? */
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim);
-void hole_within(struct draft *draft, const char *name,
-                 const struct dim *dim); /* over what the template has */
 void hole_extent(struct draft *draft, const char *name, const struct dim *dim); /* T_m and T_fixed_m */
 void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number);
 void hole_type(struct draft *draft, const char *name, enum dtype dtype);

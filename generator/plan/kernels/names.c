@@ -101,6 +101,8 @@ static const struct flag_word {
     {"T_scaled", 1, "scaled"},
     {"T_causal", 1, "causal"},
     {"T_safe", 1, "safe"},
+    {"T_turned", 1, "turned"},
+    {"T_even", 1, "even"},
     {"T_gradient", 1, "gradient"},
     {"T_reverse", 1, "reverse"},
     {"T_lengths", 1, "lengths"},

@@ -469,29 +469,48 @@ static MODC_KERNEL void root_attention_values(
     matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, 12, seen, 24, 208, 1, 72, 1);
 }
 
+/* Some queries of a head at a time: so few that their scores stay in the cache. */
+MODC_INLINE void attention_blocks_causal_turned_tokens(
+    float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
+    float *restrict s, const int BATCH0, const int K0, const int V0, const int BATCH1, const int K1,
+    const int V1, const int Y0, const int Q0, const int Y1, const int Q1, const int YM,
+    const int QM, const int M, const int ROWS, const int ROOM, const int AHEAD, const int N,
+    void (*const KEYS)(float *y, const float *x0, int tokens),
+    void (*const SCORES)(float *y, const float *x, const float *w, const float *bias, int queries,
+                         int seen),
+    void (*const SOFTMAX)(float *y, int queries, int seen, int reach),
+    void (*const VALUES)(float *y, const float *x, const float *w, const float *bias, int queries,
+                         int seen), int tokens)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            KEYS(s + ROOM, k + batch0 * K0 + batch1 * K1, tokens);
+            for (int row = 0; row < M; row += ROWS) {
+                const int queries = modc_min(ROWS, M - row);
+                const int reach = row + 1 + AHEAD, seen = modc_min(row + queries + AHEAD, N);
+
+                SCORES(s, q + batch0 * Q0 + batch1 * Q1 + row * QM, s + ROOM, NULL, queries, seen);
+                SOFTMAX(s, queries, seen, reach);
+                VALUES(
+                    y + batch0 * Y0 + batch1 * Y1 + row * YM, s, v + batch0 * V0 + batch1 * V1,
+                    NULL, queries, seen);
+            }
+        }
+    }
+}
+
 /* y (2, tokens, 12) = softmax(s) . v (2, tokens, 12), s = q (2, tokens, 12) . k (2, 12, tokens);
  * s is then x0 * 0.28867512941360474;
- * query i sees keys 0 to i.
- * Some queries of a head at a time: so few that their scores stay in the cache;
+ * query i sees keys 0 to i;
  * y is a part of a larger value */
 static MODC_KERNEL void root_attention(
     float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
     float *restrict s, int tokens)
 {
-    for (int batch0 = 0; batch0 < 1; batch0++) {
-        for (int batch1 = 0; batch1 < 2; batch1++) {
-            root_attention_keys(s + 2912, k + batch1 * 12, tokens);
-            for (int row = 0; row < tokens; row += 14) {
-                const int queries = modc_min(14, tokens - row);
-                const int reach = row + 1, seen = modc_min(row + queries, tokens);
-
-                root_attention_scores(s, q + batch1 * 12 + row * 72, s + 2912, NULL, queries, seen);
-                root_attention_softmax(s, queries, seen, reach);
-                root_attention_values(
-                    y + batch1 * 12 + row * 24, s, v + batch1 * 12, NULL, queries, seen);
-            }
-        }
-    }
+    attention_blocks_causal_turned_tokens(
+        y, q, k, v, s, 1, 0, 0, 2, 12, 12, 0, 0, 12, 12, 24, 72, tokens, 14, 2912, 0, tokens,
+        root_attention_keys, root_attention_scores, root_attention_softmax, root_attention_values,
+        tokens);
 }
 
 /* y in panels [5][24][16] = x0 */

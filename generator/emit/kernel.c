@@ -232,7 +232,11 @@ const char *kernel_pack(struct cx *cx, const struct plan *plan, const struct pac
     if (entry->zero && !entry->panels)
         text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
     print_calls(cx, &out, "    ",
-                &(struct scene){.backend = plan->backend, .root = entry->root, .inside = ""}, &entry->calls);
+                &(struct scene){.backend = plan->backend,
+                                .uses = uses_new(&cx->arena, plan->program->tree),
+                                .root = entry->root,
+                                .inside = ""},
+                &entry->calls);
     if (side > 0)
         text_printf(&out, "    modc_winograd_weights(k->%s, %d, %lld);\n", entry->name, side,
                     (long long)entry->count / (side * side));
@@ -244,7 +248,10 @@ const char *kernel_unpack(struct cx *cx, const struct plan *plan, const struct p
 {
     struct text out = text_new(&cx->arena);
 
-    print_calls(cx, &out, "        ", &(struct scene){.backend = plan->backend, .inside = inside},
+    print_calls(cx, &out, "        ",
+                &(struct scene){.backend = plan->backend,
+                                .uses = uses_new(&cx->arena, plan->program->tree),
+                                .inside = inside},
                 &plan_find_unpacking(plan, entry)->calls);
     return out.data;
 }

@@ -171,6 +171,9 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
     case OPERAND_NUMBER:
         return arena_format(arena, "%lld", (long long)operand->offset);
     case OPERAND_BYTES:
+        if (operand->value)
+            return arena_format(arena, "modc_tensor_bytes(&%s)",
+                                use(scene->uses, scene->variant->places[operand->value->id].name));
         return arena_format(arena, "sizeof(%s) * %s%s", dtype_rows[operand->dtype].c,
                             dim_is_const(operand->count, NULL) ? "" : "(size_t)",
                             dim_c_text(cx, use_dim(scene->uses, operand->count), true));

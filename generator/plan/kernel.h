@@ -198,7 +198,7 @@ enum operand_kind {
     OPERAND_SCRATCH, /* at an offset of the workspace */
     OPERAND_SIZE,    /* one of the spec's */
     OPERAND_NUMBER,  /* an integer: `offset` */
-    OPERAND_BYTES,   /* of so many elements: `count` of `dtype` */
+    OPERAND_BYTES,   /* of so many elements: `count` of `dtype`; those of `value`, where that is a tensor */
     OPERAND_NULL,    /* a pointer that is not used */
     OPERAND_STREAM, /* seed and counter of the call, and the number of a stream; `earlier`: of the call before */
     OPERAND_ENTRY,    /* packing: an entry, so many elements in */

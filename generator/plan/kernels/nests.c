@@ -346,12 +346,29 @@ static bool is_run(const struct kernel *kernel)
                                (zeros || dim_equals(nest->operands[1].strides[0], 1)));
 }
 
+/* A value that is a struct modc_tensor of its own where the step stands, and has so many elements; else NULL. */
+static const struct value *as_tensor(const struct making *making, const struct value *value,
+                                     const struct dim *count)
+{
+    const struct variant *variant = making->variant;
+    const struct place *place = variant && value ? &variant->places[value->base->id] : NULL;
+    const int step = variant ? (int)(making->step - variant->steps) : 0;
+
+    if (!place || value->base != value || !dim_equal(dims_count(&making->cx->arena, value), count))
+        return NULL;
+    if (place->kind == PLACE_FENCE) /* what an earlier part left is no more than a pointer */
+        return variant_part(variant, place->first) == variant_part(variant, step) ? value : NULL;
+    return place->shown ? value : NULL;
+}
+
 /* Such a map: memcpy or memset. */
 static void call_run(struct making *making, const struct kernel *run, const struct value *target,
                      const struct value *input)
 {
     struct cx *cx = making->cx;
     const bool zeros = dag_is_zero(run->dag);
+    const struct dim *count = run->nest.ndim > 0 ? run->nest.dims[0] : dim_const(&cx->arena, 1);
+    const struct value *tensor = as_tensor(making, zeros ? NULL : input, count);
     struct kernel_call *call = add_call(making,
                                         library_kernel(cx, making->plan, zeros ? "memset" : "memcpy"));
 
@@ -363,7 +380,8 @@ static void call_run(struct making *making, const struct kernel *run, const stru
     add_operand(making, call,
                 (struct operand){.kind = OPERAND_BYTES,
                                  .dtype = target->dtype,
-                                 .count = run->nest.ndim > 0 ? run->nest.dims[0] : dim_const(&cx->arena, 1)});
+                                 .value = tensor ? tensor : as_tensor(making, target, count),
+                                 .count = count});
 }
 
 static void call_map(struct making *making, struct split split, const char *stem, const struct value *target,

@@ -211,20 +211,86 @@ struct modc_entry {
     const char *name; /* "forward", "act" */
     int input_count, output_count;
     const struct modc_io *inputs, *outputs;
-    const int *max_sizes;                /* one for each size of the model: this entry's maxima */
-    size_t workspace[MODC_MODES];        /* bytes, state included; 0: no such variant */
-    size_t fenced_workspace[MODC_MODES]; /* 0: hooks: none */
-    double macs;                         /* multiply-adds of one call in eval mode at the maxima */
+    const int *max_sizes; /* one for each size of the model: this entry's maxima */
+    double macs;          /* multiply-adds of one call in eval mode at the maxima */
     /* Writes those dimensions of output `index` (or of input -1 - index) that are expressions; NULL: none is. */
     void (*shape)(const int *sizes, int index, int *dims);
     enum modc_status (*call)(struct modc_context *net, const int *sizes, const void *const *inputs,
                              void *const *outputs);
-    /* Without backward 0 and NULL. Bytes by mode, then by mode with hooks (0: hooks: none). Gradients of all outputs (NULL:
-     * zero) and inputs (NULL: not wanted); those that are not floating are ignored. */
-    size_t backward_workspace[2 * MODC_MODES];
+    /* Without backward NULL. Gradients of all outputs (NULL: zero) and inputs (NULL: not wanted); those that are not floating
+     * are ignored. */
     enum modc_status (*backward)(struct modc_context *net, const int *sizes,
                                  const void *const *output_gradients, void *const *input_gradients);
+    /* Bytes by mode, state included. 0: hooks: none, or without backward. */
+    size_t workspace[MODC_MODES], fenced_workspace[MODC_MODES];
+    size_t backward_workspace[2 * MODC_MODES]; /* by mode, then by mode with hooks */
 };
+
+/* For emitted code: rows of entries, which read the constants of the header, and what their `call` and `backward` are; the
+ * rows end with the maxima of sizes.
+ *
+ *     MODC_CALL(policy, act, (net, sizes[0], inputs[0], outputs[0]))
+ *     MODC_ENTRY(act, 1, 1, 4480.0, NULL, NULL, MODC_HOOKED(POLICY_ACT), POLICY_ACT_MAX_BATCH),
+ */
+#define MODC_ENTRY(name, inputs, outputs, macs, shape, backward, workspaces, ...)                            \
+    {                                                                                                        \
+#name, inputs, outputs, name##_io, name##_io + (inputs),                                             \
+            (const int[]){__VA_ARGS__ }, macs, shape, name##_call, backward, workspaces                      \
+    }
+#define MODC_PLAIN(m) MODC_WORKSPACES(m##_WORKSPACE_BYTES, m##_TRAIN_WORKSPACE_BYTES, 0, 0, 0, 0, 0, 0)
+#define MODC_HOOKED(m)                                                                                       \
+    MODC_WORKSPACES(m##_WORKSPACE_BYTES, m##_TRAIN_WORKSPACE_BYTES, m##_FENCED_WORKSPACE_BYTES,              \
+                    m##_TRAIN_FENCED_WORKSPACE_BYTES, 0, 0, 0, 0)
+#define MODC_SAVING(m)                                                                                       \
+    MODC_WORKSPACES(m##_WORKSPACE_BYTES, m##_TRAIN_WORKSPACE_BYTES, 0, 0, m##_BACKWARD_WORKSPACE_BYTES,      \
+                    m##_TRAIN_BACKWARD_WORKSPACE_BYTES, 0, 0)
+#define MODC_SAVING_HOOKED(m)                                                                                \
+    MODC_WORKSPACES(m##_WORKSPACE_BYTES, m##_TRAIN_WORKSPACE_BYTES, m##_FENCED_WORKSPACE_BYTES,              \
+                    m##_TRAIN_FENCED_WORKSPACE_BYTES, m##_BACKWARD_WORKSPACE_BYTES,                          \
+                    m##_TRAIN_BACKWARD_WORKSPACE_BYTES, m##_FENCED_BACKWARD_WORKSPACE_BYTES,                 \
+                    m##_TRAIN_FENCED_BACKWARD_WORKSPACE_BYTES)
+#define MODC_WORKSPACES(a, b, c, d, e, f, g, h)                                                              \
+    {a, b}, {c, d},                                                                                          \
+    {                                                                                                        \
+        e, f, g, h                                                                                           \
+    }
+#define MODC_CALL(model, entry, arguments)                                                                   \
+    static enum modc_status entry##_call(struct modc_context *base, const int *sizes,                        \
+                                         const void *const *inputs, void *const *outputs)                    \
+    {                                                                                                        \
+        struct model *const net = (struct model *)(void *)base;                                              \
+        (void)sizes;                                                                                         \
+        (void)inputs;                                                                                        \
+        (void)outputs;                                                                                       \
+        return model##_##entry arguments;                                                                    \
+    }
+#define MODC_BACKWARD_CALL(model, entry, function, arguments)                                                \
+    static enum modc_status entry##_backward_call(struct modc_context *base, const int *sizes,               \
+                                                  const void *const *output_gradients,                       \
+                                                  void *const *input_gradients)                              \
+    {                                                                                                        \
+        struct model *const net = (struct model *)(void *)base;                                              \
+        (void)sizes;                                                                                         \
+        (void)output_gradients;                                                                              \
+        (void)input_gradients;                                                                               \
+        return model##_##function arguments;                                                                 \
+    }
+#define MODC_TRAIN_CALLS(model, arguments)                                                                   \
+    static enum modc_status training_init_call(struct modc_training *base, struct modc_context *net,         \
+                                               void *block, size_t bytes)                                    \
+    {                                                                                                        \
+        return model##_training_init((struct model##_training *)(void *)base, (struct model *)(void *)net,   \
+                                     block, bytes);                                                          \
+    }                                                                                                        \
+    static enum modc_status train_step_call(struct modc_training *base, const int *sizes,                    \
+                                            const void *const *inputs, void *loss)                           \
+    {                                                                                                        \
+        struct model##_training *const training = (struct model##_training *)(void *)base;                   \
+        (void)sizes;                                                                                         \
+        (void)inputs;                                                                                        \
+        return model##_train_step arguments;                                                                 \
+    }
+#define MODC_ROWS(table) ((int)(sizeof(table) / sizeof *(table)))
 
 /* Dimensions of output `index` of an entry (or of input -1 - index) for these sizes. */
 static inline void modc_shape(const struct modc_entry *entry, const int *sizes, int index, int *dims)
@@ -754,7 +820,13 @@ enum modc_status modc_backward_call_end(struct modc_context *net, struct modc_ca
                                         struct modc_tensor *inputs, int input_count);
 enum modc_status modc_backward_failed(struct modc_context *net, enum modc_status status);
 
-/* Ends the function with the status of a call, unless that is MODC_OK; what a failed call means for hooks is said before. */
+/* Ends the function: with MODC_POINTER, say, where the condition does not hold; with the status of a call, unless that is
+ * MODC_OK. What a failed call means for hooks is said before. */
+#define MODC_NEED(condition, word)                                                                           \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            return MODC_##word;                                                                              \
+    } while (0)
 #define MODC_TRY(call)                                                                                       \
     do {                                                                                                     \
         const enum modc_status modc_status_ = (call);                                                        \

@@ -246,9 +246,8 @@ MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, cons
 
 /* Weights (n, pixels, channels) in panels of 16: y [n / 16][pixels][channels][16], 0 where there is no n. row, channel and pixel
  * are the distances of neighbours in w. */
-MODC_OUTLINE void MODC_F(pack_pixels)(float *restrict y, const float *restrict w, const int n,
-                                      const int channels, const int pixels, const int row, const int channel,
-                                      const int pixel)
+MODC_OUTLINE void MODC_F(pack_pixels)(float *y, const float *w, const int n, const int channels,
+                                      const int pixels, const int row, const int channel, const int pixel)
 {
     const int depth = 16 * channels; /* of a pixel in a panel */
 
@@ -277,8 +276,8 @@ MODC_OUTLINE void MODC_F(pack_pixels)(float *restrict y, const float *restrict w
 }
 
 /* The same of weights (n, k): y [n / 16][k][16]. */
-MODC_INLINE void MODC_F(pack)(float *restrict y, const float *restrict w, const int n, const int k,
-                              const int row, const int column)
+MODC_INLINE void MODC_F(pack)(float *y, const float *w, const int n, const int k, const int row,
+                              const int column)
 {
     MODC_F(pack_pixels)(y, w, n, 1, k, row, 0, column);
 }

@@ -165,8 +165,11 @@ static const char *source_text(struct emit *e)
         print_train_step(e, &parts.entries);
     print_pack_functions(e, &parts.packs);
     e->unpacks = print_unpack(e, &parts.packs);
+    print_values(e, &parts.tables);
     if (e->tree->rollout)
-        emit_rollout_source(e->cx, &parts.tables, (struct rollout_names){e->m, e->M}, e->tree->rollout);
+        emit_rollout_source(e->cx, &parts.tables,
+                            (struct rollout_names){e->m, e->M, gammas_name(e, e->tree->rollout->multi_step)},
+                            e->tree->rollout);
     print_tables(e, &parts.tables);
     if (has_optimizer(e)) {
         text_add(&parts.tables, "\n");

@@ -192,13 +192,13 @@ static void print_needs(struct emit *e, struct text *out, const struct entry *en
         const bool *in = needs.items[i].in;
         const struct need *need = &needs.items[i].need;
 
-        const char *mode = in[0] && in[1] ? "" : in[1] ? "net->base.training" : "!net->base.training";
+        const char *mode = in[0] && in[1] ? "" : in[1] ? "!net->base.training" : "net->base.training";
 
         if (*mode && dim_is_const(need->dim, NULL)) /* never in this mode */
-            text_printf(out, "    if (%s)\n        return MODC_SIZE;\n", mode);
+            text_printf(out, "    MODC_NEED(%s, SIZE);\n", mode);
         else
-            text_printf(out, "    if (%s%s%s %s)\n        return MODC_SIZE;\n", mode, *mode ? " && " : "",
-                        dim_c_text(e->cx, need->dim, false), need->not_one ? "== 1" : "< 0");
+            text_printf(out, "    MODC_NEED(%s%s%s %s, SIZE);\n", mode, *mode ? " || " : "",
+                        dim_c_text(e->cx, need->dim, false), need->not_one ? "!= 1" : ">= 0");
     }
 }
 
@@ -223,11 +223,9 @@ static void print_alignment(struct emit *e, struct text *out, const struct graph
         }
         if (count > 0)
             text_printf(out,
-                        bytes == 8 ? "    if (%s%s%s %% MODC_ALIGN_WIDE != 0)\n"
-                                   : "    if (%s%s%s %% %d != 0)\n",
+                        bytes == 8 ? "    MODC_NEED(%s%s%s %% MODC_ALIGN_WIDE == 0, ALIGNMENT);\n"
+                                   : "    MODC_NEED(%s%s%s %% %d == 0, ALIGNMENT);\n",
                         count > 1 ? "(" : "", tensors.data, count > 1 ? ")" : "", bytes);
-        if (count > 0)
-            text_add(out, "        return MODC_ALIGNMENT;\n");
     }
 }
 
@@ -247,18 +245,18 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
     print_arguments(e, &head, graph);
     text_add(&head, ")");
     text_printf(out, "%s\n", head.data);
-    text_printf(out, "{\n    enum modc_status status = MODC_OK;\n%s\n    if (!net",
+    text_printf(out, "{\n    enum modc_status status = MODC_OK;\n%s\n    MODC_NEED(net",
                 e->plan->program->settings.flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->input_count; i++)
-        text_printf(out, " || !%s", c_argument(e->cx, graph->inputs[i]->name));
+        text_printf(out, " && %s", c_argument(e->cx, graph->inputs[i]->name));
     for (int i = 0; i < graph->output_count; i++)
-        text_printf(out, " || !%s", c_output(e->cx, graph, i));
-    text_add(out, ")\n        return MODC_POINTER;\n");
+        text_printf(out, " && %s", c_output(e->cx, graph, i));
+    text_add(out, ", POINTER);\n");
     print_alignment(e, out, graph, false);
     for (int i = 0; i < e->tree->size_count; i++) {
         const char *size = e->tree->sizes[i].c_name;
 
-        text_printf(out, "    if (%s < 0 || %s > %s)\n        return MODC_SIZE;\n", size, size,
+        text_printf(out, "    MODC_NEED(%s >= 0 && %s <= %s, SIZE);\n", size, size,
                     max_constant(e, entry, i));
     }
     print_needs(e, out, entry);
@@ -304,25 +302,24 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
                     e->m);
     text_printf(out, "enum modc_status %s_%s(struct %s *net", e->m, backward_name(e, entry), e->m);
     print_backward_arguments(e, out, graph);
-    text_printf(out, ")\n{\n    enum modc_status status;\n%s\n",
+    text_printf(out, ")\n{\n    enum modc_status status = MODC_OK;\n%s\n",
                 e->plan->program->settings.flushes ? "    uint64_t float_mode;\n" : "");
     for (int i = 0; i < graph->result_count; i++)
         if (has_gradient(graph, graph->outputs[i]))
-            text_printf(&none, "%s!%s", results++ > 0 ? " && " : "",
+            text_printf(&none, "%s%s", results++ > 0 ? " || " : "",
                         c_gradient(e->cx, graph, graph->output_names[i], true));
     if (results > 0)
-        text_printf(out, results > 1 ? "    if (!net || (%s))\n" : "    if (!net || %s)\n", none.data);
+        text_printf(out,
+                    results > 1 ? "    MODC_NEED(net && (%s), POINTER);\n"
+                                : "    MODC_NEED(net && %s, POINTER);\n",
+                    none.data);
     else
-        text_add(out, "    if (!net)\n");
-    text_add(out, "        return MODC_POINTER;\n");
+        text_add(out, "    MODC_NEED(net, POINTER);\n");
     print_alignment(e, out, graph, true);
-    text_printf(
-        out,
-        "    status = modc_backward_begin(&net->base, %d);\n    if (status != MODC_OK)\n        return status;\n",
-        (int)(entry - e->plan->program->entries));
+    text_printf(out, "    MODC_TRY(modc_backward_begin(&net->base, %d));\n",
+                (int)(entry - e->plan->program->entries));
     for (int i = 0; i < e->tree->size_count; i++)
-        text_printf(out, "    if (%s != net->saved_sizes[%d])\n        return MODC_SIZE;\n",
-                    e->tree->sizes[i].c_name, i);
+        text_printf(out, "    MODC_NEED(%s == net->saved_sizes[%d], SIZE);\n", e->tree->sizes[i].c_name, i);
     if (entry_variant(e, entry, 0, EMITTED_SAVING_FENCED)) {
         text_add(out, "    if (net->base.saved_hooked) {\n");
         print_second_call(e, out, entry, EMITTED_SAVING_FENCED, "        ");
@@ -339,26 +336,17 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
 void print_backward_call(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
-    struct text outputs = text_new(&e->cx->arena), inputs = text_new(&e->cx->arena);
 
-    text_printf(out,
-                "static enum modc_status %s_backward_call(struct modc_context *net, const int *sizes, "
-                "const void *const *output_gradients, void *const *input_gradients)\n{\n",
-                entry->name);
-    if (e->tree->size_count == 0)
-        text_add(out, "    (void)sizes;\n");
-    for (int i = 0; i < graph->result_count; i++)
-        if (has_gradient(graph, graph->outputs[i]))
-            text_printf(&outputs, ", output_gradients[%d]", i);
-    for (int i = 0; i < graph->input_count; i++)
-        if (has_gradient(graph, graph->inputs[i]))
-            text_printf(&inputs, ", input_gradients[%d]", i);
-    text_add(out, outputs.length > 0 ? "" : "    (void)output_gradients;\n");
-    text_add(out, inputs.length > 0 ? "" : "    (void)input_gradients;\n");
-    text_printf(out, "    return %s_%s((struct %s *)(void *)net", e->m, backward_name(e, entry), e->m);
+    text_printf(out, "MODC_BACKWARD_CALL(%s, %s, %s, (net", e->m, entry->name, backward_name(e, entry));
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", sizes[%d]", i);
-    text_printf(out, "%s%s);\n}\n\n", outputs.data, inputs.data);
+    for (int i = 0; i < graph->result_count; i++)
+        if (has_gradient(graph, graph->outputs[i]))
+            text_printf(out, ", output_gradients[%d]", i);
+    for (int i = 0; i < graph->input_count; i++)
+        if (has_gradient(graph, graph->inputs[i]))
+            text_printf(out, ", input_gradients[%d]", i);
+    text_add(out, "))\n");
 }
 
 /* Whether an axis of the input, or of one before it, has the same length in front of this one. */
@@ -440,25 +428,10 @@ void print_train_step(struct emit *e, struct text *out)
     (has_gradients(e) ? print_parts : print_fused_parts)(e, out, call.data, sizes.data);
     text_add(out, "}\n\n");
 
-    text_printf(
-        out,
-        "static enum modc_status %s_start(struct modc_training *training, struct modc_context *net, void *block, "
-        "size_t bytes)\n"
-        "{\n    return %s_training_init((struct %s_training *)(void *)training, (struct %s *)(void *)net, block, bytes);\n}\n\n",
-        m, m, m, m);
-    text_printf(
-        out,
-        "static enum modc_status %s_train_step_call(struct modc_training *training, const int *sizes, "
-        "const void *const *inputs, void *loss)\n{\n",
-        m);
-    if (e->tree->size_count == 0)
-        text_add(out, "    (void)sizes;\n");
-    if (graph->input_count == 0)
-        text_add(out, "    (void)inputs;\n");
-    text_printf(out, "    return %s_train_step((struct %s_training *)(void *)training", m, m);
+    text_printf(out, "MODC_TRAIN_CALLS(%s, (training", m);
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", sizes[%d]", i);
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, ", inputs[%d]", i);
-    text_add(out, ", loss);\n}\n\n");
+    text_add(out, ", loss))\n\n");
 }

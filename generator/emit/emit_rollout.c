@@ -19,6 +19,7 @@ struct printer {
     struct text *out;
     const char *m, *M;
     const struct rollout *rollout;
+    const char *gammas; /* what has them; NULL: n_step_gammas, which is to be printed */
 };
 
 static const char *number(struct printer *p, enum dtype dtype, double value)
@@ -151,7 +152,7 @@ static void print_window(struct printer *p)
 void emit_rollout_header(struct cx *cx, struct text *out, struct rollout_names names,
                          const struct rollout *rollout)
 {
-    struct printer printer = {cx, out, names.m, names.M, rollout}, *p = &printer;
+    struct printer printer = {cx, out, names.m, names.M, rollout, NULL}, *p = &printer;
     const char *m = names.m;
 
     text_printf(
@@ -377,6 +378,8 @@ static void print_gammas(struct printer *p)
 {
     struct text line = text_new(&p->cx->arena);
 
+    if (p->gammas)
+        return;
     text_printf(&line, "static const float n_step_gammas[%d] = {", p->rollout->n_steps + 1);
     for (int i = 0; i <= p->rollout->n_steps; i++)
         text_printf(&line, "%s%s", i ? ", " : "", number(p, DTYPE_FLOAT32, pow(p->rollout->gamma, i)));
@@ -424,15 +427,15 @@ static void print_table(struct printer *p)
         (long long)step_bytes(rollout, rollout->recorded), (int)rollout->agents, rollout->done, rollout->mask,
         rollout->terminated);
     if (rollout->multi_step)
-        text_printf(out, "    .n_steps = %d,\n    .gamma = %s,\n    .gammas = n_step_gammas,\n",
-                    rollout->n_steps, decimal(p, rollout->gamma));
+        text_printf(out, "    .n_steps = %d,\n    .gamma = %s,\n    .gammas = %s,\n", rollout->n_steps,
+                    decimal(p, rollout->gamma), p->gammas ? p->gammas : "n_step_gammas");
     text_add(out, "};\n\n");
 }
 
 void emit_rollout_source(struct cx *cx, struct text *out, struct rollout_names names,
                          const struct rollout *rollout)
 {
-    struct printer printer = {cx, out, names.m, names.M, rollout}, *p = &printer;
+    struct printer printer = {cx, out, names.m, names.M, rollout, names.gammas}, *p = &printer;
 
     text_add(out, "/* ---- rollouts ---- */\n\n");
     if (rollout->multi_step) {

@@ -8,6 +8,7 @@
 /* The model's name and the same in upper case; `rollout` is never NULL. The header includes modc_rollout.h. */
 struct rollout_names {
     const char *m, *M;
+    const char *gammas; /* an array of the powers of gamma that stands before; NULL: none does */
 };
 
 /* MODEL_ROLLOUT_BYTES, struct MODEL_rollout, MODEL_n_step, struct MODEL_window; its functions, which are inline. */

@@ -124,7 +124,9 @@ void print_train_step(struct emit *e, struct text *out);
 
 /* ---- emit_rows.c ---- */
 
-void print_values(struct emit *e, struct text *out);     /* initial values that tables point to */
+void print_values(struct emit *e, struct text *out); /* initial values that tables point to */
+/* The one of MultiStep's powers of gamma; NULL: there is none. */
+const char *gammas_name(struct emit *e, const struct module *multi_step);
 void print_row_tables(struct emit *e, struct text *out); /* keys, states, draws, modules, gradients */
 int count_draws(const struct emit *e);                   /* rows of the table of draws */
 

@@ -100,6 +100,18 @@ static void print_value(struct emit *e, struct text *out, const struct module_te
         print_array(e, out, value_name(e, tensor), tensor->value);
 }
 
+const char *gammas_name(struct emit *e, const struct module *multi_step)
+{
+    for (int i = 0; multi_step && i < multi_step->tensor_count; i++) {
+        const struct module_tensor *tensor = multi_step->tensors[i];
+
+        if (tensor->key >= 0 && strcmp(tensor->name, "gammas") == 0 && tensor->init == INIT_VALUE &&
+            tensor->dtype == DTYPE_FLOAT32)
+            return value_name(e, tensor);
+    }
+    return NULL;
+}
+
 void print_values(struct emit *e, struct text *out)
 {
     for (int i = 0; i < e->tree->key_count; i++)
@@ -321,6 +333,15 @@ static const struct module *module_itself(const struct emit *e, int i)
     return e->tree->modules[i];
 }
 
+static const char *parent_of(struct emit *e, const struct unit *unit, const struct module *module)
+{
+    if (!module->parent)
+        return "-1";
+    if (module->parent == e->tree->root)
+        return "0";
+    return number_of(e, is_inside(unit, module->parent) ? unit : NULL, module->parent);
+}
+
 static void print_module_row(struct emit *e, struct text *out, int i, const struct unit *unit)
 {
     const struct module *module = e->tree->modules[i];
@@ -336,10 +357,8 @@ static void print_module_row(struct emit *e, struct text *out, int i, const stru
     text_c_string(out, module->class_name);
     text_add(out, ", ");
     text_c_string(out, module_extra_repr(module));
-    text_printf(out, ", %s, %d, %s},\n",
-                behind(e, "at_module", module->parent ? module->parent->index : -1,
-                       unit ? unit->module->index : 0, unit && module != unit->module),
-                module->subtree, module_folds(module) ? "true" : "false");
+    text_printf(out, ", %s, %d, %s},\n", parent_of(e, unit, module), module->subtree,
+                module_folds(module) ? "true" : "false");
 }
 
 static void module_arguments(struct emit *e, struct text *out, const struct unit *unit)

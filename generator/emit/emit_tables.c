@@ -1,6 +1,8 @@
 /* emit_tables.c - the model in tables: struct modc_model and what it points to. */
 #include "emit/emit_room.h"
 
+#include <string.h>
+
 #include "base/emitted.h"
 #include "base/options.h"
 #include "emit/emit_names.h"
@@ -45,11 +47,11 @@ static void print_inputs_and_outputs(struct emit *e, struct text *out, const str
 {
     const struct graph *graph = entry_graph(entry);
 
-    if (graph->input_count + graph->result_count == 0)
-        return;
     text_printf(out, "static const struct modc_io %s_io[] = {\n", entry->name);
     print_io(e, out, entry, graph->inputs, graph->input_count, false);
     print_io(e, out, entry, graph->outputs, graph->result_count, true);
+    if (graph->input_count + graph->result_count == 0)
+        text_add(out, "    {\"\", MODC_BOOL, 0, {0}, {0}, false}, /* it has none */\n");
     text_add(out, "};\n\n");
 }
 
@@ -118,23 +120,34 @@ static void print_call_function(struct emit *e, struct text *out, const struct e
 {
     const struct graph *graph = entry_graph(entry);
 
-    text_printf(
-        out,
-        "static enum modc_status %s_call(struct modc_context *net, const int *sizes, const void *const *inputs, "
-        "void *const *outputs)\n{\n",
-        entry->name);
-    if (e->tree->size_count == 0)
-        text_add(out, "    (void)sizes;\n");
-    if (graph->input_count == 0)
-        text_add(out, "    (void)inputs;\n");
-    text_printf(out, "    return %s_%s((struct %s *)(void *)net", e->m, entry->name, e->m);
+    text_printf(out, "MODC_CALL(%s, %s, (net", e->m, entry->name);
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, ", sizes[%d]", i);
     for (int i = 0; i < graph->input_count; i++)
         text_printf(out, ", inputs[%d]", i);
     for (int i = 0; i < graph->output_count; i++)
         text_printf(out, ", outputs[%d]", i);
-    text_add(out, ");\n}\n\n");
+    text_add(out, "))\n");
+}
+
+static void print_entry_row(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    const char *first = workspace_constant(e, entry, 0, EMITTED_FUSED);
+    const bool saving = entry->saving[0][0], fenced = entry->graphs[0][1];
+
+    text_printf(out, "    MODC_ENTRY(%s, %d, %d, ", entry->name, graph->input_count, graph->output_count);
+    text_double(out, entry_variant(e, entry, 0, EMITTED_FUSED)->macs);
+    text_printf(out, needs_shape(entry) ? ", %s_shape" : ", NULL", entry->name);
+    text_printf(out, has_gradients(e) ? ", %s_backward_call" : ", NULL", entry->name);
+    text_printf(out, ", MODC_%s(%.*s)",
+                saving   ? fenced ? "SAVING_HOOKED" : "SAVING"
+                : fenced ? "HOOKED"
+                         : "PLAIN",
+                (int)(strlen(first) - strlen("_WORKSPACE_BYTES")), first);
+    for (int s = 0; s < e->tree->size_count; s++)
+        text_printf(out, ", %s", max_constant(e, entry, s));
+    text_add(out, e->tree->size_count > 0 ? "),\n" : ", 0),\n");
 }
 
 void print_tables(struct emit *e, struct text *out)
@@ -153,7 +166,7 @@ void print_tables(struct emit *e, struct text *out)
         if (has_gradients(e))
             print_backward_call(e, out, entry);
     }
-    print_values(e, out);
+    text_add(out, "\n");
     if (tree->size_count > 0) {
         text_add(out, "static const struct modc_size sizes_table[] = {");
         for (int i = 0; i < tree->size_count; i++) {
@@ -167,40 +180,8 @@ void print_tables(struct emit *e, struct text *out)
     for (int i = 0; i < program->entry_count; i++)
         print_inputs_and_outputs(e, out, &program->entries[i]);
     text_add(out, "static const struct modc_entry entries_table[] = {\n");
-    for (int i = 0; i < program->entry_count; i++) {
-        const struct entry *entry = &program->entries[i];
-        const struct graph *graph = entry_graph(entry);
-        struct text macs = text_new(&e->cx->arena);
-
-        text_double(&macs, entry_variant(e, entry, 0, 0)->macs);
-        text_add(out, "    {");
-        text_c_string(out, entry->name);
-        text_printf(out, ", %d, %d, ", graph->input_count, graph->output_count);
-        text_printf(out, graph->input_count ? "%s_io, " : "NULL, ", entry->name);
-        if (graph->output_count > 0 && graph->input_count > 0)
-            text_printf(out, "%s_io + %d, ", entry->name, graph->input_count);
-        else
-            text_printf(out, graph->output_count ? "%s_io, " : "NULL, ", entry->name);
-        for (int s = 0; s < tree->size_count; s++)
-            text_printf(out, "%s%s", s ? ", " : "(const int[]){", max_constant(e, entry, s));
-        text_add(out, tree->size_count ? "},\n" : "NULL,\n");
-        text_printf(out, "     {%s, %s},\n     {", workspace_constant(e, entry, 0, 0),
-                    workspace_constant(e, entry, 1, 0));
-        if (entry->graphs[0][1])
-            text_printf(out, "%s, %s}", workspace_constant(e, entry, 0, 1),
-                        workspace_constant(e, entry, 1, 1));
-        else
-            text_add(out, "0, 0}");
-        text_printf(out, needs_shape(entry) ? ",\n     %s, %s_shape, " : ",\n     %s, NULL, ", macs.data,
-                    entry->name);
-        text_printf(out, entry->saving[0][0] ? "%s_call,\n     " : "%s_call, ", entry->name);
-        for (int kind = EMITTED_SAVING; entry->saving[0][0] && kind < EMITTED_VARIANTS; kind++)
-            for (int mode = 0; mode < 2 && entry_variant(e, entry, mode, (enum emitted_variant)kind); mode++)
-                text_printf(out, "%s%s", kind > EMITTED_SAVING || mode > 0 ? ", " : "{",
-                            workspace_constant(e, entry, mode, (enum emitted_variant)kind));
-        text_add(out, entry->saving[0][0] ? "},\n     " : "{0, 0}, ");
-        text_printf(out, has_gradients(e) ? "%s_backward_call},\n" : "NULL},\n", entry->name);
-    }
+    for (int i = 0; i < program->entry_count; i++)
+        print_entry_row(e, out, &program->entries[i]);
     text_add(out, "};\n\n");
     text_printf(
         out,
@@ -212,20 +193,21 @@ void print_tables(struct emit *e, struct text *out)
         text_printf(out, "    .packed_block = %s_PACKED_BYTES,\n    .pack = %s_pack_all,\n", e->M, e->m);
     if (e->plan->state_bytes > 0)
         text_printf(
-            out, "    .state_block = %s_STATE_BYTES,\n    .state_count = %d,\n    .states = states_table,\n",
-            e->M, tree->state_count);
+            out,
+            "    .state_block = %s_STATE_BYTES,\n    .state_count = MODC_ROWS(states_table),\n    .states = states_table,\n",
+            e->M);
     if (tree->size_count > 0)
-        text_printf(out, "    .size_count = %d,\n    .sizes = sizes_table,\n", tree->size_count);
+        text_add(out, "    .size_count = MODC_ROWS(sizes_table),\n    .sizes = sizes_table,\n");
     if (tree->key_count > 0)
-        text_printf(out, "    .key_count = %d,\n    .keys = keys_table,\n", tree->key_count);
+        text_add(out, "    .key_count = MODC_ROWS(keys_table),\n    .keys = keys_table,\n");
     if (draw_count > 0)
-        text_printf(out, "    .draw_count = %d,\n    .draws = draws_table,\n", draw_count);
+        text_add(out, "    .draw_count = MODC_ROWS(draws_table),\n    .draws = draws_table,\n");
     else if (tree->key_count > 0)
         text_add(out, "    .draw_count = MODC_DRAWS_OF_KEYS,\n");
     text_printf(
         out,
-        "    .module_count = %s_MODULES,\n    .modules = modules_table,\n    .entry_count = %d,\n    .entries = entries_table,\n",
-        e->M, program->entry_count);
+        "    .module_count = %s_MODULES,\n    .modules = modules_table,\n    .entry_count = MODC_ROWS(entries_table),\n    .entries = entries_table,\n",
+        e->M);
     if (e->weights)
         text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
     if (e->unpacks)
@@ -248,8 +230,8 @@ void print_tables(struct emit *e, struct text *out)
     if (has_optimizer(e))
         text_printf(
             out,
-            "    .training_block = %s_TRAINING_BYTES,\n    .training_init = %s_start,\n    .train_step = %s_train_step_call,\n",
-            e->M, e->m, e->m);
+            "    .training_block = %s_TRAINING_BYTES,\n    .training_init = training_init_call,\n    .train_step = train_step_call,\n",
+            e->M);
     if (e->tree->rollout)
         text_printf(out, "    .rollout = &%s_rollout_table,\n", e->m);
     text_add(out, "};\n");

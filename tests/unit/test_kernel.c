@@ -90,10 +90,35 @@ static void test_names(void **state)
     (void)state;
     assert_non_null(find(m, "fc_relu"));
     assert_non_null(find(m, "out_linear"));
-    assert_non_null(find(m, "pack_fc_weight"));
     for (int i = 0; i < m->plan->kernel_count; i++)
         for (int j = 0; j < i; j++)
             assert_string_not_equal(m->plan->kernels[i]->name, m->plan->kernels[j]->name);
+    forget(m);
+}
+
+/* What copies a run of elements, or fills panels, is a call of a function that is there. */
+static void test_library(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x)), x");
+    const struct kernel *copy = find(m, "memcpy"), *pack = find(m, "modc_f32_pack");
+    const struct kernel_call *call;
+
+    (void)state;
+    assert_true(copy && copy->form == KERNEL_LIBRARY && pack && pack->form == KERNEL_LIBRARY);
+    call = call_of(m, copy);
+    assert_int_equal(call->operand_count, 3);
+    assert_int_equal(call->operands[2].kind, OPERAND_BYTES);
+    assert_int_equal(call->operands[2].dtype, DTYPE_FLOAT32);
+    assert_int_equal(dim_upper(call->operands[2].count), 64 * 256);
+    assert_int_equal(m->plan->groups[0]->entry_count, 1);
+    call = m->plan->groups[0]->entries[0]->calls.list;
+    assert_ptr_equal(call->kernel, pack);
+    assert_int_equal(call->operand_count, 6);
+    for (int i = 2; i < 6; i++)
+        assert_int_equal(call->operands[i].kind, OPERAND_NUMBER);
+    assert_true(call->operands[2].offset == 32 && call->operands[3].offset == 64); /* n, k */
+    assert_true(call->operands[4].offset == 64 && call->operands[5].offset == 1);
+    assert_null(find(m, "pack_fc_weight"));
     forget(m);
 }
 
@@ -106,8 +131,8 @@ static void test_names_stay(void **state)
         "out(act(fc(norm(x))))");
 
     (void)state;
-    assert_true(find(m, "fc_relu") && find(m, "out_linear") && find(m, "pack_fc_weight"));
-    assert_true(find(more, "fc_relu") && find(more, "out_linear") && find(more, "pack_fc_weight"));
+    assert_true(find(m, "fc_relu") && find(m, "out_linear"));
+    assert_true(find(more, "fc_relu") && find(more, "out_linear"));
     assert_non_null(find(more, "norm_layer_norm"));
     forget(m);
     forget(more);
@@ -447,6 +472,7 @@ int main(void)
         cmocka_unit_test(test_names),    cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
         cmocka_unit_test(test_products), cmocka_unit_test(test_told_apart), cmocka_unit_test(test_order),
         cmocka_unit_test(test_maps),     cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_library),
         cmocka_unit_test(test_one_tail), cmocka_unit_test(test_tail_words), cmocka_unit_test(test_some),
         cmocka_unit_test(test_equality), cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_operands), cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),

@@ -589,12 +589,9 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (tokens < 0 || tokens > ATTENTION_MAX_TOKENS)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(tokens >= 0 && tokens <= ATTENTION_MAX_TOKENS, SIZE);
     MODC_TRY(modc_check(&net->base, ATTENTION_WORKSPACE_BYTES, true, false));
     attention_forward_eval(net, tokens, x, output);
     return status;
@@ -602,11 +599,7 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return attention_forward((struct attention *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
+MODC_CALL(attention, forward, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"tokens", ATTENTION_MAX_TOKENS}};
 
@@ -629,10 +622,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){ATTENTION_MAX_TOKENS},
-     {ATTENTION_WORKSPACE_BYTES, ATTENTION_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     2380800.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 2380800.0, NULL, NULL, MODC_PLAIN(ATTENTION), ATTENTION_MAX_TOKENS),
 };
 
 const struct modc_model attention_model = {
@@ -646,13 +636,13 @@ const struct modc_model attention_model = {
     .param_block = ATTENTION_PARAM_BYTES,
     .packed_block = ATTENTION_PACKED_BYTES,
     .pack = attention_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 4,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = ATTENTION_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

@@ -880,12 +880,9 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (tokens < 0 || tokens > BLOCKS_MAX_TOKENS)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(tokens >= 0 && tokens <= BLOCKS_MAX_TOKENS, SIZE);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, BLOCKS_FENCED_WORKSPACE_BYTES, true, false));
         status = blocks_forward_eval_fenced(net, tokens, x, output);
@@ -898,11 +895,7 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return blocks_forward((struct blocks *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
+MODC_CALL(blocks, forward, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
 
@@ -936,7 +929,7 @@ static const struct modc_key keys_table[] = {
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
-    {at_path, at_name, "Block", "", 1, 4, false}, \
+    {at_path, at_name, "Block", "", BLOCKS_BLOCKS, 4, false}, \
     {at_path ".norm", "norm", "LayerNorm", "(64,), eps=1e-05, elementwise_affine=True, bias=True", \
      at_module, 0, false}, \
     {at_path ".up", "up", "Linear", "in_features=64, out_features=128, bias=True", at_module, 0, \
@@ -971,10 +964,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){BLOCKS_MAX_TOKENS},
-     {BLOCKS_WORKSPACE_BYTES, BLOCKS_TRAIN_WORKSPACE_BYTES},
-     {BLOCKS_FENCED_WORKSPACE_BYTES, BLOCKS_TRAIN_FENCED_WORKSPACE_BYTES},
-     6307840.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 6307840.0, NULL, NULL, MODC_HOOKED(BLOCKS), BLOCKS_MAX_TOKENS),
 };
 
 const struct modc_model blocks_model = {
@@ -988,13 +978,13 @@ const struct modc_model blocks_model = {
     .param_block = BLOCKS_PARAM_BYTES,
     .packed_block = BLOCKS_PACKED_BYTES,
     .pack = blocks_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 88,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = BLOCKS_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

@@ -2181,12 +2181,9 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !image || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)image | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > CNN_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && image && output, POINTER);
+    MODC_NEED(((uintptr_t)image | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= CNN_MAX_BATCH, SIZE);
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;
@@ -2215,11 +2212,7 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return cnn_forward((struct cnn *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
+MODC_CALL(cnn, forward, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", CNN_MAX_BATCH}};
 
@@ -2267,10 +2260,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){CNN_MAX_BATCH},
-     {CNN_WORKSPACE_BYTES, CNN_TRAIN_WORKSPACE_BYTES},
-     {CNN_FENCED_WORKSPACE_BYTES, CNN_TRAIN_FENCED_WORKSPACE_BYTES},
-     5488640.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 5488640.0, NULL, NULL, MODC_HOOKED(CNN), CNN_MAX_BATCH),
 };
 
 const struct modc_model cnn_model = {
@@ -2284,14 +2274,14 @@ const struct modc_model cnn_model = {
     .param_block = CNN_PARAM_BYTES,
     .packed_block = CNN_PACKED_BYTES,
     .pack = cnn_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 16,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = CNN_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
     .rtol = 1e-4f,
 };

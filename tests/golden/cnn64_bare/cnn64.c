@@ -1599,12 +1599,9 @@ enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !image || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)image | (uintptr_t)output) % MODC_ALIGN_WIDE != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > CNN64_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && image && output, POINTER);
+    MODC_NEED(((uintptr_t)image | (uintptr_t)output) % MODC_ALIGN_WIDE == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= CNN64_MAX_BATCH, SIZE);
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;
@@ -1621,11 +1618,7 @@ enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return cnn64_forward((struct cnn64 *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
+MODC_CALL(cnn64, forward, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", CNN64_MAX_BATCH}};
 
@@ -1673,10 +1666,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){CNN64_MAX_BATCH},
-     {CNN64_WORKSPACE_BYTES, CNN64_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     5488640.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 5488640.0, NULL, NULL, MODC_PLAIN(CNN64), CNN64_MAX_BATCH),
 };
 
 const struct modc_model cnn64_model = {
@@ -1690,13 +1680,13 @@ const struct modc_model cnn64_model = {
     .param_block = CNN64_PARAM_BYTES,
     .packed_block = CNN64_PACKED_BYTES,
     .pack = cnn64_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 16,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = CNN64_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

@@ -735,12 +735,9 @@ enum modc_status family_deep_forward(struct family_deep *net, int batch, const f
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > FAMILY_DEEP_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= FAMILY_DEEP_MAX_BATCH, SIZE);
     MODC_TRY(modc_check(&net->base, FAMILY_DEEP_WORKSPACE_BYTES, true, false));
     family_deep_forward_eval(net, batch, x, output);
     return status;
@@ -751,12 +748,9 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > FAMILY_DEEP_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= FAMILY_DEEP_MAX_BATCH, SIZE);
     MODC_TRY(modc_check(&net->base, FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, true, false));
     family_deep_probabilities_eval(net, batch, x, output);
     return status;
@@ -764,18 +758,8 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return family_deep_forward((struct family_deep *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
-
-static enum modc_status probabilities_call(struct modc_context *net, const int *sizes,
-                                           const void *const *inputs, void *const *outputs)
-{
-    return family_deep_probabilities((struct family_deep *)(void *)net, sizes[0], inputs[0],
-                                     outputs[0]);
-}
+MODC_CALL(family_deep, forward, (net, sizes[0], inputs[0], outputs[0]))
+MODC_CALL(family_deep, probabilities, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", FAMILY_DEEP_MAX_BATCH}};
 
@@ -806,7 +790,7 @@ static const struct modc_key keys_table[] = {
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
-    {at_path, at_name, "Block", "", 1, 4, false}, \
+    {at_path, at_name, "Block", "", FAMILY_DEEP_BLOCKS, 4, false}, \
     {at_path ".norm", "norm", "LayerNorm", "(8,), eps=1e-05, elementwise_affine=True, bias=True", \
      at_module, 0, false}, \
     {at_path ".up", "up", "Linear", "in_features=8, out_features=16, bias=True", at_module, 0, \
@@ -819,17 +803,22 @@ static const struct modc_module modules_table[] = {
     {"", "", "family_deep", "", -1, 21, false},
     {"blocks", "blocks", "Sequential", "", 0, 15, false},
     MODULES_OF_BLOCKS("blocks.0", "0", FAMILY_DEEP_BLOCKS_0)
-    {"blocks.1", "1", "Block", "", 1, 4, false},
-    {"blocks.1.norm", "norm", "Identity", "", 7, 0, false},
-    {"blocks.1.up", "up", "Linear", "in_features=8, out_features=16, bias=True", 7, 0, false},
-    {"blocks.1.act", "act", "GELU", "approximate='none'", 7, 0, false},
-    {"blocks.1.down", "down", "Linear", "in_features=16, out_features=8, bias=True", 7, 0, false},
+    {"blocks.1", "1", "Block", "", FAMILY_DEEP_BLOCKS, 4, false},
+    {"blocks.1.norm", "norm", "Identity", "", FAMILY_DEEP_BLOCKS_1, 0, false},
+    {"blocks.1.up", "up", "Linear", "in_features=8, out_features=16, bias=True",
+     FAMILY_DEEP_BLOCKS_1, 0, false},
+    {"blocks.1.act", "act", "GELU", "approximate='none'", FAMILY_DEEP_BLOCKS_1, 0, false},
+    {"blocks.1.down", "down", "Linear", "in_features=16, out_features=8, bias=True",
+     FAMILY_DEEP_BLOCKS_1, 0, false},
     MODULES_OF_BLOCKS("blocks.2", "2", FAMILY_DEEP_BLOCKS_2)
     {"head", "head", "Sequential", "", 0, 4, false},
-    {"head.0", "0", "Linear", "in_features=8, out_features=16, bias=True", 17, 0, false},
-    {"head.1", "1", "LeakyReLU", "negative_slope=0.1", 17, 0, false},
-    {"head.2", "2", "Linear", "in_features=16, out_features=5, bias=True", 17, 0, false},
-    {"head.last", "last", "Linear", "in_features=5, out_features=5, bias=False", 17, 0, false},
+    {"head.0", "0", "Linear", "in_features=8, out_features=16, bias=True", FAMILY_DEEP_HEAD, 0,
+     false},
+    {"head.1", "1", "LeakyReLU", "negative_slope=0.1", FAMILY_DEEP_HEAD, 0, false},
+    {"head.2", "2", "Linear", "in_features=16, out_features=5, bias=True", FAMILY_DEEP_HEAD, 0,
+     false},
+    {"head.last", "last", "Linear", "in_features=5, out_features=5, bias=False", FAMILY_DEEP_HEAD,
+     0, false},
 };
 
 static const struct modc_io forward_io[] = {
@@ -843,15 +832,9 @@ static const struct modc_io probabilities_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){FAMILY_DEEP_MAX_BATCH},
-     {FAMILY_DEEP_WORKSPACE_BYTES, FAMILY_DEEP_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     6006.0, NULL, forward_call, {0, 0}, NULL},
-    {"probabilities", 1, 1, probabilities_io, probabilities_io + 1,
-     (const int[]){FAMILY_DEEP_MAX_BATCH},
-     {FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES, FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     6006.0, NULL, probabilities_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 6006.0, NULL, NULL, MODC_PLAIN(FAMILY_DEEP), FAMILY_DEEP_MAX_BATCH),
+    MODC_ENTRY(probabilities, 1, 1, 6006.0, NULL, NULL, MODC_PLAIN(FAMILY_DEEP_PROBABILITIES),
+               FAMILY_DEEP_MAX_BATCH),
 };
 
 const struct modc_model family_deep_model = {
@@ -865,13 +848,13 @@ const struct modc_model family_deep_model = {
     .param_block = FAMILY_DEEP_PARAM_BYTES,
     .packed_block = FAMILY_DEEP_PACKED_BYTES,
     .pack = family_deep_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 21,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = FAMILY_DEEP_MODULES,
     .modules = modules_table,
-    .entry_count = 2,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

@@ -1221,10 +1221,8 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !image || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)image | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
+    MODC_NEED(net && image && output, POINTER);
+    MODC_NEED(((uintptr_t)image | (uintptr_t)output) % 4 == 0, ALIGNMENT);
     if (net->base.training) {
         if (net->base.params && net->base.params->read_only)
             return MODC_READ_ONLY;
@@ -1240,12 +1238,7 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    (void)sizes;
-    return firmware_forward((struct firmware *)(void *)net, inputs[0], outputs[0]);
-}
+MODC_CALL(firmware, forward, (net, inputs[0], outputs[0]))
 
 static const struct modc_key keys_table[] = {
     MODC_PARAMETER("0.weight", FIRMWARE_0, FLOAT32, UNIFORM(0.33333333), 4, {6, 1, 3, 3}),
@@ -1291,10 +1284,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, NULL,
-     {FIRMWARE_WORKSPACE_BYTES, FIRMWARE_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     5232.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 5232.0, NULL, NULL, MODC_PLAIN(FIRMWARE), 0),
 };
 
 const struct modc_model firmware_model = {
@@ -1308,11 +1298,11 @@ const struct modc_model firmware_model = {
     .param_block = FIRMWARE_PARAM_BYTES,
     .packed_block = FIRMWARE_PACKED_BYTES,
     .pack = firmware_pack_all,
-    .key_count = 15,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = FIRMWARE_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

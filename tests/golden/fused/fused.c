@@ -964,12 +964,9 @@ enum modc_status fused_forward(struct fused *net, int batch, const float *x, flo
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > FUSED_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= FUSED_MAX_BATCH, SIZE);
     MODC_TRY(modc_check(&net->base, FUSED_WORKSPACE_BYTES, true, false));
     fused_forward_eval(net, batch, x, output);
     return status;
@@ -980,14 +977,10 @@ enum modc_status fused_loss(struct fused *net, int batch, const float *x, const 
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !target || !loss)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)loss) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if ((uintptr_t)target % MODC_ALIGN_WIDE != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > FUSED_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && target && loss, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)loss) % 4 == 0, ALIGNMENT);
+    MODC_NEED((uintptr_t)target % MODC_ALIGN_WIDE == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= FUSED_MAX_BATCH, SIZE);
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false));
         status = fused_loss_eval_saving(net, batch, x, target, loss);
@@ -1006,15 +999,11 @@ enum modc_status fused_loss(struct fused *net, int batch, const float *x, const 
 /* Behind fused_loss, with its sizes: updates the parameters that are wanted. */
 static enum modc_status fused_loss_backward(struct fused *net, int batch)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
-    if (!net)
-        return MODC_POINTER;
-    status = modc_backward_begin(&net->base, 1);
-    if (status != MODC_OK)
-        return status;
-    if (batch != net->saved_sizes[0])
-        return MODC_SIZE;
+    MODC_NEED(net, POINTER);
+    MODC_TRY(modc_backward_begin(&net->base, 1));
+    MODC_NEED(batch == net->saved_sizes[0], SIZE);
     fused_loss_eval_backward(net, batch, net->saved_inputs[0]);
     return status;
 }
@@ -1042,33 +1031,12 @@ enum modc_status fused_train_step(struct fused_training *training, int batch, co
     return status;
 }
 
-static enum modc_status fused_start(struct modc_training *training, struct modc_context *net,
-                                    void *block, size_t bytes)
-{
-    return fused_training_init((struct fused_training *)(void *)training,
-                               (struct fused *)(void *)net, block, bytes);
-}
-
-static enum modc_status fused_train_step_call(struct modc_training *training, const int *sizes,
-                                              const void *const *inputs, void *loss)
-{
-    return fused_train_step((struct fused_training *)(void *)training, sizes[0], inputs[0],
-                            inputs[1], loss);
-}
+MODC_TRAIN_CALLS(fused, (training, sizes[0], inputs[0], inputs[1], loss))
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return fused_forward((struct fused *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
-
-static enum modc_status loss_call(struct modc_context *net, const int *sizes,
-                                  const void *const *inputs, void *const *outputs)
-{
-    return fused_loss((struct fused *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
-}
+MODC_CALL(fused, forward, (net, sizes[0], inputs[0], outputs[0]))
+MODC_CALL(fused, loss, (net, sizes[0], inputs[0], inputs[1], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", FUSED_MAX_BATCH}};
 
@@ -1102,16 +1070,8 @@ static const struct modc_io loss_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){FUSED_MAX_BATCH},
-     {FUSED_WORKSPACE_BYTES, FUSED_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     896.0, NULL, forward_call, {0, 0}, NULL},
-    {"loss", 2, 1, loss_io, loss_io + 2, (const int[]){FUSED_MAX_BATCH},
-     {FUSED_LOSS_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     912.0, NULL, loss_call,
-     {FUSED_LOSS_BACKWARD_WORKSPACE_BYTES, FUSED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES},
-     NULL},
+    MODC_ENTRY(forward, 1, 1, 896.0, NULL, NULL, MODC_PLAIN(FUSED), FUSED_MAX_BATCH),
+    MODC_ENTRY(loss, 2, 1, 912.0, NULL, NULL, MODC_SAVING(FUSED_LOSS), FUSED_MAX_BATCH),
 };
 
 const struct modc_model fused_model = {
@@ -1125,22 +1085,22 @@ const struct modc_model fused_model = {
     .param_block = FUSED_PARAM_BYTES,
     .packed_block = FUSED_PACKED_BYTES,
     .pack = fused_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 4,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = FUSED_MODULES,
     .modules = modules_table,
-    .entry_count = 2,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
     .gradient_count = 4,
     .gradients = gradients_table,
     .gradient_block = FUSED_GRADIENT_BYTES,
     .training_bytes = sizeof(struct fused_training),
     .training_block = FUSED_TRAINING_BYTES,
-    .training_init = fused_start,
-    .train_step = fused_train_step_call,
+    .training_init = training_init_call,
+    .train_step = train_step_call,
 };
 
 static const char *const optimizer_hypers[] = {"lr", "momentum", "dampening", "weight_decay"};

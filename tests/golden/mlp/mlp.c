@@ -284,12 +284,9 @@ enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, flo
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !image || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)image | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > MLP_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && image && output, POINTER);
+    MODC_NEED(((uintptr_t)image | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= MLP_MAX_BATCH, SIZE);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, MLP_FENCED_WORKSPACE_BYTES, true, false));
         status = mlp_forward_eval_fenced(net, batch, image, output);
@@ -302,11 +299,7 @@ enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return mlp_forward((struct mlp *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
+MODC_CALL(mlp, forward, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", MLP_MAX_BATCH}};
 
@@ -331,10 +324,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){MLP_MAX_BATCH},
-     {MLP_WORKSPACE_BYTES, MLP_TRAIN_WORKSPACE_BYTES},
-     {MLP_FENCED_WORKSPACE_BYTES, MLP_TRAIN_FENCED_WORKSPACE_BYTES},
-     151552.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 151552.0, NULL, NULL, MODC_HOOKED(MLP), MLP_MAX_BATCH),
 };
 
 const struct modc_model mlp_model = {
@@ -348,13 +338,13 @@ const struct modc_model mlp_model = {
     .param_block = MLP_PARAM_BYTES,
     .packed_block = MLP_PACKED_BYTES,
     .pack = mlp_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 4,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = MLP_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

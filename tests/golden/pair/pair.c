@@ -395,12 +395,9 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output_0 || !output_1)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output_0 | (uintptr_t)output_1) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > PAIR_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output_0 && output_1, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output_0 | (uintptr_t)output_1) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= PAIR_MAX_BATCH, SIZE);
     MODC_TRY(modc_check(&net->base, PAIR_WORKSPACE_BYTES, true, false));
     pair_forward_eval(net, batch, x, output_0, output_1);
     return status;
@@ -408,11 +405,7 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return pair_forward((struct pair *)(void *)net, sizes[0], inputs[0], outputs[0], outputs[1]);
-}
+MODC_CALL(pair, forward, (net, sizes[0], inputs[0], outputs[0], outputs[1]))
 
 static const struct modc_size sizes_table[] = {{"batch", PAIR_MAX_BATCH}};
 
@@ -436,10 +429,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 2, forward_io, forward_io + 1, (const int[]){PAIR_MAX_BATCH},
-     {PAIR_WORKSPACE_BYTES, PAIR_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     8683520.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 2, 8683520.0, NULL, NULL, MODC_PLAIN(PAIR), PAIR_MAX_BATCH),
 };
 
 const struct modc_model pair_model = {
@@ -453,14 +443,14 @@ const struct modc_model pair_model = {
     .param_block = PAIR_PARAM_BYTES,
     .packed_block = PAIR_PACKED_BYTES,
     .pack = pair_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 4,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = PAIR_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
     .threads = 2,
     .threading = offsetof(struct pair, threading),

@@ -497,12 +497,9 @@ enum modc_status policy_forward(struct policy *net, int batch, const float *obse
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !observation || !logits || !value)
-        return MODC_POINTER;
-    if (((uintptr_t)observation | (uintptr_t)logits | (uintptr_t)value) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > POLICY_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && observation && logits && value, POINTER);
+    MODC_NEED(((uintptr_t)observation | (uintptr_t)logits | (uintptr_t)value) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= POLICY_MAX_BATCH, SIZE);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, POLICY_FENCED_WORKSPACE_BYTES, true, false));
         status = policy_forward_eval_fenced(net, batch, observation, logits, value);
@@ -517,12 +514,9 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !observation || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)observation | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > POLICY_ACT_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && observation && output, POINTER);
+    MODC_NEED(((uintptr_t)observation | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= POLICY_ACT_MAX_BATCH, SIZE);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, POLICY_ACT_FENCED_WORKSPACE_BYTES, true, false));
         status = policy_act_eval_fenced(net, batch, observation, output);
@@ -533,9 +527,11 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
     return status;
 }
 
-/* ---- rollouts ---- */
+static const float n_step_gammas_value[4] MODC_ALIGNED = {
+    1.0f, 0.99000001f, 0.980099976f, 0.970299006f
+};
 
-static const float n_step_gammas[4] = {1.0f, 0.99000001f, 0.980099976f, 0.970299006f};
+/* ---- rollouts ---- */
 
 /* Each of an episode's `count` steps gets the sum of its reward and of 2 behind it, or as many as
  * there are, discounted by 0.99. */
@@ -593,27 +589,13 @@ const struct modc_rollout_table policy_rollout_table = {
     .terminated = 5,
     .n_steps = 3,
     .gamma = 0.99,
-    .gammas = n_step_gammas,
+    .gammas = n_step_gammas_value,
 };
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return policy_forward((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0],
-                          outputs[1]);
-}
-
-static enum modc_status act_call(struct modc_context *net, const int *sizes,
-                                 const void *const *inputs, void *const *outputs)
-{
-    return policy_act((struct policy *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
-
-static const float n_step_gammas_value[4] MODC_ALIGNED = {
-    1.0f, 0.99000001f, 0.980099976f, 0.970299006f
-};
+MODC_CALL(policy, forward, (net, sizes[0], inputs[0], outputs[0], outputs[1]))
+MODC_CALL(policy, act, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", POLICY_MAX_BATCH}};
 
@@ -632,10 +614,11 @@ static const struct modc_key keys_table[] = {
 static const struct modc_module modules_table[] = {
     {"", "", "policy", "", -1, 8, false},
     {"trunk", "trunk", "Sequential", "", 0, 4, false},
-    {"trunk.0", "0", "Linear", "in_features=4, out_features=64, bias=True", 1, 0, false},
-    {"trunk.1", "1", "Tanh", "", 1, 0, false},
-    {"trunk.2", "2", "Linear", "in_features=64, out_features=64, bias=True", 1, 0, false},
-    {"trunk.3", "3", "Tanh", "", 1, 0, false},
+    {"trunk.0", "0", "Linear", "in_features=4, out_features=64, bias=True", POLICY_TRUNK, 0, false},
+    {"trunk.1", "1", "Tanh", "", POLICY_TRUNK, 0, false},
+    {"trunk.2", "2", "Linear", "in_features=64, out_features=64, bias=True", POLICY_TRUNK, 0,
+     false},
+    {"trunk.3", "3", "Tanh", "", POLICY_TRUNK, 0, false},
     {"actor", "actor", "Linear", "in_features=64, out_features=2, bias=True", 0, 0, false},
     {"critic", "critic", "Linear", "in_features=64, out_features=1, bias=True", 0, 0, false},
     {"n_step", "n_step", "MultiStep", "", 0, 0, false},
@@ -653,14 +636,8 @@ static const struct modc_io act_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 2, forward_io, forward_io + 1, (const int[]){POLICY_MAX_BATCH},
-     {POLICY_WORKSPACE_BYTES, POLICY_TRAIN_WORKSPACE_BYTES},
-     {POLICY_FENCED_WORKSPACE_BYTES, POLICY_TRAIN_FENCED_WORKSPACE_BYTES},
-     1163264.0, NULL, forward_call, {0, 0}, NULL},
-    {"act", 1, 1, act_io, act_io + 1, (const int[]){POLICY_ACT_MAX_BATCH},
-     {POLICY_ACT_WORKSPACE_BYTES, POLICY_ACT_TRAIN_WORKSPACE_BYTES},
-     {POLICY_ACT_FENCED_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES},
-     4480.0, NULL, act_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 2, 1163264.0, NULL, NULL, MODC_HOOKED(POLICY), POLICY_MAX_BATCH),
+    MODC_ENTRY(act, 1, 1, 4480.0, NULL, NULL, MODC_HOOKED(POLICY_ACT), POLICY_ACT_MAX_BATCH),
 };
 
 const struct modc_model policy_model = {
@@ -674,14 +651,14 @@ const struct modc_model policy_model = {
     .param_block = POLICY_PARAM_BYTES,
     .packed_block = POLICY_PACKED_BYTES,
     .pack = policy_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 9,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = POLICY_MODULES,
     .modules = modules_table,
-    .entry_count = 2,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
     .rollout = &policy_rollout_table,
 };

@@ -395,12 +395,9 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !sample || !output_0 || !steps)
-        return MODC_POINTER;
-    if (((uintptr_t)sample | (uintptr_t)output_0) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if ((uintptr_t)steps % MODC_ALIGN_WIDE != 0)
-        return MODC_ALIGNMENT;
+    MODC_NEED(net && sample && output_0 && steps, POINTER);
+    MODC_NEED(((uintptr_t)sample | (uintptr_t)output_0) % 4 == 0, ALIGNMENT);
+    MODC_NEED((uintptr_t)steps % MODC_ALIGN_WIDE == 0, ALIGNMENT);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, STREAM_FENCED_WORKSPACE_BYTES, true, false));
         status = stream_forward_eval_fenced(net, sample, output_0, steps);
@@ -413,12 +410,7 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    (void)sizes;
-    return stream_forward((struct stream *)(void *)net, inputs[0], outputs[0], outputs[1]);
-}
+MODC_CALL(stream, forward, (net, inputs[0], outputs[0], outputs[1]))
 
 static const struct modc_key keys_table[] = {
     MODC_PARAMETER("mix.weight", STREAM_MIX, FLOAT32, UNIFORM(0.15811388), 2, {16, 40}),
@@ -446,10 +438,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 2, forward_io, forward_io + 1, NULL,
-     {STREAM_WORKSPACE_BYTES, STREAM_TRAIN_WORKSPACE_BYTES},
-     {STREAM_FENCED_WORKSPACE_BYTES, STREAM_TRAIN_FENCED_WORKSPACE_BYTES},
-     672.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 2, 672.0, NULL, NULL, MODC_HOOKED(STREAM), 0),
 };
 
 const struct modc_model stream_model = {
@@ -464,13 +453,13 @@ const struct modc_model stream_model = {
     .packed_block = STREAM_PACKED_BYTES,
     .pack = stream_pack_all,
     .state_block = STREAM_STATE_BYTES,
-    .state_count = 2,
+    .state_count = MODC_ROWS(states_table),
     .states = states_table,
-    .key_count = 4,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = STREAM_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

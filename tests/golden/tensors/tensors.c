@@ -701,18 +701,15 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !y || !count || !mask || !gram || !merged || !even || !total || !many ||
-        !peak || !spread || !parity)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)y | (uintptr_t)gram | (uintptr_t)merged | (uintptr_t)even |
-         (uintptr_t)peak | (uintptr_t)spread) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (((uintptr_t)count | (uintptr_t)total | (uintptr_t)parity) % MODC_ALIGN_WIDE != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > TENSORS_MAX_BATCH)
-        return MODC_SIZE;
-    if (tokens < 0 || tokens > TENSORS_MAX_TOKENS)
-        return MODC_SIZE;
+    MODC_NEED(
+        net && x && y && count && mask && gram && merged && even && total && many && peak &&
+        spread && parity, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)y | (uintptr_t)gram | (uintptr_t)merged | (uintptr_t)even |
+               (uintptr_t)peak | (uintptr_t)spread) % 4 == 0, ALIGNMENT);
+    MODC_NEED(((uintptr_t)count | (uintptr_t)total | (uintptr_t)parity) % MODC_ALIGN_WIDE == 0,
+              ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= TENSORS_MAX_BATCH, SIZE);
+    MODC_NEED(tokens >= 0 && tokens <= TENSORS_MAX_TOKENS, SIZE);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, TENSORS_FENCED_WORKSPACE_BYTES, false, false));
         status = tensors_forward_eval_fenced(net, batch, tokens, x, y, count, mask, gram, merged,
@@ -741,13 +738,10 @@ static void forward_shape(const int *sizes, int index, int *dims)
     }
 }
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return tensors_forward((struct tensors *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1],
-                           inputs[2], inputs[3], outputs[0], outputs[1], outputs[2], outputs[3],
-                           outputs[4], outputs[5], outputs[6], outputs[7]);
-}
+MODC_CALL(
+    tensors, forward,
+    (net, sizes[0], sizes[1], inputs[0], inputs[1], inputs[2], inputs[3], outputs[0], outputs[1],
+     outputs[2], outputs[3], outputs[4], outputs[5], outputs[6], outputs[7]))
 
 static const struct modc_size sizes_table[] = {{"batch", TENSORS_MAX_BATCH},
                                                {"tokens", TENSORS_MAX_TOKENS}};
@@ -772,11 +766,8 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 4, 8, forward_io, forward_io + 4,
-     (const int[]){TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS},
-     {TENSORS_WORKSPACE_BYTES, TENSORS_TRAIN_WORKSPACE_BYTES},
-     {TENSORS_FENCED_WORKSPACE_BYTES, TENSORS_TRAIN_FENCED_WORKSPACE_BYTES},
-     14940.0, forward_shape, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 4, 8, 14940.0, forward_shape, NULL, MODC_HOOKED(TENSORS), TENSORS_MAX_BATCH,
+               TENSORS_MAX_TOKENS),
 };
 
 const struct modc_model tensors_model = {
@@ -788,10 +779,10 @@ const struct modc_model tensors_model = {
     .params_bytes = sizeof(struct tensors_params),
     .context_bytes = sizeof(struct tensors),
     .param_block = TENSORS_PARAM_BYTES,
-    .size_count = 2,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
     .module_count = TENSORS_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

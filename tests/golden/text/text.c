@@ -639,16 +639,11 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !tokens || !mask || !logits || !best)
-        return MODC_POINTER;
-    if (((uintptr_t)logits | (uintptr_t)best) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if ((uintptr_t)tokens % MODC_ALIGN_WIDE != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > TEXT_MAX_BATCH)
-        return MODC_SIZE;
-    if (length < 0 || length > TEXT_MAX_LENGTH)
-        return MODC_SIZE;
+    MODC_NEED(net && tokens && mask && logits && best, POINTER);
+    MODC_NEED(((uintptr_t)logits | (uintptr_t)best) % 4 == 0, ALIGNMENT);
+    MODC_NEED((uintptr_t)tokens % MODC_ALIGN_WIDE == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= TEXT_MAX_BATCH, SIZE);
+    MODC_NEED(length >= 0 && length <= TEXT_MAX_LENGTH, SIZE);
     if (modc_hooked(&net->base)) {
         MODC_TRY(modc_check(&net->base, TEXT_FENCED_WORKSPACE_BYTES, true, false));
         status = text_forward_eval_fenced(net, batch, length, tokens, mask, logits, best);
@@ -661,12 +656,7 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return text_forward((struct text *)(void *)net, sizes[0], sizes[1], inputs[0], inputs[1],
-                        outputs[0], outputs[1]);
-}
+MODC_CALL(text, forward, (net, sizes[0], sizes[1], inputs[0], inputs[1], outputs[0], outputs[1]))
 
 static const struct modc_size sizes_table[] = {{"batch", TEXT_MAX_BATCH},
                                                {"length", TEXT_MAX_LENGTH}};
@@ -711,10 +701,8 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 2, 2, forward_io, forward_io + 2, (const int[]){TEXT_MAX_BATCH, TEXT_MAX_LENGTH},
-     {TEXT_WORKSPACE_BYTES, TEXT_TRAIN_WORKSPACE_BYTES},
-     {TEXT_FENCED_WORKSPACE_BYTES, TEXT_TRAIN_FENCED_WORKSPACE_BYTES},
-     22688.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 2, 2, 22688.0, NULL, NULL, MODC_HOOKED(TEXT), TEXT_MAX_BATCH,
+               TEXT_MAX_LENGTH),
 };
 
 const struct modc_model text_model = {
@@ -728,14 +716,14 @@ const struct modc_model text_model = {
     .param_block = TEXT_PARAM_BYTES,
     .packed_block = TEXT_PACKED_BYTES,
     .pack = text_pack_all,
-    .size_count = 2,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 8,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
-    .draw_count = 7,
+    .draw_count = MODC_ROWS(draws_table),
     .draws = draws_table,
     .module_count = TEXT_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

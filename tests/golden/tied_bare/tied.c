@@ -201,12 +201,9 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > TIED_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= TIED_MAX_BATCH, SIZE);
     MODC_TRY(modc_check(&net->base, TIED_WORKSPACE_BYTES, true, false));
     tied_forward_eval(net, batch, x, output);
     return status;
@@ -214,11 +211,7 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return tied_forward((struct tied *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
+MODC_CALL(tied, forward, (net, sizes[0], inputs[0], outputs[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", TIED_MAX_BATCH}};
 
@@ -249,10 +242,7 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){TIED_MAX_BATCH},
-     {TIED_WORKSPACE_BYTES, TIED_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     1152.0, NULL, forward_call, {0, 0}, NULL},
+    MODC_ENTRY(forward, 1, 1, 1152.0, NULL, NULL, MODC_PLAIN(TIED), TIED_MAX_BATCH),
 };
 
 const struct modc_model tied_model = {
@@ -266,14 +256,14 @@ const struct modc_model tied_model = {
     .param_block = TIED_PARAM_BYTES,
     .packed_block = TIED_PACKED_BYTES,
     .pack = tied_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 3,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
-    .draw_count = 3,
+    .draw_count = MODC_ROWS(draws_table),
     .draws = draws_table,
     .module_count = TIED_MODULES,
     .modules = modules_table,
-    .entry_count = 1,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
 };

@@ -1174,12 +1174,9 @@ enum modc_status trained_forward(struct trained *net, int batch, const float *x,
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !output)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)output) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > TRAINED_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && output, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)output) % 4 == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= TRAINED_MAX_BATCH, SIZE);
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, TRAINED_BACKWARD_WORKSPACE_BYTES, true, false));
         trained_forward_eval_saving(net, batch, x, output);
@@ -1196,17 +1193,12 @@ enum modc_status trained_forward(struct trained *net, int batch, const float *x,
 
 enum modc_status trained_backward(struct trained *net, int batch, const float *doutput, float *dx)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
-    if (!net || !doutput)
-        return MODC_POINTER;
-    if (((uintptr_t)dx | (uintptr_t)doutput) % 4 != 0)
-        return MODC_ALIGNMENT;
-    status = modc_backward_begin(&net->base, 0);
-    if (status != MODC_OK)
-        return status;
-    if (batch != net->saved_sizes[0])
-        return MODC_SIZE;
+    MODC_NEED(net && doutput, POINTER);
+    MODC_NEED(((uintptr_t)dx | (uintptr_t)doutput) % 4 == 0, ALIGNMENT);
+    MODC_TRY(modc_backward_begin(&net->base, 0));
+    MODC_NEED(batch == net->saved_sizes[0], SIZE);
     trained_forward_eval_backward(net, batch, net->saved_inputs[0], doutput, dx);
     return status;
 }
@@ -1216,14 +1208,10 @@ enum modc_status trained_loss(struct trained *net, int batch, const float *x, co
 {
     enum modc_status status = MODC_OK;
 
-    if (!net || !x || !target || !loss)
-        return MODC_POINTER;
-    if (((uintptr_t)x | (uintptr_t)loss) % 4 != 0)
-        return MODC_ALIGNMENT;
-    if ((uintptr_t)target % MODC_ALIGN_WIDE != 0)
-        return MODC_ALIGNMENT;
-    if (batch < 0 || batch > TRAINED_MAX_BATCH)
-        return MODC_SIZE;
+    MODC_NEED(net && x && target && loss, POINTER);
+    MODC_NEED(((uintptr_t)x | (uintptr_t)loss) % 4 == 0, ALIGNMENT);
+    MODC_NEED((uintptr_t)target % MODC_ALIGN_WIDE == 0, ALIGNMENT);
+    MODC_NEED(batch >= 0 && batch <= TRAINED_MAX_BATCH, SIZE);
     if (modc_saves(&net->base)) {
         MODC_TRY(modc_check(&net->base, TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, true, false));
         status = trained_loss_eval_saving(net, batch, x, target, loss);
@@ -1241,15 +1229,11 @@ enum modc_status trained_loss(struct trained *net, int batch, const float *x, co
 
 enum modc_status trained_loss_backward(struct trained *net, int batch)
 {
-    enum modc_status status;
+    enum modc_status status = MODC_OK;
 
-    if (!net)
-        return MODC_POINTER;
-    status = modc_backward_begin(&net->base, 1);
-    if (status != MODC_OK)
-        return status;
-    if (batch != net->saved_sizes[0])
-        return MODC_SIZE;
+    MODC_NEED(net, POINTER);
+    MODC_TRY(modc_backward_begin(&net->base, 1));
+    MODC_NEED(batch == net->saved_sizes[0], SIZE);
     trained_loss_eval_backward(net, batch, net->saved_inputs[0]);
     return status;
 }
@@ -1273,50 +1257,15 @@ enum modc_status trained_train_step(struct trained_training *training, int batch
     return status == MODC_OK ? trained_step(training) : status;
 }
 
-static enum modc_status trained_start(struct modc_training *training, struct modc_context *net,
-                                      void *block, size_t bytes)
-{
-    return trained_training_init((struct trained_training *)(void *)training,
-                                 (struct trained *)(void *)net, block, bytes);
-}
-
-static enum modc_status trained_train_step_call(struct modc_training *training, const int *sizes,
-                                                const void *const *inputs, void *loss)
-{
-    return trained_train_step((struct trained_training *)(void *)training, sizes[0], inputs[0],
-                              inputs[1], loss);
-}
+MODC_TRAIN_CALLS(trained, (training, sizes[0], inputs[0], inputs[1], loss))
 
 /* ---- tables ---- */
 
-static enum modc_status forward_call(struct modc_context *net, const int *sizes,
-                                     const void *const *inputs, void *const *outputs)
-{
-    return trained_forward((struct trained *)(void *)net, sizes[0], inputs[0], outputs[0]);
-}
-
-static enum modc_status forward_backward_call(struct modc_context *net, const int *sizes,
-                                              const void *const *output_gradients,
-                                              void *const *input_gradients)
-{
-    return trained_backward((struct trained *)(void *)net, sizes[0], output_gradients[0],
-                            input_gradients[0]);
-}
-
-static enum modc_status loss_call(struct modc_context *net, const int *sizes,
-                                  const void *const *inputs, void *const *outputs)
-{
-    return trained_loss((struct trained *)(void *)net, sizes[0], inputs[0], inputs[1], outputs[0]);
-}
-
-static enum modc_status loss_backward_call(struct modc_context *net, const int *sizes,
-                                           const void *const *output_gradients,
-                                           void *const *input_gradients)
-{
-    (void)output_gradients;
-    (void)input_gradients;
-    return trained_loss_backward((struct trained *)(void *)net, sizes[0]);
-}
+MODC_CALL(trained, forward, (net, sizes[0], inputs[0], outputs[0]))
+MODC_BACKWARD_CALL(
+    trained, forward, backward, (net, sizes[0], output_gradients[0], input_gradients[0]))
+MODC_CALL(trained, loss, (net, sizes[0], inputs[0], inputs[1], outputs[0]))
+MODC_BACKWARD_CALL(trained, loss, loss_backward, (net, sizes[0]))
 
 static const struct modc_size sizes_table[] = {{"batch", TRAINED_MAX_BATCH}};
 
@@ -1350,18 +1299,10 @@ static const struct modc_io loss_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    {"forward", 1, 1, forward_io, forward_io + 1, (const int[]){TRAINED_MAX_BATCH},
-     {TRAINED_WORKSPACE_BYTES, TRAINED_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     896.0, NULL, forward_call,
-     {TRAINED_BACKWARD_WORKSPACE_BYTES, TRAINED_TRAIN_BACKWARD_WORKSPACE_BYTES},
-     forward_backward_call},
-    {"loss", 2, 1, loss_io, loss_io + 2, (const int[]){TRAINED_MAX_BATCH},
-     {TRAINED_LOSS_WORKSPACE_BYTES, TRAINED_LOSS_TRAIN_WORKSPACE_BYTES},
-     {0, 0},
-     912.0, NULL, loss_call,
-     {TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES, TRAINED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES},
-     loss_backward_call},
+    MODC_ENTRY(forward, 1, 1, 896.0, NULL, forward_backward_call, MODC_SAVING(TRAINED),
+               TRAINED_MAX_BATCH),
+    MODC_ENTRY(loss, 2, 1, 912.0, NULL, loss_backward_call, MODC_SAVING(TRAINED_LOSS),
+               TRAINED_MAX_BATCH),
 };
 
 const struct modc_model trained_model = {
@@ -1375,14 +1316,14 @@ const struct modc_model trained_model = {
     .param_block = TRAINED_PARAM_BYTES,
     .packed_block = TRAINED_PACKED_BYTES,
     .pack = trained_pack_all,
-    .size_count = 1,
+    .size_count = MODC_ROWS(sizes_table),
     .sizes = sizes_table,
-    .key_count = 4,
+    .key_count = MODC_ROWS(keys_table),
     .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = TRAINED_MODULES,
     .modules = modules_table,
-    .entry_count = 2,
+    .entry_count = MODC_ROWS(entries_table),
     .entries = entries_table,
     .gradient_count = 3,
     .gradients = gradients_table,
@@ -1390,8 +1331,8 @@ const struct modc_model trained_model = {
     .training_bytes = sizeof(struct trained_training),
     .gradients_offset = offsetof(struct trained_training, gradients),
     .training_block = TRAINED_TRAINING_BYTES,
-    .training_init = trained_start,
-    .train_step = trained_train_step_call,
+    .training_init = training_init_call,
+    .train_step = train_step_call,
 };
 
 static const char *const optimizer_hypers[] = {"lr", "beta1", "beta2", "eps", "weight_decay"};

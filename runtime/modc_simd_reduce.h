@@ -244,44 +244,6 @@ MODC_INLINE void MODC_F(transpose)(float *y, const int ldy, const float *x, cons
     }
 }
 
-/* Weights (n, pixels, channels) in panels of 16: y [n / 16][pixels][channels][16], 0 where there is no n. row, channel and pixel
- * are the distances of neighbours in w. */
-MODC_OUTLINE void MODC_F(pack_pixels)(float *y, const float *w, const int n, const int channels,
-                                      const int pixels, const int row, const int channel, const int pixel)
-{
-    const int depth = 16 * channels; /* of a pixel in a panel */
-
-    for (int i = 0; i < n; i += 16, y += pixels * depth) {
-        const int wide = modc_min(n - i, 16);
-
-        if (wide < 16)
-            memset(y, 0, sizeof *y * (size_t)(pixels * depth));
-        for (int c = 0; c < channels; c++) {
-            if (pixel == 1 && row != 1) {
-                MODC_F(transpose)(y + c * 16, depth, w + i * row + c * channel, row, pixels, wide);
-                continue;
-            }
-            for (int p = 0; p < pixels; p++) {
-                float *to = y + p * depth + c * 16;
-                const float *from = w + i * row + p * pixel + c * channel;
-
-                if (row == 1 && wide == 16)
-                    memcpy(to, from, sizeof *to * 16);
-                else
-                    for (int j = 0; j < wide; j++)
-                        to[j] = from[j * row];
-            }
-        }
-    }
-}
-
-/* The same of weights (n, k): y [n / 16][k][16]. */
-MODC_INLINE void MODC_F(pack)(float *y, const float *w, const int n, const int k, const int row,
-                              const int column)
-{
-    MODC_F(pack_pixels)(y, w, n, 1, k, row, 0, column);
-}
-
 MODC_INLINE void MODC_D(sum4)(const MODC_T64 *v, double *sums)
 {
     MODC_UNROLL

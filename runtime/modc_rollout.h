@@ -46,10 +46,10 @@ struct modc_rollout_tensor {
                 int count); /* REWARD: n-step returns of an agent's episode; NULL: n_steps is 1 */
 };
 
-/* A row of a table, whose key is the path of a member of struct MODEL_rollout. */
-#define MODC_RECORD(model, path, ...)                                                                        \
+/* A row of a table, whose key is the path of a member of struct MODEL_rollout; its type and role are words: FLOAT32, STAYS. */
+#define MODC_RECORD(model, path, bytes, dtype, role, ...)                                                    \
     {                                                                                                        \
-#path, offsetof(struct model##_rollout, path), __VA_ARGS__                                           \
+#path, offsetof(struct model##_rollout, path), bytes, MODC_##dtype, MODC_ROLLOUT_##role, __VA_ARGS__ \
     }
 
 struct modc_rollout_table {

@@ -399,22 +399,23 @@ static void print_table(struct printer *p)
     for (int i = 0; i < rollout->count; i++) {
         const struct record *record = &rollout->records[i];
         struct text line = text_new(&p->cx->arena);
+        const bool same = strcmp(record->key, record->member) == 0;
 
-        if (strcmp(record->key, record->member) == 0)
+        if (same)
             text_printf(&line, "    MODC_RECORD(%s, %s, ", p->m, record->member);
         else
             text_printf(&line, "    {\"%s\", offsetof(struct %s_rollout, %s), ", record->key, p->m,
                         record->member);
-        text_printf(&line, "%lld, %s, MODC_ROLLOUT_%s, %d, ",
+        text_printf(&line, same ? "%lld, %s, %s, %d, " : "%lld, MODC_%s, MODC_ROLLOUT_%s, %d, ",
                     (long long)(record->count * dtype_rows[record->dtype].bytes),
-                    dtype_rows[record->dtype].modc, roles[record->role], record->ndim);
+                    dtype_rows[record->dtype].modc + strlen("MODC_"), roles[record->role], record->ndim);
         text_add(&line, record->ndim > 0 ? "(const int[]){" : "NULL");
         for (int k = 0; k < record->ndim; k++)
             text_printf(&line, "%s%lld", k ? ", " : "", (long long)record->dims[k]);
         text_printf(&line, "%s, %d, ", record->ndim > 0 ? "}" : "",
                     record->role == ROLLOUT_ORIGINAL ? record->reward : -1);
         text_printf(&line, is_summed(rollout, i) ? "n_step_%s" : "NULL", emitted_flat(p->cx, record->member));
-        text_add(&line, strcmp(record->key, record->member) == 0 ? ")," : "},");
+        text_add(&line, same ? ")," : "},");
         emit_line(out, line.data);
     }
     text_add(out, "};\n\n");

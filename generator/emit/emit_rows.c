@@ -333,6 +333,7 @@ static const struct module *module_itself(const struct emit *e, int i)
     return e->tree->modules[i];
 }
 
+/* A constant where it is not the root, so that what is inserted in front changes no row. */
 static const char *parent_of(struct emit *e, const struct unit *unit, const struct module *module)
 {
     if (!module->parent)

@@ -185,28 +185,28 @@ void print_tables(struct emit *e, struct text *out)
     text_add(out, "};\n\n");
     text_printf(
         out,
-        "const struct modc_model %s_model = {\n    .abi = MODC_ABI,\n    .name = \"%s\",\n    .schema = 0x%016llxu,\n"
-        "    .align = MODC_ALIGN,\n    .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params),\n    .context_bytes = sizeof(struct %s),\n"
+        "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = 0x%016llxu,\n"
+        "    .align = MODC_ALIGN, .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params), .context_bytes = sizeof(struct %s),\n"
         "    .param_block = %s_PARAM_BYTES,\n",
         e->m, e->m, (unsigned long long)e->plan->schema, e->plan->align, e->m, e->m, e->M);
     if (e->plan->groups[0]->bytes > 0)
-        text_printf(out, "    .packed_block = %s_PACKED_BYTES,\n    .pack = %s_pack_all,\n", e->M, e->m);
+        text_printf(out, "    .packed_block = %s_PACKED_BYTES, .pack = %s_pack_all,\n", e->M, e->m);
     if (e->plan->state_bytes > 0)
         text_printf(
             out,
-            "    .state_block = %s_STATE_BYTES,\n    .state_count = MODC_ROWS(states_table),\n    .states = states_table,\n",
+            "    .state_block = %s_STATE_BYTES,\n    .state_count = MODC_ROWS(states_table), .states = states_table,\n",
             e->M);
     if (tree->size_count > 0)
-        text_add(out, "    .size_count = MODC_ROWS(sizes_table),\n    .sizes = sizes_table,\n");
+        text_add(out, "    .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,\n");
     if (tree->key_count > 0)
-        text_add(out, "    .key_count = MODC_ROWS(keys_table),\n    .keys = keys_table,\n");
+        text_add(out, "    .key_count = MODC_ROWS(keys_table), .keys = keys_table,\n");
     if (draw_count > 0)
-        text_add(out, "    .draw_count = MODC_ROWS(draws_table),\n    .draws = draws_table,\n");
+        text_add(out, "    .draw_count = MODC_ROWS(draws_table), .draws = draws_table,\n");
     else if (tree->key_count > 0)
         text_add(out, "    .draw_count = MODC_DRAWS_OF_KEYS,\n");
     text_printf(
         out,
-        "    .module_count = %s_MODULES,\n    .modules = modules_table,\n    .entry_count = MODC_ROWS(entries_table),\n    .entries = entries_table,\n",
+        "    .module_count = %s_MODULES, .modules = modules_table,\n    .entry_count = MODC_ROWS(entries_table), .entries = entries_table,\n",
         e->M);
     if (e->weights)
         text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
@@ -220,11 +220,11 @@ void print_tables(struct emit *e, struct text *out)
     if (e->cx->options->dispatch)
         text_add(out, "    .dispatch = &dispatch_table,\n");
     if (has_backward(e))
-        text_printf(
-            out,
-            "    .gradient_count = %d,\n    .gradients = %s,\n    .gradient_block = %s_GRADIENT_BYTES,\n"
-            "    .training_bytes = sizeof(struct %s_training),\n",
-            e->plan->gradient_count, e->plan->gradient_count > 0 ? "gradients_table" : "NULL", e->M, e->m);
+        text_printf(out,
+                    "    .gradient_count = %s, .gradients = %s,\n    .gradient_block = %s_GRADIENT_BYTES,\n"
+                    "    .training_bytes = sizeof(struct %s_training),\n",
+                    e->plan->gradient_count > 0 ? "MODC_ROWS(gradients_table)" : "0",
+                    e->plan->gradient_count > 0 ? "gradients_table" : "NULL", e->M, e->m);
     if (has_gradients(e))
         text_printf(out, "    .gradients_offset = offsetof(struct %s_training, gradients),\n", e->m);
     if (has_optimizer(e))

@@ -1288,21 +1288,13 @@ static const struct modc_entry entries_table[] = {
 };
 
 const struct modc_model firmware_model = {
-    .abi = MODC_ABI,
-    .name = "firmware",
-    .schema = 0x2daf120bac562aaeu,
-    .align = MODC_ALIGN,
-    .tensor_align = 8,
-    .params_bytes = sizeof(struct firmware_params),
-    .context_bytes = sizeof(struct firmware),
+    .abi = MODC_ABI, .name = "firmware", .schema = 0x2daf120bac562aaeu,
+    .align = MODC_ALIGN, .tensor_align = 8,
+    .params_bytes = sizeof(struct firmware_params), .context_bytes = sizeof(struct firmware),
     .param_block = FIRMWARE_PARAM_BYTES,
-    .packed_block = FIRMWARE_PACKED_BYTES,
-    .pack = firmware_pack_all,
-    .key_count = MODC_ROWS(keys_table),
-    .keys = keys_table,
+    .packed_block = FIRMWARE_PACKED_BYTES, .pack = firmware_pack_all,
+    .key_count = MODC_ROWS(keys_table), .keys = keys_table,
     .draw_count = MODC_DRAWS_OF_KEYS,
-    .module_count = FIRMWARE_MODULES,
-    .modules = modules_table,
-    .entry_count = MODC_ROWS(entries_table),
-    .entries = entries_table,
+    .module_count = FIRMWARE_MODULES, .modules = modules_table,
+    .entry_count = MODC_ROWS(entries_table), .entries = entries_table,
 };

@@ -771,18 +771,11 @@ static const struct modc_entry entries_table[] = {
 };
 
 const struct modc_model tensors_model = {
-    .abi = MODC_ABI,
-    .name = "tensors",
-    .schema = 0xcbf29ce484222325u,
-    .align = MODC_ALIGN,
-    .tensor_align = 64,
-    .params_bytes = sizeof(struct tensors_params),
-    .context_bytes = sizeof(struct tensors),
+    .abi = MODC_ABI, .name = "tensors", .schema = 0xcbf29ce484222325u,
+    .align = MODC_ALIGN, .tensor_align = 64,
+    .params_bytes = sizeof(struct tensors_params), .context_bytes = sizeof(struct tensors),
     .param_block = TENSORS_PARAM_BYTES,
-    .size_count = MODC_ROWS(sizes_table),
-    .sizes = sizes_table,
-    .module_count = TENSORS_MODULES,
-    .modules = modules_table,
-    .entry_count = MODC_ROWS(entries_table),
-    .entries = entries_table,
+    .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,
+    .module_count = TENSORS_MODULES, .modules = modules_table,
+    .entry_count = MODC_ROWS(entries_table), .entries = entries_table,
 };

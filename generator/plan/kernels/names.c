@@ -407,47 +407,34 @@ static bool has_word(const char *words, const char *word, size_t length)
     return false;
 }
 
-/* Of "forward_eval_saving", where another is "forward_eval_fenced", "saving". */
-static const char *own_words(const struct naming *naming, int first, int own, int what)
+/* Of "forward_eval_saving" behind "forward_eval_fenced", "saving". */
+static const char *further_words(struct cx *cx, const char *words, const char *first)
 {
-    struct cx *cx = naming->cx;
-    const char *words = telling(cx, naming->list[own], what);
     struct text text = text_new(&cx->arena);
 
     for (size_t length; *words; words += length, words += *words == '_') {
-        bool all = true;
-
         length = strcspn(words, "_");
-        for (int i = first; i >= 0 && all; i = naming->next[i])
-            all = has_word(telling(cx, naming->list[i], what), words, length);
-        if (!all)
+        if (!has_word(first, words, length))
             text_printf(&text, "_%.*s", (int)length, words);
     }
     return text.data ? text.data : "";
 }
 
-/* All of one name tell what some of them differ in, so that none depends on the order in which they come. */
+/* The first of one name keeps it, unless something else has it; the others tell what they differ from it in. So no kernel
+ * changes its name where another one comes behind it. */
 static void tell_apart(struct naming *naming, int first, int what)
 {
     struct cx *cx = naming->cx;
     const char *own = telling(cx, naming->list[first], what);
-    bool differs = naming->next[first] < 0; /* from a local */
 
-    for (int i = first; i >= 0; i = naming->next[i])
-        differs |= strcmp(telling(cx, naming->list[i], what), own) != 0;
-    if (!differs)
-        return;
-
-    const char **words = ARENA_ARRAY(&cx->arena, naming->count, const char *);
-
-    for (int i = first; i >= 0; i = naming->next[i])
-        words[i] = what == TELL_FUNCTION ? own_words(naming, first, i, what)
-                                         : telling(cx, naming->list[i], what);
-    for (int i = first; i >= 0; i = naming->next[i]) {
+    for (int i = is_free(naming, first) ? naming->next[first] : first; i >= 0; i = naming->next[i]) {
+        const char *words = telling(cx, naming->list[i], what);
         struct text text = text_new(&cx->arena);
 
+        if (i != first && strcmp(words, own) == 0)
+            continue;
         text_add(&text, naming->names[i]);
-        add_words(&text, words[i]);
+        add_words(&text, what == TELL_FUNCTION && i != first ? further_words(cx, words, own) : words);
         naming->names[i] = text.data;
     }
 }

@@ -33,12 +33,14 @@ const char *dag_text(struct cx *cx, const struct dag *dag)
     return text.data;
 }
 
-/* The sizes that it takes; of a core, extents and distances are none. */
+/* The sizes of the spec that it takes: a core takes none. */
 static void mark_nest(const struct kernel *kernel, bool *used)
 {
     const struct nest *nest = &kernel->nest;
 
-    for (int i = 0; i < nest->ndim && kernel->length_count == 0; i++) {
+    if (kernel->length_count > 0)
+        return;
+    for (int i = 0; i < nest->ndim; i++) {
         dim_mark_sizes(nest->dims[i], used);
         for (int j = 0; j < nest->operand_count; j++)
             dim_mark_sizes(nest->operands[j].strides[i], used);
@@ -221,7 +223,7 @@ static const struct dim *add_argument(struct wrapping *w, const struct dim *dim,
     return argument(w, w->core->length_count - 1);
 }
 
-/* Rows that lie dense are as far apart as they are long; where no extent is the distance, another distance may be. */
+/* Rows that lie dense are as far apart as they are long; where no extent is the distance, another one may be. */
 static const struct dim *distance(struct wrapping *w, const struct dim *dim, const char *name)
 {
     const int axes = w->core->nest.ndim;
@@ -233,6 +235,22 @@ static const struct dim *distance(struct wrapping *w, const struct dim *dim, con
         if (dim_equal(w->wrapper->shapes[at].dim, dim))
             return argument(w, at);
     return add_argument(w, dim, name);
+}
+
+/* The dag with arguments for the sizes that it computes with, as a mean does with the number of its elements. */
+static const struct dag *general_dag(struct wrapping *w, const struct dag *own)
+{
+    struct arena *arena = &w->cx->arena;
+    struct dag *dag = ARENA_NEW(arena, struct dag);
+    int count = 0;
+
+    *dag = *own;
+    dag->nodes = ARENA_ARRAY(arena, own->count, struct dag_node);
+    memcpy(dag->nodes, own->nodes, (size_t)own->count * sizeof *own->nodes);
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_DIM)
+            dag->nodes[i].dim = distance(w, dag->nodes[i].dim, arena_format(arena, "size%d", count++));
+    return dag;
 }
 
 /* Extents are ni, nj, ... of the loops over i, j, ...; x0_i is how far x0 goes with each step of i. */
@@ -271,10 +289,10 @@ static const struct kernel *wrap_map(struct cx *cx, struct plan *plan, struct ke
 
     w.core->kind = NEST_MAP;
     w.core->nest = kernel->nest;
-    w.core->dag = kernel->dag;
     w.core->own_name = true;
-    w.core->comment = arena_format(&cx->arena, "y = %s, for each element.", dag_text(cx, kernel->dag));
     generalise(&w);
+    w.core->dag = general_dag(&w, kernel->dag);
+    w.core->comment = arena_format(&cx->arena, "y = %s, for each element.", dag_text(cx, w.core->dag));
     kernel->form = KERNEL_WRAPPER;
     kernel->core = keep_nest(cx, plan, w.core, arena_format(&cx->arena, "map_%s%s", label, end));
     return keep_nest(cx, plan, kernel, stem);

@@ -26,7 +26,7 @@ struct passed {
 
 enum hole_kind {
     HOLE_INT,        /* a literal */
-    HOLE_SOME,       /* of a core: 1 where it is in some of the calls */
+    HOLE_SOME,       /* of a core: the largest of all calls; 1 where it is so in some of them */
     HOLE_DIM,        /* a literal, or an expression over sizes */
     HOLE_NUMBER,     /* a literal of a floating type */
     HOLE_TYPE,       /* a type */

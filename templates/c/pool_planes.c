@@ -8,15 +8,15 @@
  * border. T_uneven: means do not all divide by the same count. Fits: images whose channels are planes; all but the window
  * may be sizes. v: T_scratch elements. */
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
-#if !T_whole_wide
+#if T_some_rest
     const int full = T_wide / T_LANES * T_LANES, rest = T_wide - full;
 #endif
 #if !T_compact || T_uneven
     const int blocks = (T_ow + T_LANES - 1) / T_LANES * T_LANES;
 #endif
-    const int span = T_IF(T_compact, T_ow * T_sw, modc_max(T_pw + T_w, blocks * T_sw + (T_kw - 1) * T_dw));
+    const int span = T_IF(T_compact, T_ow * T_sw, modc_max(T_pw + T_w, blocks * T_sw + (T_kw - 1) * T_IF(T_dilated, T_dw, 1)));
 #if T_by_rows
     const int from = modc_share(T_n * T_c * T_oh, slice, T_slices);
     const int to = modc_share(T_n * T_c * T_oh, slice + 1, T_slices);
@@ -54,24 +54,23 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
         const int end = modc_min(first + T_lines, T_IF(T_by_rows, to, T_n * T_c * T_oh));
 
         for (int line = first; line < end; line++) {
-            const T_real *const plane = x + line / T_oh * (T_h * T_w), *rows[T_kh];
+            const T_real *const plane = x + line / T_oh * (T_h * T_w), *rows[T_most_kh];
             T_real *const joined = v + (line - first) * span + T_pw;
             const int top = line % T_oh * T_sh - T_ph;
 
             for (int kh = 0; kh < T_kh; kh++) {
 #if T_clipped_h
-                const int h = top + kh * T_dh;
+                const int h = top + T_IF(T_dilated, kh * T_dh, kh);
 
                 rows[kh] = h >= 0 && h < T_h ? plane + h * T_w : outside;
 #else
-                rows[kh] = plane + (top + kh * T_dh) * T_w;
+                rows[kh] = plane + (top + T_IF(T_dilated, kh * T_dh, kh)) * T_w;
 #endif
             }
-            for (int w = 0; w < T_IF(T_whole_wide, T_wide, full); w += T_LANES) {
+            for (int w = 0; w < T_IF(T_some_rest, full, T_wide); w += T_LANES) {
                 T_vec value = T_V(load)(rows[0] + w);
 
-#if T_kh > 1
-#if T_kh <= 8
+#if T_few
                 MODC_UNROLL
 #endif
                 for (int kh = 1; kh < T_kh; kh++) {
@@ -79,15 +78,13 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
 
                     value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                 }
-#endif
                 T_V(store)(joined + w, value);
             }
-#if !T_whole_wide
+#if T_some_rest
             if (rest > 0) {
                 T_vec value = T_V(load_part)(rows[0] + full, rest);
 
-#if T_kh > 1
-#if T_kh <= 8
+#if T_few
                 MODC_UNROLL
 #endif
                 for (int kh = 1; kh < T_kh; kh++) {
@@ -95,7 +92,6 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
 
                     value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                 }
-#endif
                 T_V(store_part)(joined + full, value, rest);
             }
 #endif
@@ -115,14 +111,14 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
             for (int ow = 0; ow < across; ow += T_LANES) {
                 T_vec value = T_V(set)(0);
 
-#if T_kw <= 8
+#if T_few
                 MODC_UNROLL
 #endif
                 for (int kw = 0; kw < T_kw; kw++) {
-                    const T_real *const at = joined + ow * T_sw + kw * T_dw;
-#if T_sw == 1
+                    const T_real *const at = joined + ow * T_sw + T_IF(T_dilated, kw * T_dw, kw);
+#if T_step == 1
                     const T_vec a = T_V(load)(at);
-#elif T_sw == 2
+#elif T_step == 2
                     const T_vec a = T_V(evens)(T_V(load)(at), T_V(load)(at + T_LANES));
 #else
                     T_vec a;
@@ -139,14 +135,14 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T
 #if T_uneven
                 value /= T_V(load)(columns + ow) * (T_real)high;
 #else
-                value *= (T_real)1 / T_area;
+                value *= (T_real)1 / (T_real)T_area;
 #endif
 #endif
-#if T_whole_ow && T_vector_tail
+#if !T_some_part && T_vector_tail
                 T_V(store)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow));
 #else
 #if T_vector_tail
-                if (ow + T_LANES <= across) {
+                if (T_IF(T_compact, ow + T_LANES <= across, T_ow % T_LANES == 0 || ow + T_LANES <= across)) {
                     T_V(store)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow));
                     continue;
                 }

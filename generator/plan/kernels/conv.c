@@ -38,13 +38,12 @@ static void holes_image(struct draft *draft, int joined)
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     struct arena *arena = &draft->cx->arena;
     const struct dim *count = dim_const(arena, joined);
-    int lines = op->window.channels_last ? 1 : 2;
 
     hole_extent(draft, "T_n", y->dims[0]);
-    hole_extent(draft, "T_h", dim_floordiv(arena, x->dims[lines], count));
-    hole_extent(draft, "T_w", dim_mul(arena, x->dims[lines + 1], count));
-    hole_extent(draft, "T_oh", dim_floordiv(arena, y->dims[lines], count));
-    hole_dim(draft, "T_ow", dim_mul(arena, y->dims[lines + 1], count));
+    hole_extent(draft, "T_h", dim_floordiv(arena, x->dims[1], count));
+    hole_extent(draft, "T_w", dim_mul(arena, x->dims[2], count));
+    hole_extent(draft, "T_oh", dim_floordiv(arena, y->dims[1], count));
+    hole_dim(draft, "T_ow", dim_mul(arena, y->dims[2], count));
     hole_int(draft, "T_kh", op->window.kernel[0]);
     hole_int(draft, "T_kw", op->window.kernel[1]);
     hole_int(draft, "T_sh", op->window.stride[0]);
@@ -193,43 +192,78 @@ const struct kernel_row conv_kernels = {.writes = conv_writes,
 
 /* ---- pools --------------------------------------------------------------------------------------------------- */
 
+static void hole_constant(struct draft *draft, const char *name, int64_t value)
+{
+    hole_dim(draft, name, dim_const(&draft->cx->arena, value));
+}
+
+/* Images and windows: arguments of the core. */
+static void holes_windows(struct draft *draft, int channels)
+{
+    static const char *const sides[][5] = {{"T_kh", "T_sh", "T_ph", "T_dh"}, {"T_kw", "T_sw", "T_pw", "T_dw"}};
+    static const char *const xs[] = {"T_h", "T_w"}, *const ys[] = {"T_oh", "T_ow"};
+    const struct op *op = draft->op;
+    int lines = op->window.channels_last ? 1 : 2;
+    bool dilated = op->window.dilation[0] > 1 || op->window.dilation[1] > 1;
+
+    hole_dim(draft, "T_n", op->outputs[0]->dims[0]);
+    hole_dim(draft, "T_c", op->inputs[0]->dims[channels]);
+    for (int i = 0; i < 2; i++) {
+        hole_dim(draft, xs[i], op->inputs[0]->dims[lines + i]);
+        hole_dim(draft, ys[i], op->outputs[0]->dims[lines + i]);
+        hole_constant(draft, sides[i][0], op->window.kernel[i]);
+        hole_constant(draft, sides[i][1], op->window.stride[i]);
+        hole_constant(draft, sides[i][2], op->window.padding[i]);
+        if (dilated)
+            hole_constant(draft, sides[i][3], op->window.dilation[i]);
+    }
+    hole_int(draft, "T_dilated", dilated);
+}
+
+/* Of planes: how lines of windows lie in the scratch, and which vectors are not full. */
+static void holes_planes(struct draft *draft)
+{
+    enum { FEW = 8 }; /* taps that are joined in one piece */
+    const struct op *op = draft->op;
+    struct pool_plan plan = pool_plan_of(op);
+    const struct dim *wide = plan.compact ? dim_const(&draft->cx->arena, plan.wide) : op->inputs[0]->dims[3];
+
+    hole_int(draft, "T_compact", plan.compact);
+    hole_constant(draft, "T_lines", plan.lines);
+    hole_constant(draft, "T_room", plan.room);
+    hole_dim(draft, "T_wide", wide);
+    hole_int(draft, "T_few", op->window.kernel[0] <= FEW && op->window.kernel[1] <= FEW);
+    hole_int(draft, "T_step", op->window.stride[1] <= 2 ? op->window.stride[1] : 3);
+    hole_most(draft, "T_most_kh", op->window.kernel[0]);
+    hole_some(draft, "T_some_rest", !is_whole(draft, wide));
+    hole_some(draft, "T_some_part", plan.compact || !is_whole(draft, op->outputs[0]->dims[3]));
+}
+
 static void holes_pool(struct draft *draft)
 {
     struct cx *cx = draft->cx;
     const struct op *op = draft->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
-    const struct dim *channels = x->dims[op->window.channels_last ? 3 : 1];
-    bool is_max = op->window.kind == POOL_MAX;
+    bool is_max = op->window.kind == POOL_MAX, uneven = pool_is_uneven(op);
 
     add_input(draft);
     add_scratch(draft, "v");
-    holes_image(draft, 1);
-    hole_extent(draft, "T_c", channels);
-    hole_int(draft, "T_whole_c", is_whole(draft, channels));
-    if (op->window.channels_last) {
-        hole_dim(draft, "T_ldx", row_stride(cx, x));
-        hole_dim(draft, "T_ldy", row_stride(cx, y));
-    }
+    holes_windows(draft, op->window.channels_last ? 3 : 1);
     hole_int(draft, "T_is_max", is_max);
     hole_int(draft, "T_clipped_h", window_is_clipped(op, 0, false));
     hole_int(draft, "T_clipped_w", window_is_clipped(op, 1, false));
-    hole_int(draft, "T_uneven", pool_is_uneven(op));
-    hole_int(draft, "T_count_include_pad", op->window.count_include_pad);
-    hole_int(draft, "T_area",
-             op->window.divisor ? op->window.divisor : op->window.kernel[0] * op->window.kernel[1]);
-    if (!op->window.channels_last) {
-        struct pool_plan plan = pool_plan_of(op);
-
-        hole_int(draft, "T_compact", plan.compact);
-        hole_int(draft, "T_lines", plan.lines);
-        hole_int(draft, "T_room", plan.room);
-        if (plan.compact)
-            hole_int(draft, "T_wide", plan.wide);
-        else
-            hole_dim(draft, "T_wide", x->dims[3]);
-        hole_int(draft, "T_whole_wide",
-                 is_whole(draft, plan.compact ? dim_const(&cx->arena, plan.wide) : x->dims[3]));
-        hole_int(draft, "T_whole_ow", !plan.compact && is_whole(draft, y->dims[3]));
+    hole_int(draft, "T_uneven", uneven);
+    hole_int(draft, "T_count_include_pad", uneven && op->window.count_include_pad);
+    if (!is_max && !uneven)
+        hole_constant(draft, "T_area",
+                      op->window.divisor ? op->window.divisor
+                                         : op->window.kernel[0] * op->window.kernel[1]);
+    if (op->window.channels_last) {
+        hole_some(draft, "T_some_rest", !is_whole(draft, x->dims[3]));
+        hole_dim(draft, "T_ldx", row_stride(cx, x));
+        hole_dim(draft, "T_ldy", row_stride(cx, y));
+    } else {
+        holes_planes(draft);
     }
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = %s of windows of %d x %d of x %s%s", shape_text(&cx->arena, 4, y->dims),

@@ -61,6 +61,11 @@ void hole_int(struct draft *draft, const char *name, int64_t value)
 
 void hole_some(struct draft *draft, const char *name, bool value)
 {
+    hole_most(draft, name, value);
+}
+
+void hole_most(struct draft *draft, const char *name, int64_t value)
+{
     add_hole(draft, (struct hole){.name = name, .kind = HOLE_SOME, .integer = value});
 }
 
@@ -431,8 +436,8 @@ static const struct kernel *wrap_core(struct draft *draft)
     if (shared)
         wrapper->tail_at = find_tail(draft, core);
     for (int i = 0; i < core->hole_count; i++)
-        if (core->holes[i].kind == HOLE_SOME)
-            core->holes[i].integer |= wrapper->holes[i].integer;
+        if (core->holes[i].kind == HOLE_SOME && core->holes[i].integer < wrapper->holes[i].integer)
+            core->holes[i].integer = wrapper->holes[i].integer;
     return keep_kernel(cx, draft->plan, wrapper);
 }
 

@@ -78,6 +78,7 @@ void add_scratch(struct draft *draft, const char *name);
 
 void hole_int(struct draft *draft, const char *name, int64_t value);
 void hole_some(struct draft *draft, const char *name, bool value); /* of cores: is it so in some call? */
+void hole_most(struct draft *draft, const char *name, int64_t value); /* the largest of all calls */
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim);
 void hole_extent(struct draft *draft, const char *name, const struct dim *dim); /* T_m and T_fixed_m */
 void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number);

@@ -1,12 +1,13 @@
 /* Pooling over windows of planes: y (T_n, T_c, T_oh, T_ow) from x (T_n, T_c, T_h, T_w), and the tail.
  *
- * Window (T_kh, T_kw), stride T_sh, T_sw, padding T_ph, T_pw, dilation T_dh, T_dw; what comes out is said in pool.c. For
+ * Window (T_kh, T_kw), stride T_sh, T_sw, padding T_ph, T_pw, dilation as in pool.c, where it is said what comes out. For
  * a line of windows the rows of x that they cover are joined in v, vectors of columns at a time; there stands padding before
  * and behind, so that the columns of each window are joined without a look at the border. T_lines of them at a time, so
  * that no vector is read right behind the stores that it overlaps. T_compact: lines follow each other there so that their
  * windows do: they are joined as those of one long line. T_clipped_h: some windows reach over the upper or lower
- * border. T_uneven: means do not all divide by the same count. Fits: images whose channels are planes; all but the window
- * may be sizes. v: T_scratch elements. */
+ * border. T_uneven: means do not all divide by the same count. T_few: windows are small. T_step: 1, 2, or 3 for any T_sw
+ * above. T_some_rest, T_some_part: some calls end a line of v, of y in a part of a vector. T_most_kh: the largest T_kh. Fits: images
+ * whose channels are planes; all but the window may be sizes. v: T_scratch elements. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {

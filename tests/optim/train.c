@@ -45,7 +45,7 @@ static double worst(const char *name, bool all)
     for (int k = 0; k < net_model.key_count; k++) {
         const float *data;
 
-        memcpy(&data, (const char *)&params + net_model.keys[k].pointer, sizeof data);
+        memcpy(&data, (const char *)&params + modc_key_pointer(k), sizeof data);
         if (!modc_reader_find(&reader, net_model.keys[k].name, &item)) {
             CHECK(!all);
             continue;

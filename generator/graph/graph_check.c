@@ -60,24 +60,89 @@ static const char *check_outputs(struct check *check, const struct op *op)
 
 /* ---- types and dims --------------------------------------------------------------------------------------------- */
 
-static const char *check_region(struct check *check, const struct op *op)
+static bool alike(const struct value *a, const struct value *b)
+{
+    return a->dtype == b->dtype && dims_equal(a, b);
+}
+
+static bool is_block(const struct value *value)
+{
+    return value->dtype == DTYPE_UINT8 && value->ndim == 1;
+}
+
+/* The gradients of results that come with a region's second part; NULL: it has none. */
+static const struct op *yield_of(const struct graph *region)
+{
+    for (int i = 0; i < region->op_count; i++)
+        if (region->ops[i]->code == GRAPH_OP_YIELD)
+            return region->ops[i];
+    return NULL;
+}
+
+/* What a region's part is given, in front of it the block that the parts share. Of BACKWARD: see note [regions]. */
+static int taken(struct arena *arena, const struct op *op, const struct value ***values)
 {
     const struct graph *region = op->invoke.region->graph;
+    const bool backward = op->invoke.part == CALL_BACKWARD,
+               forward = op->invoke.part != CALL_COMMIT && !backward;
+    const struct op *yield = backward ? yield_of(region) : NULL;
+    int count = 0;
 
-    if (op->invoke.part != CALL_WHOLE)
+    if (!forward)
+        ARENA_PUSH(arena, *values, count, op->inputs[0]); /* is_block, besides */
+    for (int i = 0; yield && i < yield->output_count; i++)
+        ARENA_PUSH(arena, *values, count, yield->outputs[i]);
+    for (int i = 0; i < region->input_count; i++)
+        if (forward || (backward && op->invoke.reads[i]))
+            ARENA_PUSH(arena, *values, count, region->inputs[i]);
+    for (int i = 0; backward && i < region->result_count; i++)
+        if (op->invoke.reads[region->input_count + i])
+            ARENA_PUSH(arena, *values, count, region->outputs[i]);
+    return count;
+}
+
+/* What it gives: results of forward, or gradients of inputs; behind the former, where parts share one, comes the block. */
+static int given(struct arena *arena, const struct op *op, const struct value ***values)
+{
+    const struct graph *region = op->invoke.region->graph;
+    const bool backward = op->invoke.part == CALL_BACKWARD;
+    int count = 0;
+
+    for (int i = 0; i < region->result_count && !backward && op->invoke.part != CALL_COMMIT; i++)
+        ARENA_PUSH(arena, *values, count, region->outputs[i]);
+    for (int i = region->result_count; i < region->output_count && backward; i++)
+        if (!region->gradient_of[i - region->result_count]) /* those of parameters it adds itself */
+            ARENA_PUSH(arena, *values, count, region->outputs[i]);
+    return count;
+}
+
+/* A CALL is given and gives what its part of the region is and does. */
+static const char *check_region(struct check *check, const struct op *op)
+{
+    struct arena *arena = &check->cx.arena;
+    const enum call_part part = op->invoke.part;
+    const struct value **takes = NULL, **gives = NULL;
+    const bool block = part == CALL_FORWARD;
+    int take_count, give_count;
+
+    if (part == CALL_BACKWARD && !op->invoke.reads)
+        return at_op(check, op, "it does not say what it reads");
+    if ((part == CALL_BACKWARD || part == CALL_COMMIT) && (op->input_count == 0 || !is_block(op->inputs[0])))
+        return at_op(check, op, "its block is not there");
+    if (op->invoke.count > 1 &&
+        part != CALL_WHOLE) /* rolled: what is between the instances comes in addition */
         return NULL;
-    if (op->input_count != region->input_count || op->output_count != region->result_count)
+    take_count = taken(arena, op, &takes);
+    give_count = given(arena, op, &gives);
+    if (op->input_count != take_count || op->output_count != give_count + block)
         return at_op(check, op, "it has not what its region takes and gives");
-    for (int i = 0; i < op->input_count; i++)
-        if (op->inputs[i]->dtype != region->inputs[i]->dtype || !dims_equal(op->inputs[i], region->inputs[i]))
-            return at_op(check, op,
-                         arena_format(&check->cx.arena, "input %d is not what its region takes", i));
-    for (int i = 0; i < op->output_count; i++)
-        if (op->outputs[i]->dtype != region->outputs[i]->dtype ||
-            !dims_equal(op->outputs[i], region->outputs[i]))
-            return at_op(check, op,
-                         arena_format(&check->cx.arena, "output %d is not what its region gives", i));
-    return NULL;
+    for (int i = 0; i < take_count; i++)
+        if (!alike(op->inputs[i], takes[i]))
+            return at_op(check, op, arena_format(arena, "input %d is not what its region takes", i));
+    for (int i = 0; i < give_count; i++)
+        if (!alike(op->outputs[i], gives[i]))
+            return at_op(check, op, arena_format(arena, "output %d is not what its region gives", i));
+    return block && !is_block(op->outputs[give_count]) ? at_op(check, op, "its block is not there") : NULL;
 }
 
 /* The dims, or of an op that fills more than it reads, what broadcasts to them. */
@@ -197,9 +262,16 @@ static const char *check_interface(struct check *check)
     const struct graph *graph = check->graph;
     struct arena *arena = &graph->cx->arena;
 
-    for (int i = 0; i < graph->input_count; i++)
-        if (graph->inputs[i]->op->code != GRAPH_OP_INPUT || graph->inputs[i]->op->input.index != i)
+    for (int i = 0; i < graph->input_count; i++) {
+        const struct value *input = graph->inputs[i];
+
+        if (input->op->code != GRAPH_OP_INPUT || input->op->input.index != i)
             return arena_format(arena, "input %d is another", i);
+        if (input->id >= graph->value_count || !check->made[input->id])
+            return arena_format(arena, "input %d does not stand there", i);
+    }
+    if (graph->result_count > graph->output_count)
+        return "it has fewer outputs than results";
     for (int i = 0; i < graph->output_count; i++) {
         if (graph->outputs[i]->id >= graph->value_count || !check->made[graph->outputs[i]->id])
             return arena_format(arena, "output %d is never made", i);

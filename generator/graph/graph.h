@@ -133,11 +133,19 @@ struct program {
  * variance is of. */
 void graph_need(struct graph *graph, struct need need);
 
-/* What always holds: every input is made before it is used, and every value once, by the op that it knows; reads of a slot's
- * version stand before the write that replaces it; attributes, operands and dags of each op are as its row wants them; types
- * and dims are what infer says, and a region's call takes and gives what the region does; inputs and results are there; each
- * value knows who reads it (note [uses]); once views are resolved, every value lies somewhere, a view in what it shows. `types`:
- * also what rows and infer say, which takes as long as a pass. NULL, or what is broken. */
+/* note [what always holds]
+ * NULL, or what is broken, in words that outlive the check. tests/unit/test_graph.c has a broken graph for each.
+ *
+ *   order    an op's input is made before it is read; a value is made once, by the op and as the result that it knows;
+ *            a version of a slot is read in front of the write that replaces it alone
+ *   types    attributes, operands and dags are as `broken` of the op's row wants them, tails where a row has one; types and dims
+ *            of results are what `infer` says (of an op that fills more than it reads, they broadcast to them); a CALL is given
+ *            and gives what its part of the region is and does, its block among it (rolled parts: their block alone)
+ *   ends     inputs are INPUT ops that stand there, in order; outputs are made; results are the first of them
+ *   uses     note [uses]: ops know that they stand there, values who reads them and how often they are returned
+ *   places   once `resolved`: each value lies somewhere, a view in what it shows, all else in memory of its own
+ *
+ * `types` false: not those, which take as long as a pass. */
 const char *graph_check(const struct graph *graph, bool types);
 
 /* Ends modc where graph_check finds something in one of the graphs: a fault of modc itself, of what ran last, which is `after`. In

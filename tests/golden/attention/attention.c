@@ -420,6 +420,36 @@ MODC_INLINE void matmul_strided(
     }
 }
 
+/* Some queries of a head at a time: so few that their scores stay in the cache. */
+MODC_INLINE void attention_blocks_causal_turned_tokens(
+    float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
+    float *restrict s, const int BATCH0, const int K0, const int V0, const int BATCH1, const int K1,
+    const int V1, const int Y0, const int Q0, const int Y1, const int Q1, const int YM,
+    const int QM, const int M, const int ROWS, const int ROOM, const int AHEAD, const int N,
+    void (*const KEYS)(float *y, const float *x0, int tokens),
+    void (*const SCORES)(float *y, const float *x, const float *w, const float *bias, int queries,
+                         int seen),
+    void (*const SOFTMAX)(float *y, int queries, int seen, int reach),
+    void (*const VALUES)(float *y, const float *x, const float *w, const float *bias, int queries,
+                         int seen), int tokens)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            KEYS(s + ROOM, k + batch0 * K0 + batch1 * K1, tokens);
+            for (int row = 0; row < M; row += ROWS) {
+                const int queries = modc_min(ROWS, M - row);
+                const int reach = row + 1 + AHEAD, seen = modc_min(row + queries + AHEAD, N);
+
+                SCORES(s, q + batch0 * Q0 + batch1 * Q1 + row * QM, s + ROOM, NULL, queries, seen);
+                SOFTMAX(s, queries, seen, reach);
+                VALUES(
+                    y + batch0 * Y0 + batch1 * Y1 + row * YM, s, v + batch0 * V0 + batch1 * V1,
+                    NULL, queries, seen);
+            }
+        }
+    }
+}
+
 /* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
 static MODC_KERNEL void qkv_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -469,36 +499,6 @@ static MODC_KERNEL void root_attention_values(
     matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, 12, seen, 24, 208, 1, 72, 1);
 }
 
-/* Some queries of a head at a time: so few that their scores stay in the cache. */
-MODC_INLINE void attention_blocks_causal_turned_tokens(
-    float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
-    float *restrict s, const int BATCH0, const int K0, const int V0, const int BATCH1, const int K1,
-    const int V1, const int Y0, const int Q0, const int Y1, const int Q1, const int YM,
-    const int QM, const int M, const int ROWS, const int ROOM, const int AHEAD, const int N,
-    void (*const KEYS)(float *y, const float *x0, int tokens),
-    void (*const SCORES)(float *y, const float *x, const float *w, const float *bias, int queries,
-                         int seen),
-    void (*const SOFTMAX)(float *y, int queries, int seen, int reach),
-    void (*const VALUES)(float *y, const float *x, const float *w, const float *bias, int queries,
-                         int seen), int tokens)
-{
-    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
-        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
-            KEYS(s + ROOM, k + batch0 * K0 + batch1 * K1, tokens);
-            for (int row = 0; row < M; row += ROWS) {
-                const int queries = modc_min(ROWS, M - row);
-                const int reach = row + 1 + AHEAD, seen = modc_min(row + queries + AHEAD, N);
-
-                SCORES(s, q + batch0 * Q0 + batch1 * Q1 + row * QM, s + ROOM, NULL, queries, seen);
-                SOFTMAX(s, queries, seen, reach);
-                VALUES(
-                    y + batch0 * Y0 + batch1 * Y1 + row * YM, s, v + batch0 * V0 + batch1 * V1,
-                    NULL, queries, seen);
-            }
-        }
-    }
-}
-
 /* y (2, tokens, 12) = softmax(s) . v (2, tokens, 12), s = q (2, tokens, 12) . k (2, 12, tokens);
  * s is then x0 * 0.28867512941360474;
  * query i sees keys 0 to i;
@@ -513,43 +513,6 @@ static MODC_KERNEL void root_attention(
         tokens);
 }
 
-/* y in panels [5][24][16] = x0 */
-static MODC_KERNEL void pack_qkv_weight_whole(float *y, const float *x0)
-{
-    for (int i = 0; i < 4; i++)
-        modc_f32_transpose(y + i * 384, 16, x0 + i * 384, 24, 24, 16);
-}
-
-/* y in panels [5][24][16] = x0 */
-static MODC_KERNEL void pack_qkv_weight_rest(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 24, 24, 8);
-}
-
-/* y in [72], zero padded = x0 */
-static MODC_KERNEL void pack_qkv_bias(float *y, const float *x0)
-{
-    memcpy(y, x0, 72 * sizeof *y);
-}
-
-/* y in panels [2][24][16] = x0 */
-static MODC_KERNEL void pack_out_weight_whole(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 24, 24, 16);
-}
-
-/* y in panels [2][24][16] = x0 */
-static MODC_KERNEL void pack_out_weight_rest(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 24, 24, 8);
-}
-
-/* y in [24], zero padded = x0 */
-static MODC_KERNEL void pack_out_bias(float *y, const float *x0)
-{
-    memcpy(y, x0, 24 * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status attention_pack_all(struct modc_params *params)
@@ -557,16 +520,12 @@ static enum modc_status attention_pack_all(struct modc_params *params)
     const struct attention_params *p = (const struct attention_params *)(const void *)params;
     struct attention_packed *k = params->packed;
 
-    memset(k->qkv_weight, 0, sizeof k->qkv_weight);
-    pack_qkv_weight_whole(k->qkv_weight, p->qkv.weight);
-    pack_qkv_weight_rest(k->qkv_weight + 1536, p->qkv.weight + 1536);
+    modc_f32_pack(k->qkv_weight, p->qkv.weight, 72, 24, 24, 1);
     memset(k->qkv_bias, 0, sizeof k->qkv_bias);
-    pack_qkv_bias(k->qkv_bias, p->qkv.bias);
-    memset(k->out_weight, 0, sizeof k->out_weight);
-    pack_out_weight_whole(k->out_weight, p->out.weight);
-    pack_out_weight_rest(k->out_weight + 384, p->out.weight + 384);
+    memcpy(k->qkv_bias, p->qkv.bias, sizeof(float) * 72);
+    modc_f32_pack(k->out_weight, p->out.weight, 24, 24, 24, 1);
     memset(k->out_bias, 0, sizeof k->out_bias);
-    pack_out_bias(k->out_bias, p->out.bias);
+    memcpy(k->out_bias, p->out.bias, sizeof(float) * 24);
     return MODC_OK;
 }
 
@@ -574,12 +533,12 @@ static void attention_forward_eval(struct attention *net, int tokens, const floa
 {
     const struct attention_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const qkv = (float *)(void *)(ws + 0); /* (tokens, 72) */
-    float *const copy = (float *)(void *)(ws + 79232); /* (tokens, 2, 12) */
+    float *const qkv = (void *)(ws + 0); /* (tokens, 72) */
+    float *const copy = (void *)(ws + 79232); /* (tokens, 2, 12) */
 
     /* qkv: Linear(24, 72) */
     qkv_linear(qkv, x, k->qkv_weight, k->qkv_bias, tokens);
-    root_attention(copy, qkv, qkv + 24, qkv + 48, (float *)(void *)(ws + 57600), tokens);
+    root_attention(copy, qkv, qkv + 24, qkv + 48, (void *)(ws + 57600), tokens);
 
     /* out: Linear(24, 24) */
     out_linear(output, copy, k->out_weight, k->out_bias, tokens);

@@ -677,12 +677,6 @@ static MODC_KERNEL void head_linear(
     gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64);
 }
 
-/* y (tokens, 64) = x0 */
-static MODC_KERNEL void block_copy(float *y, const float *x0, int tokens)
-{
-    memcpy(y, x0, (size_t)(64 * tokens) * sizeof *y);
-}
-
 /* y (tokens, 64) = x0 + x1 */
 static MODC_KERNEL void block_add(float *y, const float *x0, const float *x1, int tokens)
 {
@@ -694,19 +688,6 @@ static MODC_KERNEL void block_mul_add(
     float *y, const float *x0, const float *x1, const float *x2, int tokens)
 {
     map_mul_add_rows(y, x0, x1, x2, tokens, 64);
-}
-
-/* y (tokens, 8) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0, int tokens)
-{
-    memcpy(y, x0, (size_t)(8 * tokens) * sizeof *y);
-}
-
-/* y in panels [8][64][16] = x0 */
-static MODC_KERNEL void pack_up_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 8; i++)
-        modc_f32_transpose(y + i * 1024, 16, x0 + i * 1024, 64, 64, 16);
 }
 
 /* y in panels [4][128][16] = x0 * x1 */
@@ -731,7 +712,7 @@ MODC_KERNELS_END
 
 static void pack_block(const struct blocks_block *p, struct blocks_block_packed *k)
 {
-    pack_up_weight(k->up_weight, p->up.weight);
+    modc_f32_pack(k->up_weight, p->up.weight, 128, 64, 64, 1);
     pack_down_weight_folded(k->down_weight_folded, p->down.weight, p->scale);
     pack_down_bias_folded(k->down_bias_folded, p->down.bias, p->scale);
 }
@@ -750,8 +731,8 @@ static enum modc_status blocks_pack_all(struct modc_params *params)
 static void block_eval(const struct blocks_block *p, const struct blocks_block_packed *k, char *ws,
                        int tokens, const float *x, float *y)
 {
-    float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
+    float *const h = (void *)(ws + 16384); /* (tokens, 64) */
+    float *const up = (void *)(ws + 0); /* (tokens, 128) */
 
     /* norm: LayerNorm(dim) */
     block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
@@ -778,7 +759,7 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p,
     const struct modc_tensor down = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
     const struct modc_tensor mul_add = {ws + 8192, MODC_FLOAT32, 2, {tokens, 64}};
 
-    block_copy(copy_of_x.data, x, tokens);
+    memcpy(copy_of_x.data, x, modc_tensor_bytes(&copy_of_x));
 
     MODC_ENTER(net, self_call, module, copy_of_x);
 
@@ -800,21 +781,21 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p,
     MODC_LEAVE(net, down_call, down);
     block_mul_add(mul_add.data, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
     MODC_LEAVE(net, self_call, mul_add);
-    block_copy(y, self_call_out[0].data, tokens);
+    memcpy(y, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     return MODC_OK;
 }
 
 static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, float *output)
 {
-    const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
+    const struct blocks_params *p = (const void *)net->base.params;
     const struct blocks_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const blocks_0 = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const blocks_0 = (void *)(ws + 24576); /* (tokens, 64) */
+    float *const norm = (void *)(ws + 0); /* (tokens, 64) */
 
     {
         float *const buffers[2] =
-            {(float *)(void *)(ws + 32768), blocks_0}; /* by turns; the last is the result */
+            {(void *)(ws + 32768), blocks_0}; /* by turns; the last is the result */
         const float *in = x;
 
         for (int i = 0; i < 12; i++) {
@@ -835,7 +816,7 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
 static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int tokens, const float *x,
                                                    float *output)
 {
-    const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
+    const struct blocks_params *p = (const void *)net->base.params;
     const struct blocks_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     const struct modc_tensor copy_of_x = {ws + 40960, MODC_FLOAT32, 2, {tokens, 64}};
@@ -843,14 +824,14 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
     const struct modc_tensor head = {ws + 8192, MODC_FLOAT32, 2, {tokens, 8}};
 
-    block_copy(copy_of_x.data, x, tokens);
+    memcpy(copy_of_x.data, x, modc_tensor_bytes(&copy_of_x));
 
     MODC_ENTER(net, self_call, BLOCKS_ROOT, copy_of_x);
 
     MODC_ENTER(net, blocks_call, BLOCKS_BLOCKS, self_call_in[0]);
     {
         float *const buffers[2] =
-            {(float *)(void *)(ws + 57344), blocks_0.data}; /* by turns; the last is the result */
+            {(void *)(ws + 57344), blocks_0.data}; /* by turns; the last is the result */
         const float *in = blocks_call_in[0].data;
 
         for (int i = 0; i < 12; i++) {
@@ -872,7 +853,7 @@ static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int token
     head_linear(head.data, head_call_in[0].data, p->head.weight, p->head.bias, tokens);
     MODC_LEAVE(net, head_call, head);
     MODC_LEAVE(net, self_call, head_call_out[0]);
-    root_copy(output, self_call_out[0].data, tokens);
+    memcpy(output, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     return MODC_OK;
 }
 

@@ -627,8 +627,8 @@ static enum modc_status blocks_pack_all(struct modc_params *params)
 static void block_eval(const struct blocks_block *p, const struct blocks_block_packed *k, char *ws,
                        int tokens, const float *x, float *y)
 {
-    float *const h = (float *)(void *)(ws + 16384); /* (tokens, 64) */
-    float *const up = (float *)(void *)(ws + 0); /* (tokens, 128) */
+    float *const h = (void *)(ws + 16384); /* (tokens, 64) */
+    float *const up = (void *)(ws + 0); /* (tokens, 128) */
 
     /* norm: LayerNorm(dim) */
     block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
@@ -643,15 +643,15 @@ static void block_eval(const struct blocks_block *p, const struct blocks_block_p
 
 static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, float *output)
 {
-    const struct blocks_params *p = (const struct blocks_params *)(const void *)net->base.params;
+    const struct blocks_params *p = (const void *)net->base.params;
     const struct blocks_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const blocks_0 = (float *)(void *)(ws + 24576); /* (tokens, 64) */
-    float *const norm = (float *)(void *)(ws + 0); /* (tokens, 64) */
+    float *const blocks_0 = (void *)(ws + 24576); /* (tokens, 64) */
+    float *const norm = (void *)(ws + 0); /* (tokens, 64) */
 
     {
         float *const buffers[2] =
-            {(float *)(void *)(ws + 32768), blocks_0}; /* by turns; the last is the result */
+            {(void *)(ws + 32768), blocks_0}; /* by turns; the last is the result */
         const float *in = x;
 
         for (int i = 0; i < 12; i++) {

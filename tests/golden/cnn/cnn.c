@@ -25,6 +25,35 @@ typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int LDX, const int LDY)
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+
+            for (int c = 0; c < C; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * W + kw) * LDX + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * LDY + c, value);
+            }
+        }
+    }
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -166,10 +195,81 @@ MODC_INLINE void map_relu(float *y, const float *x0, const int count)
     }
 }
 
-/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
+/* Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
+ * columns of each window. */
+MODC_INLINE void pool_planes_max_compact(
+    float *restrict y, const float *restrict x, float *restrict v, const int N, const int C,
+    const int H, const int OH, const int KH, const int SH, const int PH, const int W, const int OW,
+    const int KW, const int SW, const int PW, const int LINES, const int ROOM, const int WIDE)
+{
+    const int full = WIDE / MODC_LANES * MODC_LANES, rest = WIDE - full;
+    const int span = OW * SW;
+
+    for (int w = 0; w < ROOM; w++)
+        v[w] = -modc_f32_inf();
+    for (int first = 0; first < N * C * OH; first += LINES) {
+        const int end = modc_min(first + LINES, N * C * OH);
+
+        for (int line = first; line < end; line++) {
+            const float *const plane = x + line / OH * (H * W), *rows[2];
+            float *const joined = v + (line - first) * span + PW;
+            const int top = line % OH * SH - PH;
+
+            for (int kh = 0; kh < KH; kh++) {
+                rows[kh] = plane + (top + kh) * W;
+            }
+            for (int w = 0; w < full; w += MODC_LANES) {
+                modc_f32 value = modc_f32_load(rows[0] + w);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < KH; kh++) {
+                    const modc_f32 a = modc_f32_load(rows[kh] + w);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store(joined + w, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < KH; kh++) {
+                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store_part(joined + full, value, rest);
+            }
+        }
+        for (int line = first; line < end; line += LINES) {
+            const float *const joined = v + (line - first) * span;
+            const int across = (end - first) * OW;
+
+            for (int ow = 0; ow < across; ow += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                MODC_UNROLL
+                for (int kw = 0; kw < KW; kw++) {
+                    const float *const at = joined + ow * SW + kw;
+                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
+                                                      modc_f32_load(at + MODC_LANES));
+
+                    value = kw == 0 ? a : modc_f32_max(value, a);
+                }
+                if (ow + MODC_LANES <= across) {
+                    modc_f32_store(y + line * OW + ow, value);
+                    continue;
+                }
+                modc_f32_store_part(y + line * OW + ow, value, across - ow);
+            }
+        }
+    }
+}
+
+/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
  * element. */
-MODC_INLINE void map_write_running_mean(
-    float *y, const float *x0, const float *x1, const int count, const int batch)
+MODC_INLINE void map_write(
+    float *y, const float *x0, const float *x1, const int count, const int size0)
 {
     int i = 0;
 
@@ -177,42 +277,46 @@ MODC_INLINE void map_write_running_mean(
         const modc_f32 v0 = modc_f32_load(x0 + i);
         const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
 
-        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
 
-        modc_f32_store_part(y + i, (int64_t)batch == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
+        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
                             count - i);
     }
 }
 
 /* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f32 map_write_running_var_lanes(modc_f32 x0, modc_f32 x1, int batch)
+MODC_INLINE modc_f32 map_write_running_var_lanes(
+    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
 {
-    const modc_f32 product = x1 * (float)((double)(64 * batch) / (double)(64 * batch - 1));
+    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
 
-    return (int64_t)batch == 0 ? x0 : 0.899999976f * x0 + 0.100000001f * product;
+    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
 }
 
-/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))), for each element. */
+/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
 MODC_INLINE void map_write_running_var(
-    float *y, const float *x0, const float *x1, const int count, const int batch)
+    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
+    const int size2)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
         modc_f32_store(
             y + i,
-            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), batch));
+            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0, size1,
+                                        size2));
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
 
-        modc_f32_store_part(y + i, map_write_running_var_lanes(v0, v1, batch), count - i);
+        modc_f32_store_part(
+            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
     }
 }
 
@@ -285,34 +389,6 @@ MODC_INLINE void map_mul_add_relu_rows(
 
             modc_f32_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
         }
-    }
-}
-
-/* One vector of what map_write_running_var_b computes. */
-MODC_INLINE modc_f32 map_write_running_var_b_lanes(modc_f32 x0, modc_f32 x1, int batch)
-{
-    const modc_f32 product = x1 * (float)((double)(16 * batch) / (double)(16 * batch - 1));
-
-    return (int64_t)batch == 0 ? x0 : 0.899999976f * x0 + 0.100000001f * product;
-}
-
-/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))), for each element. */
-MODC_INLINE void map_write_running_var_b(
-    float *y, const float *x0, const float *x1, const int count, const int batch)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        modc_f32_store(
-            y + i,
-            map_write_running_var_b_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), batch));
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(y + i, map_write_running_var_b_lanes(v0, v1, batch), count - i);
     }
 }
 
@@ -768,7 +844,7 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 }
 
 /* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_mean(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_1_div(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -815,14 +891,14 @@ static MODC_KERNEL void y_1_div_var(float *y, const float *x0, const float *x1, 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
 static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_mean(y, x0, x1, 16, batch);
+    map_write(y, x0, x1, 16, batch);
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_var(y, x0, x1, 16, batch);
+    map_write_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
 }
 
 /* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
@@ -838,7 +914,7 @@ static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, 
 }
 
 /* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_mean_fenced(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_1_div_fenced(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -902,101 +978,17 @@ static MODC_KERNEL void y_2_mul_add_relu(
     map_mul_add_relu_rows(y, x0, x1, x2, 64 * batch, 16);
 }
 
-/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
- * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_3_max_pool2d_pool(float *restrict y, const float *restrict x, int batch)
+/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
+static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
-    for (int line = 0; line < batch * 4; line++) {
-        const int top = line % 4 * 2;
-
-        for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2, r = line * 4 + ow;
-            const int corner = (line / 4 * 8 + top) * 8 + west;
-
-            for (int c = 0; c < 16; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 8 + kw) * 16 + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * 16 + c, value);
-            }
-        }
-    }
+    pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16);
 }
 
-/* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8).
- * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
- * columns of each window */
+/* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8) */
 static MODC_KERNEL void y_3_max_pool2d_pool_planes(
     float *restrict y, const float *restrict x, float *restrict v, int batch)
 {
-    const int full = 8 / MODC_LANES * MODC_LANES, rest = 8 - full;
-    const int span = 4 * 2;
-
-    for (int w = 0; w < 513; w++)
-        v[w] = -modc_f32_inf();
-    for (int first = 0; first < batch * 16 * 4; first += 64) {
-        const int end = modc_min(first + 64, batch * 16 * 4);
-
-        for (int line = first; line < end; line++) {
-            const float *const plane = x + line / 4 * (8 * 8), *rows[2];
-            float *const joined = v + (line - first) * span;
-            const int top = line % 4 * 2;
-
-            for (int kh = 0; kh < 2; kh++) {
-                rows[kh] = plane + (top + kh) * 8;
-            }
-            for (int w = 0; w < full; w += MODC_LANES) {
-                modc_f32 value = modc_f32_load(rows[0] + w);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < 2; kh++) {
-                    const modc_f32 a = modc_f32_load(rows[kh] + w);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store(joined + w, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < 2; kh++) {
-                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store_part(joined + full, value, rest);
-            }
-        }
-        for (int line = first; line < end; line += 64) {
-            const float *const joined = v + (line - first) * span;
-            const int across = (end - first) * 4;
-
-            for (int ow = 0; ow < across; ow += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0);
-
-                MODC_UNROLL
-                for (int kw = 0; kw < 2; kw++) {
-                    const float *const at = joined + ow * 2 + kw;
-                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
-                                                      modc_f32_load(at + MODC_LANES));
-
-                    value = kw == 0 ? a : modc_f32_max(value, a);
-                }
-                if (ow + MODC_LANES <= across) {
-                    modc_f32_store(y + line * 4 + ow, value);
-                    continue;
-                }
-                modc_f32_store_part(y + line * 4 + ow, value, across - ow);
-            }
-        }
-    }
+    pool_planes_max_compact(y, x, v, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 64, 513, 8);
 }
 
 /* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails
@@ -1231,7 +1223,7 @@ static MODC_KERNEL MODC_ALONE void y_4_relu(
 }
 
 /* y (batch, 4, 4, 16) = x0 */
-static MODC_KERNEL void y_4_copy_batchx4x4x16(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_4_copy(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++)
         modc_f32_transpose(y + i * 256, 16, x0 + i * 256, 16, 16, 16);
@@ -1464,7 +1456,7 @@ static MODC_KERNEL void y_5_mul_add(
 }
 
 /* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_mean(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_5_div(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1509,14 +1501,14 @@ static MODC_KERNEL void y_5_div_var(float *y, const float *x0, const float *x1, 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
 static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_mean(y, x0, x1, 32, batch);
+    map_write(y, x0, x1, 32, batch);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_var_b(y, x0, x1, 32, batch);
+    map_write_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
 /* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
@@ -1532,7 +1524,7 @@ static MODC_KERNEL void y_5_mul_sub(float *y, const float *x0, const float *x1, 
 }
 
 /* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_mean_fenced(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_5_div_fenced(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1590,101 +1582,17 @@ static MODC_KERNEL void y_6_mul_add_relu(
     map_mul_add_relu_rows(y, x0, x1, x2, 16 * batch, 32);
 }
 
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
- * By line and pixel, vectors of channels innermost */
-static MODC_KERNEL void y_7_max_pool2d_pool(float *restrict y, const float *restrict x, int batch)
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
+static MODC_KERNEL void y_7_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
-    for (int line = 0; line < batch * 2; line++) {
-        const int top = line % 2 * 2;
-
-        for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2, r = line * 2 + ow;
-            const int corner = (line / 2 * 4 + top) * 4 + west;
-
-            for (int c = 0; c < 32; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 32 + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * 32 + c, value);
-            }
-        }
-    }
+    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32);
 }
 
-/* y (batch, 32, 2, 2) = maximum of windows of 2 x 2 of x (batch, 32, 4, 4).
- * Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
- * columns of each window */
+/* y (batch, 32, 2, 2) = maximum of windows of 2 x 2 of x (batch, 32, 4, 4) */
 static MODC_KERNEL void y_7_max_pool2d_pool_planes(
     float *restrict y, const float *restrict x, float *restrict v, int batch)
 {
-    const int full = 4 / MODC_LANES * MODC_LANES, rest = 4 - full;
-    const int span = 2 * 2;
-
-    for (int w = 0; w < 257; w++)
-        v[w] = -modc_f32_inf();
-    for (int first = 0; first < batch * 32 * 2; first += 64) {
-        const int end = modc_min(first + 64, batch * 32 * 2);
-
-        for (int line = first; line < end; line++) {
-            const float *const plane = x + line / 2 * (4 * 4), *rows[2];
-            float *const joined = v + (line - first) * span;
-            const int top = line % 2 * 2;
-
-            for (int kh = 0; kh < 2; kh++) {
-                rows[kh] = plane + (top + kh) * 4;
-            }
-            for (int w = 0; w < full; w += MODC_LANES) {
-                modc_f32 value = modc_f32_load(rows[0] + w);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < 2; kh++) {
-                    const modc_f32 a = modc_f32_load(rows[kh] + w);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store(joined + w, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < 2; kh++) {
-                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store_part(joined + full, value, rest);
-            }
-        }
-        for (int line = first; line < end; line += 64) {
-            const float *const joined = v + (line - first) * span;
-            const int across = (end - first) * 2;
-
-            for (int ow = 0; ow < across; ow += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0);
-
-                MODC_UNROLL
-                for (int kw = 0; kw < 2; kw++) {
-                    const float *const at = joined + ow * 2 + kw;
-                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
-                                                      modc_f32_load(at + MODC_LANES));
-
-                    value = kw == 0 ? a : modc_f32_max(value, a);
-                }
-                if (ow + MODC_LANES <= across) {
-                    modc_f32_store(y + line * 2 + ow, value);
-                    continue;
-                }
-                modc_f32_store_part(y + line * 2 + ow, value, across - ow);
-            }
-        }
-    }
+    pool_planes_max_compact(y, x, v, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 64, 257, 4);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1720,18 +1628,6 @@ static MODC_KERNEL void y_10_linear(
     int batch)
 {
     gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
-}
-
-/* y (batch, 1, 8, 8) = x0 */
-static MODC_KERNEL void root_copy_image(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
-}
-
-/* y (batch, 10) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
@@ -1886,13 +1782,13 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
 
 static void cnn_forward_eval(struct cnn *net, int batch, const float *image, float *output)
 {
-    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_params *p = (const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_3 = (float *)(void *)(ws + 580352); /* (batch, 4, 4, 16) */
-    float *const y_4 = (float *)(void *)(ws + 449280); /* (batch, 4, 4, 32) */
-    float *const y_7 = (float *)(void *)(ws + 0); /* (batch, 2, 2, 32) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_3 = (void *)(ws + 580352); /* (batch, 4, 4, 16) */
+    float *const y_4 = (void *)(ws + 449280); /* (batch, 4, 4, 32) */
+    float *const y_7 = (void *)(ws + 0); /* (batch, 2, 2, 32) */
 
     /* 0: Conv2d(1, 16, 3, padding=1)
      * 1: BatchNorm2d(16)
@@ -1900,17 +1796,17 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
     y_0_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
 
     /* 3: MaxPool2d(2) */
-    y_3_max_pool2d_pool(y_3, y_0, batch);
+    y_3_max_pool2d(y_3, y_0, batch);
 
     /* 4: Conv2d(16, 32, 3, padding=1)
      * 5: BatchNorm2d(32)
      * 6: ReLU() */
-    y_4_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (float *)(void *)(ws + 0), batch);
+    y_4_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (void *)(ws + 0), batch);
 
     /* 7: MaxPool2d(2)
      * 8: Flatten()
      * 9: Dropout(0.25) */
-    y_7_max_pool2d_pool(y_7, y_4, batch);
+    y_7_max_pool2d(y_7, y_4, batch);
 
     /* 10: Linear(128, 10) */
     y_10_linear(output, y_7, k->_10_weight, p->_10.bias, batch);
@@ -1919,31 +1815,31 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
 static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, const float *image,
                                                 float *output)
 {
-    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_params *p = (const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
-    float *const conv2d_of_y_0 = (float *)(void *)(ws + 16384); /* (batch, 8, 8, 16) */
-    const struct modc_tensor copy_of_y_0 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    float *const conv2d_of_y_0 = (void *)(ws + 16384); /* (batch, 8, 8, 16) */
+    const struct modc_tensor y_0 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     const struct modc_tensor y_1 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     const struct modc_tensor y_2 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 4, 4}};
-    float *const copy_of_y_4 = (float *)(void *)(ws + 81920); /* (batch, 4, 4, 16) */
-    float *const conv2d_of_y_4 = (float *)(void *)(ws + 147456); /* (batch, 4, 4, 32) */
-    const struct modc_tensor copy_of_y_4_2 = {ws + 278528, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    float *const copy_of_y_4 = (void *)(ws + 81920); /* (batch, 4, 4, 16) */
+    float *const conv2d_of_y_4 = (void *)(ws + 147456); /* (batch, 4, 4, 32) */
+    const struct modc_tensor y_4 = {ws + 278528, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     const struct modc_tensor y_5 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     const struct modc_tensor y_6 = {ws + 147456, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     const struct modc_tensor y_7 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 2, 2}};
     const struct modc_tensor y_10 = {ws + 49152, MODC_FLOAT32, 2, {batch, 10}};
 
-    root_copy_image(copy_of_image.data, image, batch);
+    memcpy(copy_of_image.data, image, modc_tensor_bytes(&copy_of_image));
 
     MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
 
     MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
     y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
-    y_0_copy(copy_of_y_0.data, conv2d_of_y_0, batch);
-    MODC_LEAVE(net, m_0_call, copy_of_y_0);
+    y_0_copy(y_0.data, conv2d_of_y_0, batch);
+    MODC_LEAVE(net, m_0_call, y_0);
 
     MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
     y_1_mul_add(y_1.data, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
@@ -1954,14 +1850,14 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     MODC_LEAVE(net, m_2_call, y_2);
 
     MODC_ENTER(net, m_3_call, CNN_3, m_2_call_out[0]);
-    y_3_max_pool2d_pool_planes(y_3.data, m_3_call_in[0].data, (float *)(void *)(ws + 81920), batch);
+    y_3_max_pool2d_pool_planes(y_3.data, m_3_call_in[0].data, (void *)(ws + 81920), batch);
     MODC_LEAVE(net, m_3_call, y_3);
 
     MODC_ENTER(net, m_4_call, CNN_4, m_3_call_out[0]);
-    y_4_copy_batchx4x4x16(copy_of_y_4, m_4_call_in[0].data, batch);
+    y_4_copy(copy_of_y_4, m_4_call_in[0].data, batch);
     y_4_conv2d(conv2d_of_y_4, copy_of_y_4, k->_4_weight, p->_4.bias, batch);
-    y_4_copy_batchx32x4x4(copy_of_y_4_2.data, conv2d_of_y_4, batch);
-    MODC_LEAVE(net, m_4_call, copy_of_y_4_2);
+    y_4_copy_batchx32x4x4(y_4.data, conv2d_of_y_4, batch);
+    MODC_LEAVE(net, m_4_call, y_4);
 
     MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
     y_5_mul_add(y_5.data, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
@@ -1972,7 +1868,7 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     MODC_LEAVE(net, m_6_call, y_6);
 
     MODC_ENTER(net, m_7_call, CNN_7, m_6_call_out[0]);
-    y_7_max_pool2d_pool_planes(y_7.data, m_7_call_in[0].data, (float *)(void *)(ws + 49152), batch);
+    y_7_max_pool2d_pool_planes(y_7.data, m_7_call_in[0].data, (void *)(ws + 49152), batch);
     MODC_LEAVE(net, m_7_call, y_7);
 
     MODC_ENTER(net, m_8_call, CNN_8, m_7_call_out[0]);
@@ -1985,38 +1881,38 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     y_10_linear(y_10.data, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
     MODC_LEAVE(net, m_10_call, y_10);
     MODC_LEAVE(net, self_call, m_10_call_out[0]);
-    root_copy(output, self_call_out[0].data, batch);
+    memcpy(output, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     return MODC_OK;
 }
 
 static void cnn_forward_train(struct cnn *net, int batch, const float *image, float *output)
 {
-    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_params *p = (const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_1_mean = (float *)(void *)(ws + 262144); /* (16) */
-    float *const y_1_var = (float *)(void *)(ws + 262208); /* (16) */
-    float *const y_1_scale = (float *)(void *)(ws + 262208); /* (16) */
-    float *const y_1_shift = (float *)(void *)(ws + 262144); /* (16) */
-    float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const y_5_mean = (float *)(void *)(ws + 131072); /* (32) */
-    float *const y_5_var = (float *)(void *)(ws + 131200); /* (32) */
-    float *const y_5_scale = (float *)(void *)(ws + 131200); /* (32) */
-    float *const y_5_shift = (float *)(void *)(ws + 131072); /* (32) */
-    float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const max_pool2d_of_y_7 = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
-    float *const copy_of_y_7 = (float *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
-    float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_1_mean = (void *)(ws + 262144); /* (16) */
+    float *const y_1_var = (void *)(ws + 262208); /* (16) */
+    float *const y_1_scale = (void *)(ws + 262208); /* (16) */
+    float *const y_1_shift = (void *)(ws + 262144); /* (16) */
+    float *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_3 = (void *)(ws + 262144); /* (batch, 4, 4, 16) */
+    float *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const y_5_mean = (void *)(ws + 131072); /* (32) */
+    float *const y_5_var = (void *)(ws + 131200); /* (32) */
+    float *const y_5_scale = (void *)(ws + 131200); /* (32) */
+    float *const y_5_shift = (void *)(ws + 131072); /* (32) */
+    float *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const max_pool2d_of_y_7 = (void *)(ws + 131072); /* (batch, 2, 2, 32) */
+    float *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */
+    float *const y_9 = (void *)(ws + 32768); /* (batch, 128) */
 
     /* 0 */
     y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div_mean(y_1_mean, y_0, batch);
+    y_1_div(y_1_mean, y_0, batch);
     y_1_div_var(y_1_var, y_0, y_1_mean, batch);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
     y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
@@ -2027,14 +1923,14 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     y_2_mul_add_relu(y_2, y_1_shift, y_0, y_1_scale, batch);
 
     /* 3 */
-    y_3_max_pool2d_pool(y_3, y_2, batch);
+    y_3_max_pool2d(y_3, y_2, batch);
 
     /* 4 */
     y_4_conv2d(y_4, y_3, k->_4_weight, p->_4.bias, batch);
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div_mean(y_5_mean, y_4, batch);
+    y_5_div(y_5_mean, y_4, batch);
     y_5_div_var(y_5_var, y_4, y_5_mean, batch);
     y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
     y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);
@@ -2045,7 +1941,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     y_6_mul_add_relu(y_6, y_5_shift, y_4, y_5_scale, batch);
 
     /* 7 */
-    y_7_max_pool2d_pool(max_pool2d_of_y_7, y_6, batch);
+    y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);
 
     /* 8 */
     y_7_copy(copy_of_y_7, max_pool2d_of_y_7, batch);
@@ -2060,35 +1956,33 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, const float *image,
                                                  float *output)
 {
-    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_params *p = (const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    int64_t *const _1_num_batches_tracked_shadow =
-        (int64_t *)(void *)(ws + 540928); /* committed at the end */
-    float *const _1_running_mean_shadow = (float *)(void *)(ws + 540992); /* committed at the end */
-    float *const _1_running_var_shadow = (float *)(void *)(ws + 541056); /* committed at the end */
-    int64_t *const _5_num_batches_tracked_shadow =
-        (int64_t *)(void *)(ws + 541120); /* committed at the end */
-    float *const _5_running_mean_shadow = (float *)(void *)(ws + 540672); /* committed at the end */
-    float *const _5_running_var_shadow = (float *)(void *)(ws + 540800); /* committed at the end */
+    int64_t *const _1_num_batches_tracked_shadow = (void *)(ws + 540928); /* committed at the end */
+    float *const _1_running_mean_shadow = (void *)(ws + 540992); /* committed at the end */
+    float *const _1_running_var_shadow = (void *)(ws + 541056); /* committed at the end */
+    int64_t *const _5_num_batches_tracked_shadow = (void *)(ws + 541120); /* committed at the end */
+    float *const _5_running_mean_shadow = (void *)(ws + 540672); /* committed at the end */
+    float *const _5_running_var_shadow = (void *)(ws + 540800); /* committed at the end */
     const struct modc_tensor copy_of_image = {ws + 524288, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
-    float *const conv2d_of_y_0 = (float *)(void *)(ws + 262144); /* (batch, 8, 8, 16) */
-    const struct modc_tensor copy_of_y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    float *const y_1_mean = (float *)(void *)(ws + 262144); /* (16) */
-    float *const y_1_var = (float *)(void *)(ws + 262208); /* (16) */
-    float *const y_1_scale = (float *)(void *)(ws + 541184); /* (16) */
-    float *const y_1_shift = (float *)(void *)(ws + 541248); /* (16) */
-    const struct modc_tensor mul_add_of_y_1 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    float *const conv2d_of_y_0 = (void *)(ws + 262144); /* (batch, 8, 8, 16) */
+    const struct modc_tensor y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
+    float *const y_1_mean = (void *)(ws + 262144); /* (16) */
+    float *const y_1_var = (void *)(ws + 262208); /* (16) */
+    float *const y_1_scale = (void *)(ws + 541184); /* (16) */
+    float *const y_1_shift = (void *)(ws + 541248); /* (16) */
+    const struct modc_tensor y_1 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     const struct modc_tensor y_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     const struct modc_tensor y_3 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 4, 4}};
-    float *const copy_of_y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 16) */
-    float *const conv2d_of_y_4 = (float *)(void *)(ws + 131072); /* (batch, 4, 4, 32) */
-    const struct modc_tensor copy_of_y_4_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    float *const y_5_mean = (float *)(void *)(ws + 131072); /* (32) */
-    float *const y_5_var = (float *)(void *)(ws + 131200); /* (32) */
-    float *const y_5_scale = (float *)(void *)(ws + 262144); /* (32) */
-    float *const y_5_shift = (float *)(void *)(ws + 262272); /* (32) */
-    const struct modc_tensor mul_add_of_y_5 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    float *const copy_of_y_4 = (void *)(ws + 0); /* (batch, 4, 4, 16) */
+    float *const conv2d_of_y_4 = (void *)(ws + 131072); /* (batch, 4, 4, 32) */
+    const struct modc_tensor y_4 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
+    float *const y_5_mean = (void *)(ws + 131072); /* (32) */
+    float *const y_5_var = (void *)(ws + 131200); /* (32) */
+    float *const y_5_scale = (void *)(ws + 262144); /* (32) */
+    float *const y_5_shift = (void *)(ws + 262272); /* (32) */
+    const struct modc_tensor y_5 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     const struct modc_tensor y_6 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     const struct modc_tensor y_7 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 2, 2}};
     const struct modc_tensor y_9 = {ws + 0, MODC_FLOAT32, 2, {batch, 128}};
@@ -2100,59 +1994,57 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     memcpy(_5_num_batches_tracked_shadow, p->_5.num_batches_tracked, 8);
     memcpy(_5_running_mean_shadow, p->_5.running_mean, 128);
     memcpy(_5_running_var_shadow, p->_5.running_var, 128);
-    root_copy_image(copy_of_image.data, image, batch);
+    memcpy(copy_of_image.data, image, modc_tensor_bytes(&copy_of_image));
 
     MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
 
     MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
     y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
-    y_0_copy(copy_of_y_0.data, conv2d_of_y_0, batch);
-    MODC_LEAVE(net, m_0_call, copy_of_y_0);
+    y_0_copy(y_0.data, conv2d_of_y_0, batch);
+    MODC_LEAVE(net, m_0_call, y_0);
 
     MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
     y_1_num_batches_tracked(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
-    y_1_div_mean_fenced(y_1_mean, m_1_call_in[0].data, batch);
+    y_1_div_fenced(y_1_mean, m_1_call_in[0].data, batch);
     y_1_div_var_fenced(y_1_var, m_1_call_in[0].data, y_1_mean, batch);
     y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, y_1_mean, batch);
     y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, y_1_var, batch);
     y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
     y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
-    y_1_mul_add(mul_add_of_y_1.data, y_1_shift, m_1_call_in[0].data, y_1_scale, batch);
-    MODC_LEAVE(net, m_1_call, mul_add_of_y_1);
+    y_1_mul_add(y_1.data, y_1_shift, m_1_call_in[0].data, y_1_scale, batch);
+    MODC_LEAVE(net, m_1_call, y_1);
 
     MODC_ENTER(net, m_2_call, CNN_2, m_1_call_out[0]);
     y_2_relu(y_2.data, m_2_call_in[0].data, batch);
     MODC_LEAVE(net, m_2_call, y_2);
 
     MODC_ENTER(net, m_3_call, CNN_3, m_2_call_out[0]);
-    y_3_max_pool2d_pool_planes(
-        y_3.data, m_3_call_in[0].data, (float *)(void *)(ws + 327680), batch);
+    y_3_max_pool2d_pool_planes(y_3.data, m_3_call_in[0].data, (void *)(ws + 327680), batch);
     MODC_LEAVE(net, m_3_call, y_3);
 
     MODC_ENTER(net, m_4_call, CNN_4, m_3_call_out[0]);
-    y_4_copy_batchx4x4x16(copy_of_y_4, m_4_call_in[0].data, batch);
+    y_4_copy(copy_of_y_4, m_4_call_in[0].data, batch);
     y_4_conv2d(conv2d_of_y_4, copy_of_y_4, k->_4_weight, p->_4.bias, batch);
-    y_4_copy_batchx32x4x4(copy_of_y_4_2.data, conv2d_of_y_4, batch);
-    MODC_LEAVE(net, m_4_call, copy_of_y_4_2);
+    y_4_copy_batchx32x4x4(y_4.data, conv2d_of_y_4, batch);
+    MODC_LEAVE(net, m_4_call, y_4);
 
     MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
     y_1_num_batches_tracked(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
-    y_5_div_mean_fenced(y_5_mean, m_5_call_in[0].data, batch);
+    y_5_div_fenced(y_5_mean, m_5_call_in[0].data, batch);
     y_5_div_var_fenced(y_5_var, m_5_call_in[0].data, y_5_mean, batch);
     y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, y_5_mean, batch);
     y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, y_5_var, batch);
     y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
     y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
-    y_5_mul_add(mul_add_of_y_5.data, y_5_shift, m_5_call_in[0].data, y_5_scale, batch);
-    MODC_LEAVE(net, m_5_call, mul_add_of_y_5);
+    y_5_mul_add(y_5.data, y_5_shift, m_5_call_in[0].data, y_5_scale, batch);
+    MODC_LEAVE(net, m_5_call, y_5);
 
     MODC_ENTER(net, m_6_call, CNN_6, m_5_call_out[0]);
     y_6_relu(y_6.data, m_6_call_in[0].data, batch);
     MODC_LEAVE(net, m_6_call, y_6);
 
     MODC_ENTER(net, m_7_call, CNN_7, m_6_call_out[0]);
-    y_7_max_pool2d_pool_planes(
-        y_7.data, m_7_call_in[0].data, (float *)(void *)(ws + 163840), batch);
+    y_7_max_pool2d_pool_planes(y_7.data, m_7_call_in[0].data, (void *)(ws + 163840), batch);
     MODC_LEAVE(net, m_7_call, y_7);
 
     MODC_ENTER(net, m_8_call, CNN_8, m_7_call_out[0]);
@@ -2166,7 +2058,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     y_10_linear(y_10.data, m_10_call_in[0].data, p->_10.weight, p->_10.bias, batch);
     MODC_LEAVE(net, m_10_call, y_10);
     MODC_LEAVE(net, self_call, m_10_call_out[0]);
-    root_copy(output, self_call_out[0].data, batch);
+    memcpy(output, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
 
     memcpy(p->_1.num_batches_tracked, _1_num_batches_tracked_shadow, 8);
     memcpy(p->_1.running_mean, _1_running_mean_shadow, 64);

@@ -21,6 +21,35 @@ typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES
 
 MODC_KERNELS_BEGIN
 
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    double *restrict y, const double *restrict x, const int N, const int C, const int H,
+    const int OH, const int KH, const int SH, const int PH, const int W, const int OW, const int KW,
+    const int SW, const int PW, const int LDX, const int LDY)
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+
+            for (int c = 0; c < C; c += MODC_LANES64) {
+                modc_f64 value = modc_f64_set(-modc_f64_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const modc_f64 a = modc_f64_load(x + (corner + kh * W + kw) * LDX + c);
+
+                        value = modc_f64_max(value, a);
+                    }
+                }
+                modc_f64_store(y + r * LDY + c, value);
+            }
+        }
+    }
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     double *restrict y, const double *restrict x, const double *restrict w,
@@ -121,50 +150,54 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* y = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
-MODC_INLINE void map_write_running_mean(
-    double *y, const double *x0, const double *x1, const int count, const int batch)
+/* y = where(dim(size0) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
+MODC_INLINE void map_write(
+    double *y, const double *x0, const double *x1, const int count, const int size0)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
 
-        modc_f64_store(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
+        modc_f64_store(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
     }
     if (i < count) {
         const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
         const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
 
-        modc_f64_store_part(y + i, (int64_t)batch == 0 ? v0 : 0.9 * v0 + 0.1 * v1, count - i);
+        modc_f64_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * v1, count - i);
     }
 }
 
 /* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f64 map_write_running_var_lanes(modc_f64 x0, modc_f64 x1, int batch)
+MODC_INLINE modc_f64 map_write_running_var_lanes(
+    modc_f64 x0, modc_f64 x1, int size0, int size1, int size2)
 {
-    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)(64 * batch) / (double)(64 * batch - 1)));
+    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)size0 / (double)size1));
 
-    return (int64_t)batch == 0 ? x0 : sum;
+    return (int64_t)size2 == 0 ? x0 : sum;
 }
 
-/* y = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) / float64(dim(64
- * * batch - 1))))), for each element. */
+/* y = where(dim(size2) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(size0)) /
+ * float64(dim(size1))))), for each element. */
 MODC_INLINE void map_write_running_var(
-    double *y, const double *x0, const double *x1, const int count, const int batch)
+    double *y, const double *x0, const double *x1, const int count, const int size0,
+    const int size1, const int size2)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
         modc_f64_store(
             y + i,
-            map_write_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), batch));
+            map_write_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), size0, size1,
+                                        size2));
     }
     if (i < count) {
         const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
         const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
 
-        modc_f64_store_part(y + i, map_write_running_var_lanes(v0, v1, batch), count - i);
+        modc_f64_store_part(
+            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
     }
 }
 
@@ -236,34 +269,6 @@ MODC_INLINE void map_mul_add_relu_rows(
 
             modc_f64_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
         }
-    }
-}
-
-/* One vector of what map_write_running_var_b computes. */
-MODC_INLINE modc_f64 map_write_running_var_b_lanes(modc_f64 x0, modc_f64 x1, int batch)
-{
-    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)(16 * batch) / (double)(16 * batch - 1)));
-
-    return (int64_t)batch == 0 ? x0 : sum;
-}
-
-/* y = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) / float64(dim(16
- * * batch - 1))))), for each element. */
-MODC_INLINE void map_write_running_var_b(
-    double *y, const double *x0, const double *x1, const int count, const int batch)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
-        modc_f64_store(
-            y + i,
-            map_write_running_var_b_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), batch));
-    }
-    if (i < count) {
-        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
-        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
-
-        modc_f64_store_part(y + i, map_write_running_var_b_lanes(v0, v1, batch), count - i);
     }
 }
 
@@ -704,7 +709,7 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 }
 
 /* y (16) = sum of x0, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_mean(double *y, const double *x0, int batch)
+static MODC_KERNEL void y_1_div(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -749,14 +754,14 @@ static MODC_KERNEL void y_1_div_var(double *y, const double *x0, const double *x
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
 static MODC_KERNEL void y_1_running_mean(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write_running_mean(y, x0, x1, 16, batch);
+    map_write(y, x0, x1, 16, batch);
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) /
  * float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write_running_var(y, x0, x1, 16, batch);
+    map_write_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
 }
 
 /* y (16) = rsqrt(x1 + 1e-05) * x0 */
@@ -778,31 +783,10 @@ static MODC_KERNEL void y_2_mul_add_relu(
     map_mul_add_relu_rows(y, x0, x1, x2, 64 * batch, 16);
 }
 
-/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
- * By line and pixel, vectors of channels innermost */
+/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
 static MODC_KERNEL void y_3_max_pool2d(double *restrict y, const double *restrict x, int batch)
 {
-    for (int line = 0; line < batch * 4; line++) {
-        const int top = line % 4 * 2;
-
-        for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2, r = line * 4 + ow;
-            const int corner = (line / 4 * 8 + top) * 8 + west;
-
-            for (int c = 0; c < 16; c += MODC_LANES64) {
-                modc_f64 value = modc_f64_set(-modc_f64_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f64 a = modc_f64_load(x + (corner + kh * 8 + kw) * 16 + c);
-
-                        value = modc_f64_max(value, a);
-                    }
-                }
-                modc_f64_store(y + r * 16 + c, value);
-            }
-        }
-    }
+    pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16);
 }
 
 MODC_INLINE modc_f64 y_4_relu_tail_v(modc_f64 x)
@@ -1236,7 +1220,7 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
 }
 
 /* y (32) = sum of x0, then x0 / float64(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_mean(double *y, const double *x0, int batch)
+static MODC_KERNEL void y_5_div(double *y, const double *x0, int batch)
 {
     const modc_f64 zero = modc_f64_set(0.0);
 
@@ -1281,14 +1265,14 @@ static MODC_KERNEL void y_5_div_var(double *y, const double *x0, const double *x
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
 static MODC_KERNEL void y_5_running_mean(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write_running_mean(y, x0, x1, 32, batch);
+    map_write(y, x0, x1, 32, batch);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) /
  * float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_running_var(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write_running_var_b(y, x0, x1, 32, batch);
+    map_write_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
 /* y (32) = rsqrt(x1 + 1e-05) * x0 */
@@ -1310,31 +1294,10 @@ static MODC_KERNEL void y_6_mul_add_relu(
     map_mul_add_relu_rows(y, x0, x1, x2, 16 * batch, 32);
 }
 
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
- * By line and pixel, vectors of channels innermost */
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
 static MODC_KERNEL void y_7_max_pool2d(double *restrict y, const double *restrict x, int batch)
 {
-    for (int line = 0; line < batch * 2; line++) {
-        const int top = line % 2 * 2;
-
-        for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2, r = line * 2 + ow;
-            const int corner = (line / 2 * 4 + top) * 4 + west;
-
-            for (int c = 0; c < 32; c += MODC_LANES64) {
-                modc_f64 value = modc_f64_set(-modc_f64_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f64 a = modc_f64_load(x + (corner + kh * 4 + kw) * 32 + c);
-
-                        value = modc_f64_max(value, a);
-                    }
-                }
-                modc_f64_store(y + r * 32 + c, value);
-            }
-        }
-    }
+    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1497,13 +1460,13 @@ static enum modc_status cnn64_pack_all(struct modc_params *params)
 
 static void cnn64_forward_eval(struct cnn64 *net, int batch, const double *image, double *output)
 {
-    const struct cnn64_params *p = (const struct cnn64_params *)(const void *)net->base.params;
+    const struct cnn64_params *p = (const void *)net->base.params;
     const struct cnn64_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    double *const y_0 = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    double *const y_3 = (double *)(void *)(ws + 524288); /* (batch, 4, 4, 16) */
-    double *const y_4 = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    double *const y_7 = (double *)(void *)(ws + 262144); /* (batch, 2, 2, 32) */
+    double *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    double *const y_3 = (void *)(ws + 524288); /* (batch, 4, 4, 16) */
+    double *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
+    double *const y_7 = (void *)(ws + 262144); /* (batch, 2, 2, 32) */
 
     /* 0: Conv2d(1, 16, 3, padding=1)
      * 1: BatchNorm2d(16)
@@ -1529,32 +1492,32 @@ static void cnn64_forward_eval(struct cnn64 *net, int batch, const double *image
 
 static void cnn64_forward_train(struct cnn64 *net, int batch, const double *image, double *output)
 {
-    const struct cnn64_params *p = (const struct cnn64_params *)(const void *)net->base.params;
+    const struct cnn64_params *p = (const void *)net->base.params;
     const struct cnn64_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    double *const y_0 = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    double *const y_1_mean = (double *)(void *)(ws + 524288); /* (16) */
-    double *const y_1_var = (double *)(void *)(ws + 524416); /* (16) */
-    double *const y_1_scale = (double *)(void *)(ws + 524416); /* (16) */
-    double *const y_1_shift = (double *)(void *)(ws + 524288); /* (16) */
-    double *const y_2 = (double *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    double *const y_3 = (double *)(void *)(ws + 524288); /* (batch, 4, 4, 16) */
-    double *const y_4 = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    double *const y_5_mean = (double *)(void *)(ws + 262144); /* (32) */
-    double *const y_5_var = (double *)(void *)(ws + 262400); /* (32) */
-    double *const y_5_scale = (double *)(void *)(ws + 262400); /* (32) */
-    double *const y_5_shift = (double *)(void *)(ws + 262144); /* (32) */
-    double *const y_6 = (double *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    double *const max_pool2d_of_y_7 = (double *)(void *)(ws + 262144); /* (batch, 2, 2, 32) */
-    double *const copy_of_y_7 = (double *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
-    double *const y_9 = (double *)(void *)(ws + 65536); /* (batch, 128) */
+    double *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    double *const y_1_mean = (void *)(ws + 524288); /* (16) */
+    double *const y_1_var = (void *)(ws + 524416); /* (16) */
+    double *const y_1_scale = (void *)(ws + 524416); /* (16) */
+    double *const y_1_shift = (void *)(ws + 524288); /* (16) */
+    double *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    double *const y_3 = (void *)(ws + 524288); /* (batch, 4, 4, 16) */
+    double *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
+    double *const y_5_mean = (void *)(ws + 262144); /* (32) */
+    double *const y_5_var = (void *)(ws + 262400); /* (32) */
+    double *const y_5_scale = (void *)(ws + 262400); /* (32) */
+    double *const y_5_shift = (void *)(ws + 262144); /* (32) */
+    double *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
+    double *const max_pool2d_of_y_7 = (void *)(ws + 262144); /* (batch, 2, 2, 32) */
+    double *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */
+    double *const y_9 = (void *)(ws + 65536); /* (batch, 128) */
 
     /* 0 */
     y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div_mean(y_1_mean, y_0, batch);
+    y_1_div(y_1_mean, y_0, batch);
     y_1_div_var(y_1_var, y_0, y_1_mean, batch);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
     y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
@@ -1572,7 +1535,7 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div_mean(y_5_mean, y_4, batch);
+    y_5_div(y_5_mean, y_4, batch);
     y_5_div_var(y_5_var, y_4, y_5_mean, batch);
     y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
     y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);

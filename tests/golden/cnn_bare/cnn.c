@@ -21,6 +21,35 @@ typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int LDX, const int LDY)
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+
+            for (int c = 0; c < C; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * W + kw) * LDX + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * LDY + c, value);
+            }
+        }
+    }
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -120,10 +149,10 @@ MODC_INLINE void gemm_dot(
         gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
-/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
+/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
  * element. */
-MODC_INLINE void map_write_running_mean(
-    float *y, const float *x0, const float *x1, const int count, const int batch)
+MODC_INLINE void map_write(
+    float *y, const float *x0, const float *x1, const int count, const int size0)
 {
     int i = 0;
 
@@ -131,42 +160,46 @@ MODC_INLINE void map_write_running_mean(
         const modc_f32 v0 = modc_f32_load(x0 + i);
         const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
 
-        modc_f32_store(y + i, (int64_t)batch == 0 ? v0 : sum);
+        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
 
-        modc_f32_store_part(y + i, (int64_t)batch == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
+        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
                             count - i);
     }
 }
 
 /* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f32 map_write_running_var_lanes(modc_f32 x0, modc_f32 x1, int batch)
+MODC_INLINE modc_f32 map_write_running_var_lanes(
+    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
 {
-    const modc_f32 product = x1 * (float)((double)(64 * batch) / (double)(64 * batch - 1));
+    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
 
-    return (int64_t)batch == 0 ? x0 : 0.899999976f * x0 + 0.100000001f * product;
+    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
 }
 
-/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))), for each element. */
+/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
 MODC_INLINE void map_write_running_var(
-    float *y, const float *x0, const float *x1, const int count, const int batch)
+    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
+    const int size2)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
         modc_f32_store(
             y + i,
-            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), batch));
+            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0, size1,
+                                        size2));
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
 
-        modc_f32_store_part(y + i, map_write_running_var_lanes(v0, v1, batch), count - i);
+        modc_f32_store_part(
+            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
     }
 }
 
@@ -239,34 +272,6 @@ MODC_INLINE void map_mul_add_relu_rows(
 
             modc_f32_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
         }
-    }
-}
-
-/* One vector of what map_write_running_var_b computes. */
-MODC_INLINE modc_f32 map_write_running_var_b_lanes(modc_f32 x0, modc_f32 x1, int batch)
-{
-    const modc_f32 product = x1 * (float)((double)(16 * batch) / (double)(16 * batch - 1));
-
-    return (int64_t)batch == 0 ? x0 : 0.899999976f * x0 + 0.100000001f * product;
-}
-
-/* y = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))), for each element. */
-MODC_INLINE void map_write_running_var_b(
-    float *y, const float *x0, const float *x1, const int count, const int batch)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        modc_f32_store(
-            y + i,
-            map_write_running_var_b_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), batch));
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(y + i, map_write_running_var_b_lanes(v0, v1, batch), count - i);
     }
 }
 
@@ -708,7 +713,7 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 }
 
 /* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_mean(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_1_div(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -755,14 +760,14 @@ static MODC_KERNEL void y_1_div_var(float *y, const float *x0, const float *x1, 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
 static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_mean(y, x0, x1, 16, batch);
+    map_write(y, x0, x1, 16, batch);
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_var(y, x0, x1, 16, batch);
+    map_write_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
 }
 
 /* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
@@ -784,31 +789,10 @@ static MODC_KERNEL void y_2_mul_add_relu(
     map_mul_add_relu_rows(y, x0, x1, x2, 64 * batch, 16);
 }
 
-/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last.
- * By line and pixel, vectors of channels innermost */
+/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
 static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
-    for (int line = 0; line < batch * 4; line++) {
-        const int top = line % 4 * 2;
-
-        for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2, r = line * 4 + ow;
-            const int corner = (line / 4 * 8 + top) * 8 + west;
-
-            for (int c = 0; c < 16; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 8 + kw) * 16 + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * 16 + c, value);
-            }
-        }
-    }
+    pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16);
 }
 
 /* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails
@@ -1255,7 +1239,7 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
 }
 
 /* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_mean(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_5_div(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -1300,14 +1284,14 @@ static MODC_KERNEL void y_5_div_var(float *y, const float *x0, const float *x1, 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
 static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_mean(y, x0, x1, 32, batch);
+    map_write(y, x0, x1, 32, batch);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_var_b(y, x0, x1, 32, batch);
+    map_write_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
 /* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
@@ -1329,31 +1313,10 @@ static MODC_KERNEL void y_6_mul_add_relu(
     map_mul_add_relu_rows(y, x0, x1, x2, 16 * batch, 32);
 }
 
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last.
- * By line and pixel, vectors of channels innermost */
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
 static MODC_KERNEL void y_7_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
-    for (int line = 0; line < batch * 2; line++) {
-        const int top = line % 2 * 2;
-
-        for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2, r = line * 2 + ow;
-            const int corner = (line / 2 * 4 + top) * 4 + west;
-
-            for (int c = 0; c < 32; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 32 + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * 32 + c, value);
-            }
-        }
-    }
+    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1489,13 +1452,13 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
 
 static void cnn_forward_eval(struct cnn *net, int batch, const float *image, float *output)
 {
-    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_params *p = (const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_3 = (float *)(void *)(ws + 580352); /* (batch, 4, 4, 16) */
-    float *const y_4 = (float *)(void *)(ws + 449280); /* (batch, 4, 4, 32) */
-    float *const y_7 = (float *)(void *)(ws + 0); /* (batch, 2, 2, 32) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_3 = (void *)(ws + 580352); /* (batch, 4, 4, 16) */
+    float *const y_4 = (void *)(ws + 449280); /* (batch, 4, 4, 32) */
+    float *const y_7 = (void *)(ws + 0); /* (batch, 2, 2, 32) */
 
     /* 0: Conv2d(1, 16, 3, padding=1)
      * 1: BatchNorm2d(16)
@@ -1508,7 +1471,7 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
     /* 4: Conv2d(16, 32, 3, padding=1)
      * 5: BatchNorm2d(32)
      * 6: ReLU() */
-    y_4_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (float *)(void *)(ws + 0), batch);
+    y_4_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (void *)(ws + 0), batch);
 
     /* 7: MaxPool2d(2)
      * 8: Flatten()
@@ -1521,32 +1484,32 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
 
 static void cnn_forward_train(struct cnn *net, int batch, const float *image, float *output)
 {
-    const struct cnn_params *p = (const struct cnn_params *)(const void *)net->base.params;
+    const struct cnn_params *p = (const void *)net->base.params;
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_1_mean = (float *)(void *)(ws + 262144); /* (16) */
-    float *const y_1_var = (float *)(void *)(ws + 262208); /* (16) */
-    float *const y_1_scale = (float *)(void *)(ws + 262208); /* (16) */
-    float *const y_1_shift = (float *)(void *)(ws + 262144); /* (16) */
-    float *const y_2 = (float *)(void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_3 = (float *)(void *)(ws + 262144); /* (batch, 4, 4, 16) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const y_5_mean = (float *)(void *)(ws + 131072); /* (32) */
-    float *const y_5_var = (float *)(void *)(ws + 131200); /* (32) */
-    float *const y_5_scale = (float *)(void *)(ws + 131200); /* (32) */
-    float *const y_5_shift = (float *)(void *)(ws + 131072); /* (32) */
-    float *const y_6 = (float *)(void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const max_pool2d_of_y_7 = (float *)(void *)(ws + 131072); /* (batch, 2, 2, 32) */
-    float *const copy_of_y_7 = (float *)(void *)(ws + 0); /* (batch, 32, 2, 2) */
-    float *const y_9 = (float *)(void *)(ws + 32768); /* (batch, 128) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_1_mean = (void *)(ws + 262144); /* (16) */
+    float *const y_1_var = (void *)(ws + 262208); /* (16) */
+    float *const y_1_scale = (void *)(ws + 262208); /* (16) */
+    float *const y_1_shift = (void *)(ws + 262144); /* (16) */
+    float *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
+    float *const y_3 = (void *)(ws + 262144); /* (batch, 4, 4, 16) */
+    float *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const y_5_mean = (void *)(ws + 131072); /* (32) */
+    float *const y_5_var = (void *)(ws + 131200); /* (32) */
+    float *const y_5_scale = (void *)(ws + 131200); /* (32) */
+    float *const y_5_shift = (void *)(ws + 131072); /* (32) */
+    float *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
+    float *const max_pool2d_of_y_7 = (void *)(ws + 131072); /* (batch, 2, 2, 32) */
+    float *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */
+    float *const y_9 = (void *)(ws + 32768); /* (batch, 128) */
 
     /* 0 */
     y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div_mean(y_1_mean, y_0, batch);
+    y_1_div(y_1_mean, y_0, batch);
     y_1_div_var(y_1_var, y_0, y_1_mean, batch);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
     y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
@@ -1564,7 +1527,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div_mean(y_5_mean, y_4, batch);
+    y_5_div(y_5_mean, y_4, batch);
     y_5_div_var(y_5_var, y_4, y_5_mean, batch);
     y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
     y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);

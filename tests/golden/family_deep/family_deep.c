@@ -576,43 +576,15 @@ static MODC_KERNEL void root_softmax(float *restrict y, const float *restrict x,
     softmax(y, x, batch, 5, 5, 5);
 }
 
-/* y in panels [1][8][16] = x0 */
-static MODC_KERNEL void pack_up_weight(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 8, 8, 16);
-}
-
-/* y in panels [1][16][16] = x0 */
-static MODC_KERNEL void pack_down_weight(float *y, const float *x0)
-{
-    modc_f32_transpose(y, 16, x0, 16, 16, 8);
-}
-
-/* y in [8], zero padded = x0 */
-static MODC_KERNEL void pack_down_bias(float *y, const float *x0)
-{
-    memcpy(y, x0, 8 * sizeof *y);
-}
-
-/* y in panels [1][5][16] = x0 */
-static MODC_KERNEL void pack_head_last_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 5; i++) {
-        for (int j = 0; j < 5; j++)
-            y[i * 16 + j] = x0[i + j * 5];
-    }
-}
-
 MODC_KERNELS_END
 
 static void pack_blocks_0_block(const struct family_deep_blocks_0_block *p,
                                 struct family_deep_blocks_0_block_packed *k)
 {
-    pack_up_weight(k->up_weight, p->up.weight);
-    memset(k->down_weight, 0, sizeof k->down_weight);
-    pack_down_weight(k->down_weight, p->down.weight);
+    modc_f32_pack(k->up_weight, p->up.weight, 16, 8, 8, 1);
+    modc_f32_pack(k->down_weight, p->down.weight, 8, 16, 16, 1);
     memset(k->down_bias, 0, sizeof k->down_bias);
-    pack_down_bias(k->down_bias, p->down.bias);
+    memcpy(k->down_bias, p->down.bias, sizeof(float) * 8);
 }
 
 static enum modc_status family_deep_pack_all(struct modc_params *params)
@@ -620,14 +592,12 @@ static enum modc_status family_deep_pack_all(struct modc_params *params)
     const struct family_deep_params *p = (const struct family_deep_params *)(const void *)params;
     struct family_deep_packed *k = params->packed;
 
-    pack_up_weight(k->blocks_1_up_weight, p->blocks._1.up.weight);
-    memset(k->blocks_1_down_weight, 0, sizeof k->blocks_1_down_weight);
-    pack_down_weight(k->blocks_1_down_weight, p->blocks._1.down.weight);
+    modc_f32_pack(k->blocks_1_up_weight, p->blocks._1.up.weight, 16, 8, 8, 1);
+    modc_f32_pack(k->blocks_1_down_weight, p->blocks._1.down.weight, 8, 16, 16, 1);
     memset(k->blocks_1_down_bias, 0, sizeof k->blocks_1_down_bias);
-    pack_down_bias(k->blocks_1_down_bias, p->blocks._1.down.bias);
-    pack_up_weight(k->head_0_weight, p->head._0.weight);
-    memset(k->head_last_weight, 0, sizeof k->head_last_weight);
-    pack_head_last_weight(k->head_last_weight, p->head.last.weight);
+    memcpy(k->blocks_1_down_bias, p->blocks._1.down.bias, sizeof(float) * 8);
+    modc_f32_pack(k->head_0_weight, p->head._0.weight, 16, 8, 8, 1);
+    modc_f32_pack(k->head_last_weight, p->head.last.weight, 5, 5, 5, 1);
     pack_blocks_0_block(&p->blocks._0, &k->blocks_0);
     pack_blocks_0_block(&p->blocks._2, &k->blocks_2);
     return MODC_OK;
@@ -638,8 +608,8 @@ static void blocks_0_block_eval(const struct family_deep_blocks_0_block *p,
                                 const struct family_deep_blocks_0_block_packed *k, char *ws,
                                 int batch, const float *x, float *y)
 {
-    float *const norm = (float *)(void *)(ws + 384); /* (batch, 8) */
-    float *const up = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const norm = (void *)(ws + 384); /* (batch, 8) */
+    float *const up = (void *)(ws + 0); /* (batch, 16) */
 
     /* norm: LayerNorm(dim) */
     blocks_norm_layer_norm(norm, x, p->norm.weight, p->norm.bias, batch);
@@ -655,16 +625,15 @@ static void blocks_0_block_eval(const struct family_deep_blocks_0_block *p,
 static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x,
                                      float *output)
 {
-    const struct family_deep_params *p =
-        (const struct family_deep_params *)(const void *)net->base.params;
+    const struct family_deep_params *p = (const void *)net->base.params;
     const struct family_deep_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const blocks_0 = (float *)(void *)(ws + 576); /* (batch, 8) */
-    float *const blocks_1_up = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const blocks_1_down = (float *)(void *)(ws + 768); /* (batch, 8) */
-    float *const blocks_2 = (float *)(void *)(ws + 576); /* (batch, 8) */
-    float *const head_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
+    float *const blocks_0 = (void *)(ws + 576); /* (batch, 8) */
+    float *const blocks_1_up = (void *)(ws + 0); /* (batch, 16) */
+    float *const blocks_1_down = (void *)(ws + 768); /* (batch, 8) */
+    float *const blocks_2 = (void *)(ws + 576); /* (batch, 8) */
+    float *const head_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const head_2 = (void *)(ws + 384); /* (batch, 5) */
 
     blocks_0_block_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 
@@ -693,17 +662,16 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
 static void family_deep_probabilities_eval(struct family_deep *net, int batch, const float *x,
                                            float *output)
 {
-    const struct family_deep_params *p =
-        (const struct family_deep_params *)(const void *)net->base.params;
+    const struct family_deep_params *p = (const void *)net->base.params;
     const struct family_deep_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const blocks_0 = (float *)(void *)(ws + 576); /* (batch, 8) */
-    float *const blocks_1_up = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const blocks_1_down = (float *)(void *)(ws + 768); /* (batch, 8) */
-    float *const blocks_2 = (float *)(void *)(ws + 576); /* (batch, 8) */
-    float *const head_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const head_2 = (float *)(void *)(ws + 384); /* (batch, 5) */
-    float *const head_last = (float *)(void *)(ws + 0); /* (batch, 5) */
+    float *const blocks_0 = (void *)(ws + 576); /* (batch, 8) */
+    float *const blocks_1_up = (void *)(ws + 0); /* (batch, 16) */
+    float *const blocks_1_down = (void *)(ws + 768); /* (batch, 8) */
+    float *const blocks_2 = (void *)(ws + 576); /* (batch, 8) */
+    float *const head_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const head_2 = (void *)(ws + 384); /* (batch, 5) */
+    float *const head_last = (void *)(ws + 0); /* (batch, 5) */
 
     blocks_0_block_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 

@@ -24,6 +24,95 @@ typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PAC
 
 MODC_KERNELS_BEGIN
 
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int LDX, const int LDY)
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+            const int full = C / MODC_LANES * MODC_LANES, rest = C - full;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * W + kw) * LDX + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * LDY + c, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * W + kw) * LDX +
+                                                              full, rest);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store_part(y + r * LDY + full, value, rest);
+            }
+        }
+    }
+}
+
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_mean(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int AREA, const int LDX, const int LDY)
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+            const float scale = (float)1 / (float)AREA;
+            const int full = C / MODC_LANES * MODC_LANES, rest = C - full;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const modc_f32 a = modc_f32_load(x + (corner + kh * W + kw) * LDX + c);
+
+                        value = value + a;
+                    }
+                }
+                value *= scale;
+                modc_f32_store(y + r * LDY + c, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(0);
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * W + kw) * LDX +
+                                                              full, rest);
+
+                        value = value + a;
+                    }
+                }
+                value *= scale;
+                modc_f32_store_part(y + r * LDY + full, value, rest);
+            }
+        }
+    }
+}
+
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -757,7 +846,7 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 }
 
 /* y (6) = sum of x0, then x0 * 0.015625 */
-static MODC_KERNEL void y_1_div_mean(float *y, const float *x0)
+static MODC_KERNEL void y_1_div(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -824,45 +913,10 @@ static MODC_KERNEL void y_2_mul_add_relu(
     }
 }
 
-/* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last.
- * By line and pixel, vectors of channels innermost */
+/* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last */
 static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x)
 {
-    for (int line = 0; line < 1 * 4; line++) {
-        const int top = line % 4 * 2;
-
-        for (int ow = 0; ow < 4; ow++) {
-            const int west = ow * 2, r = line * 4 + ow;
-            const int corner = (line / 4 * 8 + top) * 8 + west;
-            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
-
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 8 + kw) * 6 + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * 6 + c, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 8 + kw) * 6 + full,
-                                                              rest);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store_part(y + r * 6 + full, value, rest);
-            }
-        }
-    }
+    pool_max(y, x, 1, 6, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 6, 6);
 }
 
 MODC_INLINE modc_f32 y_4_gelu_tail_v(modc_f32 x)
@@ -986,48 +1040,10 @@ static MODC_KERNEL void y_4_gelu(
     }
 }
 
-/* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last.
- * By line and pixel, vectors of channels innermost */
+/* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last */
 static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict x)
 {
-    for (int line = 0; line < 1 * 2; line++) {
-        const int top = line % 2 * 2;
-
-        for (int ow = 0; ow < 2; ow++) {
-            const int west = ow * 2, r = line * 2 + ow;
-            const int corner = (line / 2 * 4 + top) * 4 + west;
-            const float scale = (float)1 / 4;
-            const int full = 6 / MODC_LANES * MODC_LANES, rest = 6 - full;
-
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0);
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * 4 + kw) * 6 + c);
-
-                        value = value + a;
-                    }
-                }
-                value *= scale;
-                modc_f32_store(y + r * 6 + c, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_set(0);
-
-                for (int kh = 0; kh < 2; kh++) {
-                    for (int kw = 0; kw < 2; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * 4 + kw) * 6 + full,
-                                                              rest);
-
-                        value = value + a;
-                    }
-                }
-                value *= scale;
-                modc_f32_store_part(y + r * 6 + full, value, rest);
-            }
-        }
-    }
+    pool_mean(y, x, 1, 6, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 4, 6, 6);
 }
 
 /* y (1, 6, 2, 2) = x0 */
@@ -1112,18 +1128,17 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
 
 static void firmware_forward_eval(struct firmware *net, const float *image, float *output)
 {
-    const struct firmware_params *p =
-        (const struct firmware_params *)(const void *)net->base.params;
+    const struct firmware_params *p = (const void *)net->base.params;
     const struct firmware_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
-    float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const avg_pool2d_of_y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const copy_of_y_6 = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
-    float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
-    float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
-    float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
+    float *const y_0 = (void *)(ws + 0); /* (1, 8, 8, 6) */
+    float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */
+    float *const y_4 = (void *)(ws + 0); /* (1, 4, 4, 6) */
+    float *const avg_pool2d_of_y_6 = (void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const copy_of_y_6 = (void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const y_8 = (void *)(ws + 96); /* (1, 24) */
+    float *const y_9 = (void *)(ws + 0); /* (1, 16) */
+    float *const y_11 = (void *)(ws + 64); /* (1, 3) */
 
     /* 0: Conv2d(1, 6, 3, padding=1)
      * 1: BatchNorm2d(6)
@@ -1159,30 +1174,29 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
 
 static void firmware_forward_train(struct firmware *net, const float *image, float *output)
 {
-    const struct firmware_params *p =
-        (const struct firmware_params *)(const void *)net->base.params;
+    const struct firmware_params *p = (const void *)net->base.params;
     const struct firmware_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const x = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
-    float *const mean = (float *)(void *)(ws + 1536); /* (6) */
-    float *const var = (float *)(void *)(ws + 1560); /* (6) */
-    float *const scale = (float *)(void *)(ws + 1560); /* (6) */
-    float *const shift = (float *)(void *)(ws + 1536); /* (6) */
-    float *const y_2 = (float *)(void *)(ws + 0); /* (1, 8, 8, 6) */
-    float *const y_3 = (float *)(void *)(ws + 1536); /* (1, 4, 4, 6) */
-    float *const y_4 = (float *)(void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const avg_pool2d_of_y_6 = (float *)(void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const copy_of_y_6 = (float *)(void *)(ws + 0); /* (1, 6, 2, 2) */
-    float *const y_8 = (float *)(void *)(ws + 96); /* (1, 24) */
-    float *const y_9 = (float *)(void *)(ws + 0); /* (1, 16) */
-    float *const y_11 = (float *)(void *)(ws + 64); /* (1, 3) */
+    float *const x = (void *)(ws + 0); /* (1, 8, 8, 6) */
+    float *const mean = (void *)(ws + 1536); /* (6) */
+    float *const var = (void *)(ws + 1560); /* (6) */
+    float *const scale = (void *)(ws + 1560); /* (6) */
+    float *const shift = (void *)(ws + 1536); /* (6) */
+    float *const y_2 = (void *)(ws + 0); /* (1, 8, 8, 6) */
+    float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */
+    float *const y_4 = (void *)(ws + 0); /* (1, 4, 4, 6) */
+    float *const avg_pool2d_of_y_6 = (void *)(ws + 384); /* (1, 2, 2, 6) */
+    float *const copy_of_y_6 = (void *)(ws + 0); /* (1, 6, 2, 2) */
+    float *const y_8 = (void *)(ws + 96); /* (1, 24) */
+    float *const y_9 = (void *)(ws + 0); /* (1, 16) */
+    float *const y_11 = (void *)(ws + 64); /* (1, 3) */
 
     /* 0 */
     y_0_conv2d(x, image, k->_0_weight, k->_0_bias);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div_mean(mean, x);
+    y_1_div(mean, x);
     y_1_div_var(var, x, mean);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean);
     y_1_running_var(p->_1.running_var, p->_1.running_var, var);

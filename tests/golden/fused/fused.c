@@ -676,7 +676,7 @@ static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1
 }
 
 /* y () = sum of int64(x0) */
-static MODC_KERNEL void root_sum_counts(int64_t *y, const bool *x0, int batch)
+static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
 {
     uint64_t sum = 0;
 
@@ -714,15 +714,8 @@ static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *
     map_dwhere_dneg(y, x0, x1, batch);
 }
 
-/* y (batch, 3) = 0.0 */
-static MODC_KERNEL void root_dgather_fill_batchx3(float *y, int batch)
-{
-    memset(y, 0, (size_t)(3 * batch) * sizeof *y);
-}
-
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
-static MODC_KERNEL void root_dgather_batchx3(
-    float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
@@ -753,21 +746,6 @@ static MODC_KERNEL void root_exp_mul_sub(
     }
 }
 
-/* y in panels [1][4][16] = x0 */
-static MODC_KERNEL void pack_0_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 16; j++)
-            y[i * 16 + j] = x0[i + j * 4];
-    }
-}
-
-/* y in panels [1][3][16] = x0 */
-static MODC_KERNEL void pack_2_weight(float *y, const float *x0)
-{
-    memcpy(y, x0, 48 * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status fused_pack_all(struct modc_params *params)
@@ -775,17 +753,17 @@ static enum modc_status fused_pack_all(struct modc_params *params)
     const struct fused_params *p = (const struct fused_params *)(const void *)params;
     struct fused_packed *k = params->packed;
 
-    pack_0_weight(k->_0_weight, p->_0.weight);
-    pack_2_weight(k->_2_weight, p->_2.weight);
+    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 4, 4, 1);
+    modc_f32_pack(k->_2_weight, p->_2.weight, 16, 3, 1, 16);
     return MODC_OK;
 }
 
 static void fused_forward_eval(struct fused *net, int batch, const float *x, float *output)
 {
-    const struct fused_params *p = (const struct fused_params *)(const void *)net->base.params;
+    const struct fused_params *p = (const void *)net->base.params;
     const struct fused_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
@@ -798,17 +776,17 @@ static void fused_forward_eval(struct fused *net, int batch, const float *x, flo
 static enum modc_status fused_loss_eval(struct fused *net, int batch, const float *x,
                                         const int64_t *target, float *loss)
 {
-    const struct fused_params *p = (const struct fused_params *)(const void *)net->base.params;
+    const struct fused_params *p = (const void *)net->base.params;
     const struct fused_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    bool *const counts = (bool *)(void *)(ws + 640); /* (batch) */
-    int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (float *)(void *)(ws + 0); /* (batch, 3) */
-    float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
-    float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
-    int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
+    bool *const counts = (void *)(ws + 640); /* (batch) */
+    int64_t *const at = (void *)(ws + 704); /* (batch) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */
+    float *const log_softmax_of_x = (void *)(ws + 0); /* (batch, 3) */
+    float *const gather = (void *)(ws + 128); /* (batch, 1) */
+    float *const kept_ = (void *)(ws + 128); /* (batch, 1) */
+    int64_t *const sum = (void *)(ws + 0); /* () */
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
@@ -823,7 +801,7 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
     root_log_softmax(log_softmax_of_x, y_2, batch);
     root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_counts(sum, counts, batch);
+    root_sum(sum, counts, batch);
     root_div(loss, kept_, sum, batch);
     return MODC_OK;
 }
@@ -831,17 +809,17 @@ static enum modc_status fused_loss_eval(struct fused *net, int batch, const floa
 static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, const float *x,
                                                const int64_t *target, float *loss)
 {
-    const struct fused_params *p = (const struct fused_params *)(const void *)net->base.params;
+    const struct fused_params *p = (const void *)net->base.params;
     const struct fused_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
-    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const linear_relu_of_y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const linear_of_y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
-    float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
-    float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
-    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
+    bool *const counts = (void *)(ws + 768); /* (batch) */
+    int64_t *const at = (void *)(ws + 832); /* (batch) */
+    float *const linear_relu_of_y_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const linear_of_y_2 = (void *)(ws + 512); /* (batch, 3) */
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
+    float *const gather = (void *)(ws + 512); /* (batch, 1) */
+    float *const kept_ = (void *)(ws + 512); /* (batch, 1) */
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
@@ -855,7 +833,7 @@ static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, con
     root_log_softmax(log_softmax_of_x, linear_of_y_2, batch);
     root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_counts(sum_of_model, counts, batch);
+    root_sum(sum_of_model, counts, batch);
     root_div(loss, kept_, sum_of_model, batch);
     return MODC_OK;
 }
@@ -864,28 +842,28 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
 {
     const struct fused_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    struct fused_training *training = (struct fused_training *)(void *)net->base.trainer;
+    struct fused_training *training = (void *)net->base.trainer;
     struct modc_optimizer *optimizer = &training->optimizer.base;
-    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
-    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const linear_relu_of_y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
-    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
-    float *const ddiv = (float *)(void *)(ws + 512); /* () */
-    float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
-    float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const sum_of_model_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
-    float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const dlinear_clip_of_y_2 = (float *)(void *)(ws + 512); /* (3, 16) */
-    float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
-    float *const sum_clip_of_y_2 = (float *)(void *)(ws + 0); /* (3) */
-    float *const sum_clip_of_y_0 = (float *)(void *)(ws + 256); /* (16) */
-    float *const dlinear_clip_of_y_0 = (float *)(void *)(ws + 0); /* (16, 4) */
+    bool *const counts = (void *)(ws + 768); /* (batch) */
+    int64_t *const at = (void *)(ws + 832); /* (batch) */
+    float *const linear_relu_of_y_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
+    float *const ddiv = (void *)(ws + 512); /* () */
+    float *const dwhere_dneg = (void *)(ws + 576); /* (batch) */
+    float *const dx = (void *)(ws + 1024); /* (batch, 3) */
+    float *const sum_of_model_2 = (void *)(ws + 512); /* (batch, 1) */
+    float *const dy_2 = (void *)(ws + 1024); /* (batch, 3) */
+    float *const dlinear_clip_of_y_2 = (void *)(ws + 512); /* (3, 16) */
+    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */
+    float *const sum_clip_of_y_2 = (void *)(ws + 0); /* (3) */
+    float *const sum_clip_of_y_0 = (void *)(ws + 256); /* (16) */
+    float *const dlinear_clip_of_y_0 = (void *)(ws + 0); /* (16, 4) */
 
     root_ddiv(ddiv, sum_of_model);
     root_dwhere_dneg(dwhere_dneg, counts, ddiv, batch);
-    root_dgather_fill_batchx3(dx, batch);
-    root_dgather_batchx3(dx, dwhere_dneg, at, batch);
+    memset(dx, 0, sizeof(float) * (size_t)(3 * batch));
+    root_dgather(dx, dwhere_dneg, at, batch);
     root_sum_dx(sum_of_model_2, dx, batch);
     root_exp_mul_sub(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
 

@@ -204,18 +204,6 @@ static MODC_KERNEL void y_3_linear(
     gemm_panel(y, x, w, bias, 1, batch, 10, 32, 32, 10, GEMM_PANEL_NONE);
 }
 
-/* y (batch, 1, 8, 8) = x0 */
-static MODC_KERNEL void root_copy_image(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(64 * batch) * sizeof *y);
-}
-
-/* y (batch, 10) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(10 * batch) * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status mlp_pack_all(struct modc_params *params)
@@ -232,10 +220,10 @@ static enum modc_status mlp_pack_all(struct modc_params *params)
 
 static void mlp_forward_eval(struct mlp *net, int batch, const float *image, float *output)
 {
-    const struct mlp_params *p = (const struct mlp_params *)(const void *)net->base.params;
+    const struct mlp_params *p = (const void *)net->base.params;
     const struct mlp_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_1 = (float *)(void *)(ws + 0); /* (batch, 32) */
+    float *const y_1 = (void *)(ws + 0); /* (batch, 32) */
 
     /* 0: Flatten()
      * 1: Linear(64, 32)
@@ -249,7 +237,7 @@ static void mlp_forward_eval(struct mlp *net, int batch, const float *image, flo
 static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, const float *image,
                                                 float *output)
 {
-    const struct mlp_params *p = (const struct mlp_params *)(const void *)net->base.params;
+    const struct mlp_params *p = (const void *)net->base.params;
     const struct mlp_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
@@ -257,7 +245,7 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     const struct modc_tensor y_2 = {ws + 24576, MODC_FLOAT32, 2, {batch, 32}};
     const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 2, {batch, 10}};
 
-    root_copy_image(copy_of_image.data, image, batch);
+    memcpy(copy_of_image.data, image, modc_tensor_bytes(&copy_of_image));
 
     MODC_ENTER(net, self_call, MLP_ROOT, copy_of_image);
 
@@ -276,7 +264,7 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     y_3_linear(y_3.data, m_3_call_in[0].data, k->_3_weight, k->_3_bias, batch);
     MODC_LEAVE(net, m_3_call, y_3);
     MODC_LEAVE(net, self_call, m_3_call_out[0]);
-    root_copy(output, self_call_out[0].data, batch);
+    memcpy(output, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     return MODC_OK;
 }
 

@@ -377,10 +377,10 @@ static enum modc_status pair_pack_all(struct modc_params *params)
 static void pair_forward_eval(struct pair *net, int batch, const float *x, float *output_0,
                               float *output_1)
 {
-    const struct pair_params *p = (const struct pair_params *)(const void *)net->base.params;
+    const struct pair_params *p = (const void *)net->base.params;
     const struct pair_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const h = (float *)(void *)(ws + 0); /* (batch, 512) */
+    float *const h = (void *)(ws + 0); /* (batch, 512) */
 
     /* wide: Linear(256, 512) */
     wide_relu_split(&net->threading, h, x, k->wide_weight, p->wide.bias, batch);

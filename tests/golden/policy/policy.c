@@ -319,24 +319,6 @@ static MODC_KERNEL void critic_linear(
     gemm_dot(y, x, w, bias, 1, batch, 1, 64, 64, 1, 64);
 }
 
-/* y (batch, 4) = x0 */
-static MODC_KERNEL void root_copy_observation(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
-}
-
-/* y (batch, 2) = x0 */
-static MODC_KERNEL void root_copy_logits(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(2 * batch) * sizeof *y);
-}
-
-/* y (batch, 1) = x0 */
-static MODC_KERNEL void root_copy_value(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)batch * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static enum modc_status policy_pack_all(struct modc_params *params)
@@ -352,11 +334,11 @@ static enum modc_status policy_pack_all(struct modc_params *params)
 static void policy_forward_eval(struct policy *net, int batch, const float *observation,
                                 float *logits, float *value)
 {
-    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_params *p = (const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const features = (float *)(void *)(ws + 65536); /* (batch, 64) */
+    float *const trunk_0 = (void *)(ws + 0); /* (batch, 64) */
+    float *const features = (void *)(ws + 65536); /* (batch, 64) */
 
     /* trunk.0: Linear(4, hidden)
      * trunk.1: Tanh() */
@@ -377,7 +359,7 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
                                                    const float *observation, float *logits,
                                                    float *value)
 {
-    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_params *p = (const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     const struct modc_tensor copy_of_observation = {ws + 131072, MODC_FLOAT32, 2, {batch, 4}};
@@ -388,7 +370,7 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}};
     const struct modc_tensor critic = {ws + 2048, MODC_FLOAT32, 2, {batch, 1}};
 
-    root_copy_observation(copy_of_observation.data, observation, batch);
+    memcpy(copy_of_observation.data, observation, modc_tensor_bytes(&copy_of_observation));
 
     MODC_ENTER(net, self_call, POLICY_ROOT, copy_of_observation);
 
@@ -421,18 +403,18 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     critic_linear(critic.data, critic_call_in[0].data, p->critic.weight, p->critic.bias, batch);
     MODC_LEAVE(net, critic_call, critic);
     MODC_LEAVE(net, self_call, actor_call_out[0], critic_call_out[0]);
-    root_copy_logits(logits, self_call_out[0].data, batch);
-    root_copy_value(value, self_call_out[1].data, batch);
+    memcpy(logits, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
+    memcpy(value, self_call_out[1].data, modc_tensor_bytes(&self_call_out[1]));
     return MODC_OK;
 }
 
 static void policy_act_eval(struct policy *net, int batch, const float *observation, float *output)
 {
-    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_params *p = (const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const trunk_0 = (float *)(void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_2 = (float *)(void *)(ws + 256); /* (batch, 64) */
+    float *const trunk_0 = (void *)(ws + 0); /* (batch, 64) */
+    float *const trunk_2 = (void *)(ws + 256); /* (batch, 64) */
 
     /* trunk.0: Linear(4, hidden)
      * trunk.1: Tanh() */
@@ -449,7 +431,7 @@ static void policy_act_eval(struct policy *net, int batch, const float *observat
 static enum modc_status policy_act_eval_fenced(struct policy *net, int batch,
                                                const float *observation, float *output)
 {
-    const struct policy_params *p = (const struct policy_params *)(const void *)net->base.params;
+    const struct policy_params *p = (const void *)net->base.params;
     const struct policy_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     const struct modc_tensor copy_of_observation = {ws + 512, MODC_FLOAT32, 2, {batch, 4}};
@@ -459,7 +441,7 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch,
     const struct modc_tensor trunk_3 = {ws + 256, MODC_FLOAT32, 2, {batch, 64}};
     const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}};
 
-    root_copy_observation(copy_of_observation.data, observation, batch);
+    memcpy(copy_of_observation.data, observation, modc_tensor_bytes(&copy_of_observation));
 
     MODC_ENTER(net, self_call, POLICY_ROOT, copy_of_observation);
 
@@ -488,7 +470,7 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch,
     actor_linear(actor.data, actor_call_in[0].data, p->actor.weight, p->actor.bias, batch);
     MODC_LEAVE(net, actor_call, actor);
     MODC_LEAVE(net, self_call, actor_call_out[0]);
-    root_copy_logits(output, self_call_out[0].data, batch);
+    memcpy(output, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     return MODC_OK;
 }
 

@@ -255,52 +255,10 @@ static MODC_KERNEL void out_linear(
     gemm_dot(y, x, w, bias, 1, 1, 2, 16, 16, 2, 16);
 }
 
-/* y (4, 8) = x0 */
-static MODC_KERNEL void root_copy_history(float *y, const float *x0)
-{
-    memcpy(y, x0, 32 * sizeof *y);
-}
-
-/* y (4, 8) = x0 */
-static MODC_KERNEL void root_history_history(float *y, const float *x0)
-{
-    memcpy(y, x0, 32 * sizeof *y);
-}
-
-/* y (8) = x0 */
-static MODC_KERNEL void root_history_history_sample(float *y, const float *x0)
-{
-    memcpy(y, x0, 8 * sizeof *y);
-}
-
 /* y () = x0 + 1 */
 static MODC_KERNEL void root_steps(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
-}
-
-/* y () = x0 */
-static MODC_KERNEL void root_copy_steps(int64_t *y, const int64_t *x0)
-{
-    y[0] = x0[0];
-}
-
-/* y (8) = x0 */
-static MODC_KERNEL void root_copy_sample(float *y, const float *x0)
-{
-    memcpy(y, x0, 8 * sizeof *y);
-}
-
-/* y (40) = x0 */
-static MODC_KERNEL void root_copy_history_fenced(float *y, const float *x0)
-{
-    memcpy(y, x0, 40 * sizeof *y);
-}
-
-/* y (2) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0)
-{
-    memcpy(y, x0, 2 * sizeof *y);
 }
 
 MODC_KERNELS_END
@@ -317,16 +275,16 @@ static enum modc_status stream_pack_all(struct modc_params *params)
 static void stream_forward_eval(struct stream *net, const float *sample, float *output_0,
                                 int64_t *steps)
 {
-    const struct stream_params *p = (const struct stream_params *)(const void *)net->base.params;
+    const struct stream_params *p = (const void *)net->base.params;
     const struct stream_packed *k = net->base.params->packed;
-    struct stream_state *s = (struct stream_state *)(void *)net->base.workspace;
+    struct stream_state *s = (void *)net->base.workspace;
     char *const ws = net->base.workspace + STREAM_STATE_BYTES;
-    float *const copy = (float *)(void *)(ws + 0); /* (4, 8) */
-    float *const h = (float *)(void *)(ws + 0); /* (1, 16) */
+    float *const copy = (void *)(ws + 0); /* (4, 8) */
+    float *const h = (void *)(ws + 0); /* (1, 16) */
 
-    root_copy_history(copy, s->history + 8);
-    root_history_history(s->history, copy);
-    root_history_history_sample(s->history + 32, sample);
+    memcpy(copy, s->history + 8, sizeof(float) * 32);
+    memcpy(s->history, copy, sizeof(float) * 32);
+    memcpy(s->history + 32, sample, sizeof(float) * 8);
     root_steps(s->steps, s->steps);
 
     /* mix: Linear(window * width, 16)
@@ -335,36 +293,36 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
 
     /* out: Linear(16, 2) */
     out_linear(output_0, h, p->out.weight, p->out.bias);
-    root_copy_steps(steps, s->steps);
+    memcpy(steps, s->steps, sizeof(int64_t) * 1);
 }
 
 static enum modc_status stream_forward_eval_fenced(struct stream *net, const float *sample,
                                                    float *output_0, int64_t *steps)
 {
-    const struct stream_params *p = (const struct stream_params *)(const void *)net->base.params;
+    const struct stream_params *p = (const void *)net->base.params;
     const struct stream_packed *k = net->base.params->packed;
-    struct stream_state *s = (struct stream_state *)(void *)net->base.workspace;
+    struct stream_state *s = (void *)net->base.workspace;
     char *const ws = net->base.workspace + STREAM_STATE_BYTES;
-    float *const history_shadow = (float *)(void *)(ws + 192); /* committed at the end */
-    int64_t *const steps_shadow = (int64_t *)(void *)(ws + 512); /* committed at the end */
+    float *const history_shadow = (void *)(ws + 192); /* committed at the end */
+    int64_t *const steps_shadow = (void *)(ws + 512); /* committed at the end */
     const struct modc_tensor copy_of_sample = {ws + 384, MODC_FLOAT32, 1, {8}};
-    float *const copy_of_model = (float *)(void *)(ws + 0); /* (4, 8) */
+    float *const copy_of_model = (void *)(ws + 0); /* (4, 8) */
     const struct modc_tensor copy_of_model_2 = {ws + 0, MODC_FLOAT32, 1, {40}};
-    float *const mix = (float *)(void *)(ws + 448); /* (1, 16) */
+    float *const mix = (void *)(ws + 448); /* (1, 16) */
     const struct modc_tensor act = {ws + 0, MODC_FLOAT32, 1, {16}};
-    float *const out_ = (float *)(void *)(ws + 64); /* (1, 2) */
+    float *const out_ = (void *)(ws + 64); /* (1, 2) */
     const struct modc_tensor copy_of_steps = {ws + 0, MODC_INT64, 0, {0}};
 
     memcpy(history_shadow, s->history, 160);
     memcpy(steps_shadow, s->steps, 8);
-    root_copy_sample(copy_of_sample.data, sample);
+    memcpy(copy_of_sample.data, sample, modc_tensor_bytes(&copy_of_sample));
 
     MODC_ENTER(net, self_call, STREAM_ROOT, copy_of_sample);
-    root_copy_history(copy_of_model, history_shadow + 8);
-    root_history_history(history_shadow, copy_of_model);
-    root_history_history_sample(history_shadow + 32, self_call_in[0].data);
+    memcpy(copy_of_model, history_shadow + 8, sizeof(float) * 32);
+    memcpy(history_shadow, copy_of_model, sizeof(float) * 32);
+    memcpy(history_shadow + 32, self_call_in[0].data, modc_tensor_bytes(&self_call_in[0]));
     root_steps(steps_shadow, steps_shadow);
-    root_copy_history_fenced(copy_of_model_2.data, history_shadow);
+    memcpy(copy_of_model_2.data, history_shadow, modc_tensor_bytes(&copy_of_model_2));
 
     MODC_ENTER(net, mix_call, STREAM_MIX, copy_of_model_2);
     mix_linear(mix, mix_call_in[0].data, k->mix_weight, p->mix.bias);
@@ -377,10 +335,10 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     MODC_ENTER(net, out_call, STREAM_OUT, act_call_out[0]);
     out_linear(out_, out_call_in[0].data, p->out.weight, p->out.bias);
     MODC_LEAVE(net, out_call, {out_, MODC_FLOAT32, 1, {2}});
-    root_copy_steps(copy_of_steps.data, steps_shadow);
+    memcpy(copy_of_steps.data, steps_shadow, modc_tensor_bytes(&copy_of_steps));
     MODC_LEAVE(net, self_call, out_call_out[0], copy_of_steps);
-    root_copy(output_0, self_call_out[0].data);
-    root_copy_steps(steps, self_call_out[1].data);
+    memcpy(output_0, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
+    memcpy(steps, self_call_out[1].data, modc_tensor_bytes(&self_call_out[1]));
 
     memcpy(s->history, history_shadow, 160);
     memcpy(s->steps, steps_shadow, 8);

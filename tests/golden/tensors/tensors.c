@@ -386,7 +386,7 @@ static MODC_KERNEL void root_mul_add_where(
 }
 
 /* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
-static MODC_KERNEL void root_matmul_gram(
+static MODC_KERNEL void root_matmul(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -407,7 +407,7 @@ static MODC_KERNEL void root_mul(
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4);
  * y is a part of a larger value */
-static MODC_KERNEL void root_matmul(
+static MODC_KERNEL void root_matmul_scores_mixed(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -417,7 +417,7 @@ static MODC_KERNEL void root_matmul(
 }
 
 /* y (batch) = sum of where(x0, x1, -x1) */
-static MODC_KERNEL void root_sum_total(
+static MODC_KERNEL void root_sum(
     int64_t *y, const bool *x0, const int64_t *x1, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
@@ -462,7 +462,8 @@ static MODC_KERNEL void root_max(float *y, const float *x0, int batch, int token
 }
 
 /* y (batch, tokens, 1) = sum of x0 */
-static MODC_KERNEL void root_sum(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_sum_batchxtokensx8_over_2(
+    float *y, const float *x0, int batch, int tokens)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -510,7 +511,7 @@ static MODC_KERNEL void root_floor_divide_remainder_sub(
 }
 
 /* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void root_copy_even_x(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < (tokens + 1) / 2; j++) {
@@ -520,32 +521,8 @@ static MODC_KERNEL void root_copy_even_x(float *y, const float *x0, int batch, i
     }
 }
 
-/* y (batch, tokens, 8) = x0 */
-static MODC_KERNEL void root_copy_x(float *y, const float *x0, int batch, int tokens)
-{
-    memcpy(y, x0, (size_t)(8 * batch * tokens) * sizeof *y);
-}
-
-/* y (batch, 1, 8) = x0 */
-static MODC_KERNEL void root_copy_y(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(8 * batch) * sizeof *y);
-}
-
-/* y (batch, tokens) = x0 */
-static MODC_KERNEL void root_copy_count(int64_t *y, const int64_t *x0, int batch, int tokens)
-{
-    memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
-}
-
-/* y (batch, tokens) = x0 */
-static MODC_KERNEL void root_copy_mask(bool *y, const bool *x0, int batch, int tokens)
-{
-    memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
-}
-
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
-static MODC_KERNEL void root_matmul_fenced(
+static MODC_KERNEL void root_matmul_scores_mixed_fenced(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
@@ -555,7 +532,7 @@ static MODC_KERNEL void root_matmul_fenced(
 }
 
 /* y (batch, tokens, 2, 4) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0, int batch, int tokens)
+static MODC_KERNEL void root_copy_fenced(float *y, const float *x0, int batch, int tokens)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < tokens; j++) {
@@ -568,36 +545,6 @@ static MODC_KERNEL void root_copy(float *y, const float *x0, int batch, int toke
     }
 }
 
-/* y (8, 8) = x0 */
-static MODC_KERNEL void root_copy_gram(float *y, const float *x0)
-{
-    memcpy(y, x0, 64 * sizeof *y);
-}
-
-/* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void root_copy_even_even(float *y, const float *x0, int batch, int tokens)
-{
-    memcpy(y, x0, (size_t)(3 * batch * ((tokens + 1) / 2)) * sizeof *y);
-}
-
-/* y (batch) = x0 */
-static MODC_KERNEL void root_copy_total(int64_t *y, const int64_t *x0, int batch)
-{
-    memcpy(y, x0, (size_t)batch * sizeof *y);
-}
-
-/* y (8) = x0 */
-static MODC_KERNEL void root_copy_peak(float *y, const float *x0)
-{
-    memcpy(y, x0, 8 * sizeof *y);
-}
-
-/* y (batch, tokens, 1) = x0 */
-static MODC_KERNEL void root_copy_spread(float *y, const float *x0, int batch, int tokens)
-{
-    memcpy(y, x0, (size_t)(batch * tokens) * sizeof *y);
-}
-
 MODC_KERNELS_END
 
 static void tensors_forward_eval(struct tensors *net, int batch, int tokens, const float *x,
@@ -606,24 +553,24 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
                                  bool *many, float *peak, float *spread, int64_t *parity)
 {
     char *const ws = net->base.workspace;
-    float *const cat = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
-    float *const mixed = (float *)(void *)(ws + 4800); /* (batch, tokens, 8) */
-    float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
-    float *const sum = (float *)(void *)(ws + 0); /* (batch, tokens, 1) */
+    float *const cat = (void *)(ws + 4800); /* (batch, tokens, 8) */
+    float *const mixed = (void *)(ws + 4800); /* (batch, tokens, 8) */
+    float *const scores = (void *)(ws + 0); /* (batch, 2, tokens, tokens) */
+    float *const sum = (void *)(ws + 0); /* (batch, tokens, 1) */
 
     root_cat(cat, x + 4, batch, tokens);
     root_cat(cat + 4, x, batch, tokens);
     root_mul_add_where(mixed, mask, cat, x, y, batch, tokens);
-    root_matmul_gram(gram, mixed, mixed, NULL, batch, tokens);
+    root_matmul(gram, mixed, mixed, NULL, batch, tokens);
     root_mul(scores, mixed, mixed, NULL, batch, tokens);
-    root_matmul(merged, scores, mixed, NULL, batch, tokens);
-    root_sum_total(total, mask, count, batch, tokens);
+    root_matmul_scores_mixed(merged, scores, mixed, NULL, batch, tokens);
+    root_sum(total, mask, count, batch, tokens);
     root_not_gt_and(many, count, mask, batch, tokens);
     root_max(peak, merged, batch, tokens);
-    root_sum(sum, merged, batch, tokens);
+    root_sum_batchxtokensx8_over_2(sum, merged, batch, tokens);
     root_div_sub(spread, merged, sum, batch, tokens);
     root_floor_divide_remainder_sub(parity, count, batch, tokens);
-    root_copy_even_x(even, x + 1, batch, tokens);
+    root_copy(even, x + 1, batch, tokens);
 }
 
 static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int batch, int tokens,
@@ -638,16 +585,16 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     const struct modc_tensor copy_of_y = {ws + 11328, MODC_FLOAT32, 3, {batch, 1, 8}};
     const struct modc_tensor copy_of_count = {ws + 10560, MODC_INT64, 2, {batch, tokens}};
     const struct modc_tensor copy_of_mask = {ws + 11520, MODC_BOOL, 2, {batch, tokens}};
-    float *const cat = (float *)(void *)(ws + 0); /* (batch, tokens, 8) */
-    float *const mixed = (float *)(void *)(ws + 6720); /* (batch, tokens, 8) */
+    float *const cat = (void *)(ws + 0); /* (batch, tokens, 8) */
+    float *const mixed = (void *)(ws + 6720); /* (batch, tokens, 8) */
     const struct modc_tensor matmul_of_gram = {ws + 11072, MODC_FLOAT32, 2, {8, 8}};
-    float *const scores = (float *)(void *)(ws + 0); /* (batch, 2, tokens, tokens) */
-    float *const matmul = (float *)(void *)(ws + 8640); /* (batch, 2, tokens, 4) */
-    float *const copy = (float *)(void *)(ws + 0); /* (batch, tokens, 2, 4) */
+    float *const scores = (void *)(ws + 0); /* (batch, 2, tokens, tokens) */
+    float *const matmul = (void *)(ws + 8640); /* (batch, 2, tokens, 4) */
+    float *const copy = (void *)(ws + 0); /* (batch, tokens, 2, 4) */
     const struct modc_tensor sum_of_total = {ws + 3072, MODC_INT64, 1, {batch}};
     const struct modc_tensor not_gt_and_of_many = {ws + 3136, MODC_BOOL, 2, {batch, tokens}};
     const struct modc_tensor max_of_peak = {ws + 3200, MODC_FLOAT32, 1, {8}};
-    float *const sum = (float *)(void *)(ws + 1920); /* (batch, tokens, 1) */
+    float *const sum = (void *)(ws + 1920); /* (batch, tokens, 1) */
     const struct modc_tensor min_div_sub_of_spread = {ws + 2816, MODC_FLOAT32, 3,
                                                       {batch, tokens, 1}};
     const struct modc_tensor floor_divide_remainder_sub_of_parity = {ws + 1920, MODC_INT64, 2,
@@ -655,10 +602,10 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     const struct modc_tensor copy_of_even = {ws + 2432, MODC_FLOAT32, 3,
                                              {batch, (tokens + 1) / 2, 3}};
 
-    root_copy_x(copy_of_x.data, x, batch, tokens);
-    root_copy_y(copy_of_y.data, y, batch);
-    root_copy_count(copy_of_count.data, count, batch, tokens);
-    root_copy_mask(copy_of_mask.data, mask, batch, tokens);
+    memcpy(copy_of_x.data, x, modc_tensor_bytes(&copy_of_x));
+    memcpy(copy_of_y.data, y, modc_tensor_bytes(&copy_of_y));
+    memcpy(copy_of_count.data, count, modc_tensor_bytes(&copy_of_count));
+    memcpy(copy_of_mask.data, mask, modc_tensor_bytes(&copy_of_mask));
 
     MODC_ENTER(net, self_call, TENSORS_ROOT, copy_of_x, copy_of_y, copy_of_count, copy_of_mask);
     root_cat(cat, (float *)self_call_in[0].data + 4, batch, tokens);
@@ -666,31 +613,31 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     root_mul_add_where(
         mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch,
         tokens);
-    root_matmul_gram(matmul_of_gram.data, mixed, mixed, NULL, batch, tokens);
+    root_matmul(matmul_of_gram.data, mixed, mixed, NULL, batch, tokens);
     root_mul(scores, mixed, mixed, NULL, batch, tokens);
-    root_matmul_fenced(matmul, scores, mixed, NULL, batch, tokens);
-    root_copy(copy, matmul, batch, tokens);
-    root_sum_total(sum_of_total.data, self_call_in[3].data, self_call_in[2].data, batch, tokens);
+    root_matmul_scores_mixed_fenced(matmul, scores, mixed, NULL, batch, tokens);
+    root_copy_fenced(copy, matmul, batch, tokens);
+    root_sum(sum_of_total.data, self_call_in[3].data, self_call_in[2].data, batch, tokens);
     root_not_gt_and(
         not_gt_and_of_many.data, self_call_in[2].data, self_call_in[3].data, batch, tokens);
     root_max(max_of_peak.data, copy, batch, tokens);
-    root_sum(sum, copy, batch, tokens);
+    root_sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
     root_div_sub(min_div_sub_of_spread.data, copy, sum, batch, tokens);
     root_floor_divide_remainder_sub(
         floor_divide_remainder_sub_of_parity.data, self_call_in[2].data, batch, tokens);
-    root_copy_even_x(copy_of_even.data, (float *)self_call_in[0].data + 1, batch, tokens);
+    root_copy(copy_of_even.data, (float *)self_call_in[0].data + 1, batch, tokens);
     MODC_LEAVE(
         net, self_call, matmul_of_gram, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}}, copy_of_even,
         sum_of_total, not_gt_and_of_many, max_of_peak, min_div_sub_of_spread,
         floor_divide_remainder_sub_of_parity);
-    root_copy_gram(gram, self_call_out[0].data);
-    root_copy_x(merged, self_call_out[1].data, batch, tokens);
-    root_copy_even_even(even, self_call_out[2].data, batch, tokens);
-    root_copy_total(total, self_call_out[3].data, batch);
-    root_copy_mask(many, self_call_out[4].data, batch, tokens);
-    root_copy_peak(peak, self_call_out[5].data);
-    root_copy_spread(spread, self_call_out[6].data, batch, tokens);
-    root_copy_count(parity, self_call_out[7].data, batch, tokens);
+    memcpy(gram, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
+    memcpy(merged, self_call_out[1].data, modc_tensor_bytes(&self_call_out[1]));
+    memcpy(even, self_call_out[2].data, modc_tensor_bytes(&self_call_out[2]));
+    memcpy(total, self_call_out[3].data, modc_tensor_bytes(&self_call_out[3]));
+    memcpy(many, self_call_out[4].data, modc_tensor_bytes(&self_call_out[4]));
+    memcpy(peak, self_call_out[5].data, modc_tensor_bytes(&self_call_out[5]));
+    memcpy(spread, self_call_out[6].data, modc_tensor_bytes(&self_call_out[6]));
+    memcpy(parity, self_call_out[7].data, modc_tensor_bytes(&self_call_out[7]));
     return MODC_OK;
 }
 

@@ -485,40 +485,10 @@ static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1
     }
 }
 
-/* y (batch, length) = x0 */
-static MODC_KERNEL void root_copy_tokens(int64_t *y, const int64_t *x0, int batch, int length)
-{
-    memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
-}
-
-/* y (batch, length) = x0 */
-static MODC_KERNEL void root_copy_mask(bool *y, const bool *x0, int batch, int length)
-{
-    memcpy(y, x0, (size_t)(batch * length) * sizeof *y);
-}
-
-/* y (length) = x0 */
-static MODC_KERNEL void root_copy(int64_t *y, const int64_t *x0, int length)
-{
-    memcpy(y, x0, (size_t)length * sizeof *y);
-}
-
 /* y (batch, 64) = where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL void root_relu(float *y, const float *x0, int batch)
 {
     map_relu(y, x0, 64 * batch);
-}
-
-/* y (batch, 4) = x0 */
-static MODC_KERNEL void root_copy_logits(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)(4 * batch) * sizeof *y);
-}
-
-/* y (batch, 1) = x0 */
-static MODC_KERNEL void root_copy_best(float *y, const float *x0, int batch)
-{
-    memcpy(y, x0, (size_t)batch * sizeof *y);
 }
 
 MODC_KERNELS_END
@@ -536,16 +506,16 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
                                           const int64_t *tokens, const bool *mask, float *logits,
                                           float *best)
 {
-    const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
+    const struct text_params *p = (const void *)net->base.params;
     const struct text_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const embed = (float *)(void *)(ws + 0); /* (batch, length, 32) */
-    float *const add = (float *)(void *)(ws + 0); /* (batch, length, 32) */
-    float *const h = (float *)(void *)(ws + 16384); /* (batch, length, 32) */
-    int64_t *const sum_maximum = (int64_t *)(void *)(ws + 0); /* (batch, 1) */
-    float *const pooled = (float *)(void *)(ws + 2048); /* (batch, 32) */
-    float *const hidden = (float *)(void *)(ws + 0); /* (batch, 64) */
-    int64_t *const argmax = (int64_t *)(void *)(ws + 0); /* (batch) */
+    float *const embed = (void *)(ws + 0); /* (batch, length, 32) */
+    float *const add = (void *)(ws + 0); /* (batch, length, 32) */
+    float *const h = (void *)(ws + 16384); /* (batch, length, 32) */
+    int64_t *const sum_maximum = (void *)(ws + 0); /* (batch, 1) */
+    float *const pooled = (void *)(ws + 2048); /* (batch, 32) */
+    float *const hidden = (void *)(ws + 0); /* (batch, 64) */
+    int64_t *const argmax = (void *)(ws + 0); /* (batch) */
 
     /* embed: Embedding(100, 32, padding_idx=0) */
     MODC_TRY(modc_check_index(&net->base, TEXT_EMBED, tokens, MODC_INT64, batch * length, 0, 100));
@@ -573,7 +543,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
                                                  const int64_t *tokens, const bool *mask,
                                                  float *logits, float *best)
 {
-    const struct text_params *p = (const struct text_params *)(const void *)net->base.params;
+    const struct text_params *p = (const void *)net->base.params;
     const struct text_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     const struct modc_tensor copy_of_tokens = {ws + 34816, MODC_INT64, 2, {batch, length}};
@@ -583,16 +553,16 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     const struct modc_tensor position = {ws + 32768, MODC_FLOAT32, 2, {length, 32}};
     const struct modc_tensor add = {ws + 16384, MODC_FLOAT32, 3, {batch, length, 32}};
     const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 3, {batch, length, 32}};
-    int64_t *const sum_maximum = (int64_t *)(void *)(ws + 17408); /* (batch, 1) */
+    int64_t *const sum_maximum = (void *)(ws + 17408); /* (batch, 1) */
     const struct modc_tensor pooled = {ws + 16384, MODC_FLOAT32, 2, {batch, 32}};
     const struct modc_tensor hidden = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
     const struct modc_tensor relu = {ws + 2048, MODC_FLOAT32, 2, {batch, 64}};
     const struct modc_tensor head = {ws + 0, MODC_FLOAT32, 2, {batch, 4}};
-    int64_t *const argmax = (int64_t *)(void *)(ws + 128); /* (batch) */
+    int64_t *const argmax = (void *)(ws + 128); /* (batch) */
     const struct modc_tensor gather_of_best = {ws + 192, MODC_FLOAT32, 2, {batch, 1}};
 
-    root_copy_tokens(copy_of_tokens.data, tokens, batch, length);
-    root_copy_mask(copy_of_mask.data, mask, batch, length);
+    memcpy(copy_of_tokens.data, tokens, modc_tensor_bytes(&copy_of_tokens));
+    memcpy(copy_of_mask.data, mask, modc_tensor_bytes(&copy_of_mask));
 
     MODC_ENTER(net, self_call, TEXT_ROOT, copy_of_tokens, copy_of_mask);
 
@@ -602,7 +572,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
                          0, 100));
     embed_embedding(embed.data, p->embed.weight, embed_call_in[0].data, batch, length);
     MODC_LEAVE(net, embed_call, embed);
-    root_copy(copy.data, constant_16, length);
+    memcpy(copy.data, constant_16, modc_tensor_bytes(&copy));
 
     MODC_ENTER(net, position_call, TEXT_POSITION, copy);
     MODC_TRY_HOOKED(
@@ -629,8 +599,8 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     root_argmax(argmax, head_call_out[0].data, batch);
     root_gather(gather_of_best.data, head_call_out[0].data, argmax, batch);
     MODC_LEAVE(net, self_call, head_call_out[0], gather_of_best);
-    root_copy_logits(logits, self_call_out[0].data, batch);
-    root_copy_best(best, self_call_out[1].data, batch);
+    memcpy(logits, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
+    memcpy(best, self_call_out[1].data, modc_tensor_bytes(&self_call_out[1]));
     return MODC_OK;
 }
 

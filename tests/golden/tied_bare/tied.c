@@ -187,7 +187,7 @@ static void tied_forward_eval(struct tied *net, int batch, const float *x, float
 {
     const struct tied_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const embed = (float *)(void *)(ws + 0); /* (batch, 6) */
+    float *const embed = (void *)(ws + 0); /* (batch, 6) */
 
     /* embed: Linear(6, 6, bias=False)
      * act: Tanh() */

@@ -787,7 +787,7 @@ static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1
 }
 
 /* y () = sum of int64(x0) */
-static MODC_KERNEL void root_sum_counts(int64_t *y, const bool *x0, int batch)
+static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
 {
     uint64_t sum = 0;
 
@@ -825,15 +825,8 @@ static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *
     map_dwhere_dneg(y, x0, x1, batch);
 }
 
-/* y (batch, 3) = 0.0 */
-static MODC_KERNEL void root_dgather_fill_batchx3(float *y, int batch)
-{
-    memset(y, 0, (size_t)(3 * batch) * sizeof *y);
-}
-
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
-static MODC_KERNEL void root_dgather_batchx3(
-    float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x1, int batch)
 {
     for (int i = 0; i < batch; i++) {
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
@@ -878,10 +871,10 @@ static enum modc_status trained_pack_all(struct modc_params *params)
 
 static void trained_forward_eval(struct trained *net, int batch, const float *x, float *output)
 {
-    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_params *p = (const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
@@ -894,10 +887,10 @@ static void trained_forward_eval(struct trained *net, int batch, const float *x,
 static void trained_forward_eval_saving(struct trained *net, int batch, const float *x,
                                         float *output)
 {
-    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_params *p = (const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
 
     /* 0, 1 */
     y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
@@ -909,14 +902,13 @@ static void trained_forward_eval_saving(struct trained *net, int batch, const fl
 static void trained_forward_eval_backward(struct trained *net, int batch, const float *x,
                                           const float *doutput, float *dx)
 {
-    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_params *p = (const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    const struct trained_training *training =
-        (const struct trained_training *)(const void *)net->base.trainer;
+    const struct trained_training *training = (const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */
 
     /* 2, backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
@@ -943,17 +935,17 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
 static enum modc_status trained_loss_eval(struct trained *net, int batch, const float *x,
                                           const int64_t *target, float *loss)
 {
-    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_params *p = (const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    bool *const counts = (bool *)(void *)(ws + 640); /* (batch) */
-    int64_t *const at = (int64_t *)(void *)(ws + 704); /* (batch) */
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (float *)(void *)(ws + 0); /* (batch, 3) */
-    float *const gather = (float *)(void *)(ws + 128); /* (batch, 1) */
-    float *const kept_ = (float *)(void *)(ws + 128); /* (batch, 1) */
-    int64_t *const sum = (int64_t *)(void *)(ws + 0); /* () */
+    bool *const counts = (void *)(ws + 640); /* (batch) */
+    int64_t *const at = (void *)(ws + 704); /* (batch) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */
+    float *const log_softmax_of_x = (void *)(ws + 0); /* (batch, 3) */
+    float *const gather = (void *)(ws + 128); /* (batch, 1) */
+    float *const kept_ = (void *)(ws + 128); /* (batch, 1) */
+    int64_t *const sum = (void *)(ws + 0); /* () */
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
@@ -968,7 +960,7 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
     root_log_softmax(log_softmax_of_x, y_2, batch);
     root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_counts(sum, counts, batch);
+    root_sum(sum, counts, batch);
     root_div(loss, kept_, sum, batch);
     return MODC_OK;
 }
@@ -976,17 +968,17 @@ static enum modc_status trained_loss_eval(struct trained *net, int batch, const 
 static enum modc_status trained_loss_eval_saving(struct trained *net, int batch, const float *x,
                                                  const int64_t *target, float *loss)
 {
-    const struct trained_params *p = (const struct trained_params *)(const void *)net->base.params;
+    const struct trained_params *p = (const void *)net->base.params;
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
-    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const y_2 = (float *)(void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
-    float *const gather = (float *)(void *)(ws + 512); /* (batch, 1) */
-    float *const kept_ = (float *)(void *)(ws + 512); /* (batch, 1) */
-    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
+    bool *const counts = (void *)(ws + 768); /* (batch) */
+    int64_t *const at = (void *)(ws + 832); /* (batch) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
+    float *const gather = (void *)(ws + 512); /* (batch, 1) */
+    float *const kept_ = (void *)(ws + 512); /* (batch, 1) */
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
@@ -1000,7 +992,7 @@ static enum modc_status trained_loss_eval_saving(struct trained *net, int batch,
     root_log_softmax(log_softmax_of_x, y_2, batch);
     root_gather(gather, log_softmax_of_x, at, batch);
     root_neg_where(kept_, counts, gather, batch);
-    root_sum_counts(sum_of_model, counts, batch);
+    root_sum(sum_of_model, counts, batch);
     root_div(loss, kept_, sum_of_model, batch);
     return MODC_OK;
 }
@@ -1009,25 +1001,24 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
 {
     const struct trained_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
-    const struct trained_training *training =
-        (const struct trained_training *)(const void *)net->base.trainer;
+    const struct trained_training *training = (const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
-    bool *const counts = (bool *)(void *)(ws + 768); /* (batch) */
-    int64_t *const at = (int64_t *)(void *)(ws + 832); /* (batch) */
-    float *const y_0 = (float *)(void *)(ws + 0); /* (batch, 16) */
-    float *const log_softmax_of_x = (float *)(void *)(ws + 640); /* (batch, 3) */
-    int64_t *const sum_of_model = (int64_t *)(void *)(ws + 576); /* () */
-    float *const ddiv = (float *)(void *)(ws + 512); /* () */
-    float *const dwhere_dneg = (float *)(void *)(ws + 576); /* (batch) */
-    float *const dx = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const sum_of_model_2 = (float *)(void *)(ws + 512); /* (batch, 1) */
-    float *const dy_2 = (float *)(void *)(ws + 1024); /* (batch, 3) */
-    float *const dy_0 = (float *)(void *)(ws + 512); /* (batch, 16) */
+    bool *const counts = (void *)(ws + 768); /* (batch) */
+    int64_t *const at = (void *)(ws + 832); /* (batch) */
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
+    float *const ddiv = (void *)(ws + 512); /* () */
+    float *const dwhere_dneg = (void *)(ws + 576); /* (batch) */
+    float *const dx = (void *)(ws + 1024); /* (batch, 3) */
+    float *const sum_of_model_2 = (void *)(ws + 512); /* (batch, 1) */
+    float *const dy_2 = (void *)(ws + 1024); /* (batch, 3) */
+    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */
 
     root_ddiv(ddiv, sum_of_model);
     root_dwhere_dneg(dwhere_dneg, counts, ddiv, batch);
-    root_dgather_fill_batchx3(dx, batch);
-    root_dgather_batchx3(dx, dwhere_dneg, at, batch);
+    memset(dx, 0, sizeof(float) * (size_t)(3 * batch));
+    root_dgather(dx, dwhere_dneg, at, batch);
     root_sum_dx(sum_of_model_2, dx, batch);
     root_exp_mul_sub(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
 

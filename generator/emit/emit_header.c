@@ -62,7 +62,6 @@ static void print_header_constants(struct emit *e, struct text *out)
     text_add(out, "\n");
 }
 
-/* Indices of modc_gradient_at. */
 /* Names of an enum: a line each, but those of one child of a list together, as many as fit. */
 struct enumerators {
     struct text *out;
@@ -89,23 +88,128 @@ static void print_enumerator(struct enumerators *names, const struct module *mod
         text_printf(names->out, " %s,", name);
         names->width += width;
     } else {
-        text_printf(names->out, "%s    %s,", names->width > 0 ? "\n" : "", name);
+        text_printf(names->out, "%s    %s,",
+                    names->out->length > 0 && names->out->data[names->out->length - 1] != '\n' ? "\n" : "",
+                    name);
         names->width = 3 + width;
     }
     names->last = child;
 }
 
+/* The gradients of one child of a list, from `first` on: names that begin alike. */
+struct gradient_unit {
+    const struct module *child;
+    int first, count;
+    const char *stem; /* "GPT2_GRADIENT_H_3", in front of the underscore; NULL: not all names begin so */
+};
+
+static struct gradient_unit gradient_unit(struct emit *e, int first)
+{
+    const struct plan *plan = e->plan;
+    struct gradient_unit unit = {.child = list_child(plan->gradients[first]->owner), .first = first};
+    const char *flat = unit.child ? emitted_flat(e->cx, unit.child->path) : "";
+    size_t length;
+
+    unit.stem = arena_format(&e->cx->arena, "%s_GRADIENT_%s", e->M, text_upper(&e->cx->arena, flat));
+    length = strlen(unit.stem);
+    for (int i = first; i < plan->gradient_count && list_child(plan->gradients[i]->owner) == unit.child;
+         i++) {
+        unit.count++;
+        if (unit.stem && (strncmp(plan->gradient_names[i], unit.stem, length) != 0 ||
+                          plan->gradient_names[i][length] != '_'))
+            unit.stem = NULL;
+    }
+    return unit;
+}
+
+/* Whether both are children of one list and have names that end alike. */
+static bool same_gradients(const struct plan *plan, const struct gradient_unit *a,
+                           const struct gradient_unit *b)
+{
+    if (!a->child || !b->child || a->child->parent != b->child->parent || a->count != b->count || !a->stem ||
+        !b->stem)
+        return false;
+    for (int i = 0; i < a->count; i++)
+        if (strcmp(plan->gradient_names[a->first + i] + strlen(a->stem),
+                   plan->gradient_names[b->first + i] + strlen(b->stem)) != 0)
+            return false;
+    return true;
+}
+
+static int equal_units(struct emit *e, const struct gradient_unit *unit)
+{
+    int count = 1;
+
+    for (int next = unit->first + unit->count; next < e->plan->gradient_count; count++) {
+        const struct gradient_unit other = gradient_unit(e, next);
+
+        if (!same_gradients(e->plan, unit, &other))
+            return count;
+        next += other.count;
+    }
+    return count;
+}
+
+/* "GPT2_GRADIENTS_OF_H" */
+static const char *gradients_macro(struct emit *e, const struct gradient_unit *unit)
+{
+    const char *list = emitted_flat(e->cx, unit->child->parent->path);
+
+    return arena_format(&e->cx->arena, "%s_GRADIENTS_OF_%s_%s", e->M, text_upper(&e->cx->arena, list),
+                        unit->child->name);
+}
+
+static void define_gradients(struct emit *e, struct text *out, const struct gradient_unit *unit)
+{
+    const char *name = gradients_macro(e, unit);
+    size_t width = 0;
+
+    text_printf(
+        out, "/* As many for each child of %s that is like the first; of that they are %s%s, ... */\n",
+        unit->child->parent->path, unit->stem, e->plan->gradient_names[unit->first] + strlen(unit->stem));
+    text_printf(out, "#define %s(child)", name);
+    for (int i = 0; i < unit->count; i++) {
+        const char *end = e->plan->gradient_names[unit->first + i] + strlen(unit->stem);
+        const size_t own = strlen(end) + 10;
+
+        if (i == 0 || width + own > EMITTED_WIDTH - 2) {
+            text_add(out, " \\\n   ");
+            width = 3;
+        }
+        text_printf(out, " child##%s%s", end, i + 1 < unit->count ? "," : "");
+        width += own;
+    }
+    text_add(out, "\n");
+}
+
 static void print_header_gradients(struct emit *e, struct text *out)
 {
-    struct enumerators names = {.out = out};
+    enum { FEW = 2 };
+    struct text lines = text_new(&e->cx->arena), macros = text_new(&e->cx->arena);
+    struct enumerators names = {.out = &lines};
 
     if (e->plan->gradient_count == 0)
         return;
+    for (int first = 0; first < e->plan->gradient_count;) {
+        const struct gradient_unit unit = gradient_unit(e, first);
+        const int equal = unit.child ? equal_units(e, &unit) : 1;
+
+        if (equal <= FEW) {
+            for (int i = first; i < first + unit.count; i++)
+                print_enumerator(&names, e->plan->gradients[i]->owner, e->plan->gradient_names[i]);
+            first += unit.count;
+            continue;
+        }
+        define_gradients(e, out, &unit);
+        text_printf(&macros, "#undef %s\n", gradients_macro(e, &unit));
+        for (int i = 0; i < equal; i++, first += unit.count)
+            text_printf(&lines, "%s    %s(%s),", lines.length > 0 ? "\n" : "", gradients_macro(e, &unit),
+                        gradient_unit(e, first).stem);
+        names.last = NULL;
+    }
     text_printf(out, "/* Gradients of parameters, in the order of modc_%s. */\nenum {\n",
                 has_gradients(e) ? "gradient_at" : "optimizer_update");
-    for (int i = 0; i < e->plan->gradient_count; i++)
-        print_enumerator(&names, e->plan->gradients[i]->owner, e->plan->gradient_names[i]);
-    text_printf(out, "\n    %s_GRADIENTS\n};\n\n", e->M);
+    text_printf(out, "%s\n    %s_GRADIENTS\n};\n%s\n", lines.data, e->M, macros.data ? macros.data : "");
 }
 
 static void print_header_modules(struct emit *e, struct text *out)

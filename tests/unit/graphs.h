@@ -97,12 +97,15 @@ struct model {
     struct program *program;
 };
 
-static inline struct model *model_read(const char *text)
+/* `plans`: of --plan. */
+static inline struct model *model_with(const char *text, const char **plans, int plan_count)
 {
     struct model *m = calloc(1, sizeof *m);
     struct spec *spec;
 
     assert_non_null(m);
+    m->options.plans = plans;
+    m->options.plan_count = plan_count;
     m->cx.options = &m->options;
     m->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
     spec = spec_read(&m->cx, &m->source);
@@ -113,6 +116,11 @@ static inline struct model *model_read(const char *text)
         diag_print(&m->cx, stderr, DIAG_PLAIN);
     assert_int_equal(diag_errors(&m->cx), 0);
     return m;
+}
+
+static inline struct model *model_read(const char *text)
+{
+    return model_with(text, NULL, 0);
 }
 
 static inline void model_free(struct model *m)

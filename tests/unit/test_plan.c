@@ -1,0 +1,338 @@
+/* test_plan.c - what a plan says of small models: which algorithm computes an op and how --plan takes another, what is packed,
+ * where values lie and how they are called, the parts of a graph that keeps for backward, the bound of its workspace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "graphs.h"
+#include "plan/algorithm.h"
+#include "plan/plan.h"
+
+#define HEAD "modc: 1\nmodel: m\nhooks: none\n"
+#define MODEL(modules, statements)                                                                           \
+    HEAD "sizes: {batch: 8}\ninputs: {x: [batch, 64]}\nmodules:\n  up: Linear(64, 48)\n" modules             \
+         "forward:\n" statements
+#define UP(statements) MODEL("", statements)
+#define LINEAR(statements) MODEL("  down: Linear(48, 64)\n", statements)
+
+static struct model *planned_as(const char *text, const char **forced, int count, struct plan **plan)
+{
+    struct model *m = model_with(text, forced, count);
+
+    backward_write(&m->cx, m->program);
+    pass_run(&m->cx, m->program, NULL, NULL);
+    *plan = plan_make(&m->cx, m->program);
+    assert_non_null(*plan);
+    return m;
+}
+
+static struct model *planned(const char *text, struct plan **plan)
+{
+    return planned_as(text, NULL, 0, plan);
+}
+
+static const struct variant *variant_of(const struct plan *plan, const char *function)
+{
+    for (int i = 0; i < plan->variant_count; i++)
+        if (strcmp(plan->variants[i]->function, function) == 0)
+            return plan->variants[i];
+    fail_msg("there is no function '%s'", function);
+    return NULL;
+}
+
+static const struct step *step_of(const struct variant *variant, enum op_code code, int nth)
+{
+    for (int s = 0; s < variant->step_count; s++)
+        if (variant->steps[s].op->code == code && nth-- == 0)
+            return &variant->steps[s];
+    fail_msg("there is no such step");
+    return NULL;
+}
+
+static const struct place *place_of(const struct variant *variant, const struct value *value)
+{
+    return &variant->places[value->base->id];
+}
+
+static const char *algorithm_in(const char *text, const char **forced, int count, enum op_code code)
+{
+    struct plan *plan;
+    struct model *m = planned_as(text, forced, count, &plan);
+    const char *name = step_of(variant_of(plan, "forward_eval"), code, 0)->algorithm->name;
+
+    model_free(m);
+    return name;
+}
+
+/* ---- algorithms --------------------------------------------------------------------------------------------------- */
+
+static void the_cheapest_that_fits_is_taken(void **state)
+{
+    (void)state;
+    assert_string_equal(algorithm_in(UP("  - return up(x)\n"), NULL, 0, GRAPH_OP_CONTRACT), "gemm_panel");
+    assert_string_equal(algorithm_in(HEAD "inputs: {x: [1, 64]}\nmodules: {fc: 'Linear(64, 1)'}\n"
+                                          "forward:\n  - return fc(x)\n",
+                                     NULL, 0, GRAPH_OP_CONTRACT),
+                        "gemm_dot");
+}
+
+/* Where the wish does not fit, or is for another op, it is as without. */
+static void plan_forces_what_fits(void **state)
+{
+    static const char *dot[] = {"contract=gemm_dot"}, *other[] = {"conv=gemm_dot"},
+                      *unfit[] = {"contract=conv_direct"};
+    const char *spec = UP("  - return up(x)\n");
+
+    (void)state;
+    assert_string_equal(algorithm_in(spec, dot, 1, GRAPH_OP_CONTRACT), "gemm_dot");
+    assert_string_equal(algorithm_in(spec, other, 1, GRAPH_OP_CONTRACT), "gemm_panel");
+    assert_string_equal(algorithm_in(spec, unfit, 1, GRAPH_OP_CONTRACT), "gemm_panel");
+}
+
+/* ---- packed weights ------------------------------------------------------------------------------------------------- */
+
+/* Panels of whole vectors, zeros behind the last columns; the same weight in another mode is the same entry. */
+static void weights_are_packed_once(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(LINEAR("  - return down(relu(up(x)))\n"), &plan);
+    const struct pack_group *group = plan->groups[0];
+    const int lanes = backend_lanes(plan->backend, DTYPE_FLOAT32);
+
+    (void)state;
+    assert_int_equal(plan->group_count, 1);
+    assert_int_equal(group->entry_count, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct packed *entry = group->entries[i];
+        const int64_t n = i ? 64 : 48, k = i ? 48 : 64;
+
+        assert_string_equal(entry->name, i ? "down_weight" : "up_weight");
+        assert_int_equal(entry->format, PACKED_PANELS);
+        assert_int_equal(entry->n, n);
+        assert_int_equal(entry->k, k);
+        assert_int_equal(entry->count, (n + lanes - 1) / lanes * lanes * k);
+        assert_int_equal(entry->offset % plan->align, 0);
+        assert_true(entry->offset + 4 * entry->count <= group->bytes);
+    }
+    assert_true(group->entries[0]->offset != group->entries[1]->offset);
+    assert_ptr_equal(step_packed(step_of(plan->variants[0], GRAPH_OP_CONTRACT, 0), 1), group->entries[0]);
+    assert_ptr_equal(step_packed(step_of(plan->variants[1], GRAPH_OP_CONTRACT, 0), 1), group->entries[0]);
+    assert_null(step_packed(step_of(plan->variants[0], GRAPH_OP_CONTRACT, 0), 0));
+    model_free(m);
+}
+
+static void nothing_is_packed_without_leave(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(UP("  - return up(x)\n") "pack: none\n", &plan);
+
+    (void)state;
+    assert_int_equal(plan->groups[0]->entry_count, 0);
+    assert_int_equal(plan->groups[0]->bytes, 0);
+    model_free(m);
+}
+
+/* ---- places and names ------------------------------------------------------------------------------------------------ */
+
+static void values_lie_where_they_belong(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(
+        HEAD "inputs: {x: [4, 8]}\nstate:\n  seen: {shape: [4, 8], init: zeros_()}\n"
+             "parameters:\n  w: {shape: [8]}\nforward:\n  - h = softmax(x * self.w, -1)\n"
+             "  - self.seen = self.seen + h\n  - return softmax(h.t(), -1), x[:, 1:] + h[:, 1:]\n",
+        &plan);
+    const struct variant *variant = variant_of(plan, "forward_eval");
+    const struct graph *graph = variant->graph;
+    const struct step *first = step_of(variant, GRAPH_OP_SOFTMAX, 0);
+
+    (void)state;
+    assert_int_equal(place_of(variant, graph->inputs[0])->kind, PLACE_INPUT);
+    assert_int_equal(place_of(variant, graph->outputs[0])->kind, PLACE_OUTPUT);
+    assert_int_equal(place_of(variant, graph->outputs[1])->kind, PLACE_OUTPUT);
+    assert_int_equal(place_of(variant, graph->outputs[1])->index, 1);
+    assert_int_equal(place_of(variant, first->op->outputs[0])->kind, PLACE_WORKSPACE);
+    assert_string_equal(place_of(variant, first->op->outputs[0])->name, "h");
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_TENSOR)
+            assert_int_equal(place_of(variant, graph->ops[i]->outputs[0])->kind,
+                             graph->ops[i]->tensor.tensor->kind == MODULE_STATE ? PLACE_STATE : PLACE_TENSOR);
+    assert_int_equal(plan->param_bytes, plan_aligned(plan, 8 * 4));
+    assert_int_equal(plan->state_bytes, plan_aligned(plan, 32 * 4));
+    model_free(m);
+}
+
+static void no_two_values_have_one_name(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(
+        LINEAR("  - h = relu(up(x))\n  - h = down(h)\n  - h = relu(up(h))\n  - return down(h)\n"), &plan);
+    const struct variant *variant = variant_of(plan, "forward_eval");
+
+    (void)state;
+    for (int i = 0; i < variant->step_count; i++)
+        for (int j = 0; j < i; j++) {
+            const struct place *a = place_of(variant, variant->steps[i].op->outputs[0]);
+            const struct place *b = place_of(variant, variant->steps[j].op->outputs[0]);
+
+            assert_string_not_equal(a->name, b->name);
+        }
+    model_free(m);
+}
+
+/* What a function calls something itself is no name of an argument; sizes are not called as templates call something. */
+static void names_of_c_are_kept_clear(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(HEAD "sizes: {sum: 4}\ninputs: {k: [sum, 8]}\nforward:\n  - return k\n", &plan);
+    const struct graph *graph = variant_of(plan, "forward_eval")->graph;
+
+    (void)state;
+    assert_string_equal(c_argument(&m->cx, "k"), "k_");
+    assert_string_equal(c_output(&m->cx, graph, 0), "k__out");
+    assert_string_equal(plan->program->tree->sizes[0].c_name, "sum_");
+    assert_string_equal(c_path(&m->cx, "trunk.0.default"), "trunk._0.default_");
+    model_free(m);
+}
+
+/* ---- the workspace ----------------------------------------------------------------------------------------------------- */
+
+/* What is live in a step does not overlap, and the whole is as large as what is live in one step at most. */
+static void the_workspace_is_at_its_bound(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(LINEAR("  - h = tanh(up(x))\n  - g = tanh(down(h))\n  - h = tanh(up(g))\n"
+                                     "  - return down(h) + g\n"),
+                              &plan);
+    const struct variant *variant = variant_of(plan, "forward_eval");
+
+    (void)state;
+    assert_true(variant->interval_count >= 3);
+    assert_int_equal(variant->peak, variant->bound);
+    for (int i = 0; i < variant->interval_count; i++)
+        for (int j = 0; j < i; j++) {
+            const struct interval *a = &variant->intervals[i], *b = &variant->intervals[j];
+            bool together = a->first <= b->last && b->first <= a->last;
+
+            assert_true(!together || a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset);
+            assert_true(a->offset + a->bytes <= variant->peak);
+        }
+    model_free(m);
+}
+
+/* A concatenation's parts are made where it is. */
+static void parts_are_made_in_place(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(UP("  - return torch.cat((up(x), up(x * 2)), 1)\n"), &plan);
+    const struct variant *variant = variant_of(plan, "forward_eval");
+    const struct value *y = variant->graph->outputs[0];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct value *part = step_of(variant, GRAPH_OP_CONTRACT, i)->op->outputs[0];
+
+        assert_ptr_equal(part->base, y);
+        assert_true(dim_equals(part->offset, 48 * i));
+        assert_true(dim_equals(part->strides[0], 96));
+    }
+    for (int s = 0; s < variant->step_count; s++)
+        assert_int_not_equal(variant->steps[s].op->code, GRAPH_OP_CONCAT);
+    model_free(m);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------------- */
+
+static void a_graph_that_saves_has_two_parts(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(LINEAR("  - return down(tanh(up(x)))\n") "backward: true\n", &plan);
+    const struct variant *plain = variant_of(plan, "forward_eval"),
+                         *saving = variant_of(plan, "forward_eval_saving");
+
+    (void)state;
+    assert_int_equal(variant_parts(plain), 1);
+    assert_int_equal(plain->yield, -1);
+    assert_int_equal(variant_parts(saving), 2);
+    assert_int_equal(saving->commit, -1);
+    assert_int_equal(saving->steps[saving->yield].op->code, GRAPH_OP_YIELD);
+    assert_int_equal(variant_first(saving, PART_FORWARD), 0);
+    assert_int_equal(variant_end(saving, PART_FORWARD), saving->yield);
+    assert_int_equal(variant_first(saving, PART_BACKWARD), saving->yield + 1);
+    assert_int_equal(variant_end(saving, PART_BACKWARD), saving->step_count);
+    assert_int_equal(variant_part(saving, saving->yield), PART_FORWARD);
+    assert_int_equal(variant_part(saving, saving->step_count - 1), PART_BACKWARD);
+    assert_int_equal(plan->gradient_count, 4);
+    assert_string_equal(plan->gradient_names[0], "M_GRADIENT_UP_WEIGHT");
+    model_free(m);
+}
+
+/* A class that is used twice is one variant, in front of what calls it; with hooks and gradients it has three parts. */
+static void a_region_has_parts_of_its_own(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned("modc: 1\nmodel: m\nbackward: true\ninputs: {x: [2, 4]}\nclasses:\n  Block:\n"
+                              "    modules: {fc: Linear(4, 4)}\n    forward(x):\n      - return tanh(fc(x))\n"
+                              "modules:\n  a: Block()\n  b: Block()\nforward:\n  - return b(a(x))\n",
+                              &plan);
+    const struct variant *region = variant_of(plan, "block_eval_saving_fenced");
+    const struct variant *forward = variant_of(plan, "forward_eval_saving_fenced");
+    int at[2] = {0};
+
+    (void)state;
+    assert_int_equal(variant_parts(region), 3);
+    assert_int_equal(region->steps[region->commit].op->code, GRAPH_OP_COMMIT);
+    assert_int_equal(variant_end(region, PART_BACKWARD), region->commit);
+    assert_int_equal(variant_first(region, PART_COMMIT), region->commit + 1);
+    assert_true(region->kept_bytes > 0);
+    assert_null(region->entry);
+    assert_non_null(forward->entry);
+    for (int i = 0; i < plan->variant_count; i++) {
+        at[0] = plan->variants[i] == region ? i : at[0];
+        at[1] = plan->variants[i] == forward ? i : at[1];
+    }
+    assert_true(at[0] < at[1]);
+    model_free(m);
+}
+
+/* Of elements of an array one that is written makes that of all no constant. */
+static void elements_of_an_array_are_written_together(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned(HEAD "inputs: {x: [2, 4]}\nmodules:\n  norms: 2 x BatchNorm1d(4)\n"
+                                   "eval: [norms.1]\nforward:\n  - return norms(x)\n",
+                              &plan);
+    const struct module_tree *tree = plan->program->tree;
+    const struct module *list = module_child(tree->root, "norms");
+    const struct module_tensor *fixed = module_find_tensor(list->children[1], "running_mean");
+
+    (void)state;
+    assert_true(module_find_tensor(list->children[0], "running_mean")->written);
+    assert_false(fixed->written);
+    assert_int_equal(plan_written(plan, fixed), WRITTEN);
+    assert_int_equal(plan_written(plan, module_find_tensor(list->children[0], "weight")), 0);
+    model_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cheapest_that_fits_is_taken),
+        cmocka_unit_test(plan_forces_what_fits),
+        cmocka_unit_test(weights_are_packed_once),
+        cmocka_unit_test(nothing_is_packed_without_leave),
+        cmocka_unit_test(values_lie_where_they_belong),
+        cmocka_unit_test(no_two_values_have_one_name),
+        cmocka_unit_test(names_of_c_are_kept_clear),
+        cmocka_unit_test(the_workspace_is_at_its_bound),
+        cmocka_unit_test(parts_are_made_in_place),
+        cmocka_unit_test(a_graph_that_saves_has_two_parts),
+        cmocka_unit_test(a_region_has_parts_of_its_own),
+        cmocka_unit_test(elements_of_an_array_are_written_together),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -10,8 +10,8 @@
 #ifndef MODC_TEMPLATE_H
 #define MODC_TEMPLATE_H
 
-#include "base/text.h"
 #include "base/templates.h"
+#include "base/text.h"
 
 #define EMITTED_WIDTH 100 /* columns of a line of emitted code */
 

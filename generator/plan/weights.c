@@ -529,8 +529,8 @@ static void mark_permutations(struct embedding *e, const struct pack_group *grou
         const struct packed *entry = group->entries[i];
         int key = entry->permutes ? moved_key(e, group, instance, entry->permutes) : -1;
 
-        if (key < 0 || e->weights->packed[key] || e->read_raw[key] || plan_written(e->plan, e->tree->keys[key]) ||
-            e->tree->keys[key]->first->key != key)
+        if (key < 0 || e->weights->packed[key] || e->read_raw[key] ||
+            plan_written(e->plan, e->tree->keys[key]) || e->tree->keys[key]->first->key != key)
             continue;
         e->weights->packed[key] = entry;
         e->weights->packed_at[key] = at + entry->offset;

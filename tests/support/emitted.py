@@ -51,7 +51,7 @@ def check_width(folder):
 
 def check_locals():
     """Locals that functions declare, against those that c_argument keeps values away from."""
-    names = pathlib.Path("generator/plan/plan_names.c").read_text()
+    names = pathlib.Path("generator/base/emitted.c").read_text()
     known, parts = listed(names, "locals"), re.findall(r'strstr\(name, "(\w+)"\)', names)
     declared = r'"    (?:static )?(?:const )?(?:struct |enum )?[\w%]+ \**(?:const )?\*?(?:const )?(\w+)(?:\[\w*\])? = '
     text = "".join(path.read_text() for path in [pathlib.Path(f"generator/emit/emit_{name}.c") for name in ("function", "region", "entry")])

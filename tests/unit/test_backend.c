@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/backend.h"
+#include "base/templates.h"
 #include "emit/printer.h"
 #include "plan/algorithm.h"
-#include "base/templates.h"
 
 static void test_records(void **state)
 {

@@ -132,6 +132,8 @@ static int packed_ops(const struct graph *graph)
 #define DOUBLED(value)                                                                                       \
     HEAD "inputs: {x: [4, 4]}\nparameters:\n  w: {shape: [4, 4], requires_grad: false}\nbackward: true\n"    \
          "forward:\n  - return x + " value "\n"
+#define INDEXED(index)                                                                                       \
+    PLAIN("x: [5, 3], i: {shape: [2], dtype: int64}", "  - y = x * 2\n  - return y[" index "]\n")
 #define BLOCK                                                                                                \
     "classes:\n  Block:\n    modules: {fc: Linear(4, 4)}\n    forward(x):\n      - return relu(fc(x))\n"
 #define LISTED                                                                                               \
@@ -179,13 +181,13 @@ static const struct pass_case {
     {"attention", ATTENTION("softmax(s, 2)"), NULL, GRAPH_OP_ATTENTION, 0, 1, EVAL},
     {"attention", ATTENTION("softmax(s, 2)"), NULL, GRAPH_OP_CONTRACT, 2, 0, EVAL},
     {"attention", ATTENTION("softmax(s, 1)"), NULL, GRAPH_OP_ATTENTION, 0, 0, EVAL},
+    {"attention", ATTENTION("log_softmax(s, 2)"), NULL, GRAPH_OP_ATTENTION, 0, 0, EVAL},
     {"attention", ATTENTION("relu(s)"), NULL, GRAPH_OP_CONTRACT, 2, 2, EVAL},
     {"gates", GRU("1"), NULL, GRAPH_OP_CONTRACT, 1, 0, EVAL},
     {"gates", GRU("2"), NULL, GRAPH_OP_CONTRACT, 1, 1, EVAL},
-    {"check", PLAIN("x: [5, 3], i: {shape: [2], dtype: int64}", "  - y = x * 2\n  - return y[i]\n"), check_at,
-     GRAPH_OP_COUNT, 3, 1, EVAL},
-    {"check", PLAIN("x: [5, 3], i: {shape: [2], dtype: int64}", "  - y = x * 2\n  - return y[i]\n"), NULL,
-     GRAPH_OP_CHECK, 1, 1, EVAL},
+    {"check", INDEXED("i"), check_at, GRAPH_OP_COUNT, 3, 1, EVAL},
+    {"check", INDEXED("i * 2"), check_at, GRAPH_OP_COUNT, 4, 2, EVAL}, /* with what it depends on */
+    {"check", INDEXED("i"), NULL, GRAPH_OP_CHECK, 1, 1, EVAL},
     {"regions", BENT "backward: true\n", backward_reads, GRAPH_OP_COUNT, 4, 3, SAVES},
     {"regions", APART "backward: true\n", backward_reads, GRAPH_OP_COUNT, 4, 4, SAVES},
     {"regions", APART, NULL, GRAPH_OP_CALL, 2, 2, EVAL},

@@ -1,5 +1,5 @@
 /* y (T_l, T_m, T_k): the states of T_m rows over T_l steps of an LSTM (T_lstm), a GRU (T_gru) or an Elman network, with relu
- * where T_relu is 1, else tanh; from the last step back where T_reverse is 1. A step adds w (T_gates * T_h, T_k) . state + bias
+ * where T_relu is 1, else tanh; from step T_start on, each T_along behind the one before: 1, or -1 from the end. A step adds w (T_gates * T_h, T_k) . state + bias
  * to what the input adds to the gates, x (T_l, T_m, T_gates * T_h), and makes the next state of that.
  *
  * Steps of x lie T_xl apart, their rows T_xm; those of y T_yl and T_ym. T_panels: w lies in panels
@@ -354,10 +354,8 @@ MODC_INLINE void T_NAME_begin(T_real *restrict gates, const T_real *restrict x, 
     const int first = T_NAME_ahead ? T_NAME_chunk : T_l;
     const int tiles = (first + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = first / tiles, tall = first % tiles;
 
-#if T_reverse
-    gates += (T_l - first) * (T_gates * T_h);
-    x += (T_l - first) * T_inl;
-#endif
+    gates += modc_min(T_start, T_l - first) * (T_gates * T_h);
+    x += modc_min(T_start, T_l - first) * T_inl;
     for (int j = 0; j < T_gates * T_h / T_LANES; j += vectors) {
         for (int i = 0; i < tall; i++)
             T_NAME_inputs(gates + i * (rows + 1) * (T_gates * T_h), x + i * (rows + 1) * T_inl, w, bias, T_in, T_inl, T_h,
@@ -389,11 +387,11 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restrict x, c
     T_NAME_begin(v, x, w_input, T_IF(T_input_bias, bias_input, NULL) T_PASS);
 #endif
     for (int s = 0; s < T_l; s++) {
-        const int t = T_IF(T_reverse, T_l - 1 - s, s);
+        const int t = T_start + s * T_along;
 #if T_ahead
         const int next = s - s % T_NAME_chunk + T_NAME_chunk;
         /* the last ones may be some that were made before */
-        const int from = T_IF(T_reverse, modc_max(T_l - next - T_NAME_chunk, 0), modc_min(next, T_l - T_NAME_chunk));
+        const int from = modc_min(T_start, T_l - T_NAME_chunk) + modc_min(next, T_l - T_NAME_chunk) * T_along;
 #endif
         T_real *const made = y + t * T_yl;
         const struct T_NAME_now now = {

@@ -84,7 +84,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 #endif
     }
     for (int s = 0; s < T_l; s++) {
-        const int t = T_IF(T_reverse, s, T_l - 1 - s), width = T_gates * T_h, at = t * T_m;
+        const int t = T_l - 1 - T_start - s * T_along, width = T_gates * T_h, at = t * T_m;
 
 #if T_projects
         for (int r = 0; r < T_m; r++) {
@@ -105,17 +105,6 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
         T_PROJECT(v, dsum + at * T_k, project, NULL T_PROJECT_PASS);
 #endif
         for (int r = 0; r < T_m; r++) {
-#if T_lstm || T_gru
-            const bool first = T_IF(T_reverse, t + 1 == T_IF(T_lengths, lengths[r], T_l), t == 0);
-#endif
-#if T_lstm
-            const T_real *const before =
-                first ? T_IF(T_c0, c + r * T_h, NULL) : kept + (T_IF(T_reverse, at + T_m, at - T_m) + r) * T_keptm + 4 * T_h;
-#elif T_gru
-            const T_real *const before =
-                first ? T_IF(T_h0, h + r * T_k, NULL) : states + T_IF(T_reverse, (t + 1), (t - 1)) * T_sl + r * T_sm;
-#endif
-
 #if T_lengths
             if (t >= lengths[r]) {
                 T_NAME_clear(y + (at + r) * width, width);
@@ -125,6 +114,17 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
                 continue;
             }
 #endif
+#if T_lstm || T_gru
+            const bool first = t == T_IF(T_lengths, modc_min(T_start, (int)lengths[r] - 1), T_start);
+#endif
+#if T_lstm
+            const T_real *const before =
+                first ? T_IF(T_c0, c + r * T_h, NULL) : kept + (at - T_along * T_m + r) * T_keptm + 4 * T_h;
+#elif T_gru
+            const T_real *const before =
+                first ? T_IF(T_h0, h + r * T_k, NULL) : states + (t - T_along) * T_sl + r * T_sm;
+#endif
+
             T_NAME_gates(y + (at + r) * width, T_IF(T_gru, dhidden + (at + r) * width, NULL), dstate + r * T_k,
                          T_IF(T_lstm, dcell + r * T_h, NULL), T_IF(T_projects, v + r * T_h, dy + t * T_dyl + r * T_dym),
                          T_IF(T_keeps, kept + (at + r) * T_keptm, NULL),

@@ -115,7 +115,6 @@ static const struct flag_word {
     {"T_turned", 1, "turned"},
     {"T_even", 1, "even"},
     {"T_gradient", 1, "gradient"},
-    {"T_reverse", 1, "reverse"},
     {"T_lengths", 1, "lengths"},
     {"T_projects", 1, "projects"},
     {"T_state", 1, "from_state"},

@@ -292,9 +292,9 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             struct piece arguments[3];
 
             i = split_arguments(text, end, length, fill, arguments, 3);
-            text_add(out, fill->epilogue(fill->data, size == 12, fill_piece(cx, arguments[0], fill),
-                                         fill_piece(cx, arguments[1], fill),
-                                         fill_piece(cx, arguments[2], fill)));
+            text_add(out,
+                     fill->epilogue(fill->data, size == 12, fill_piece(cx, arguments[0], fill),
+                                    fill_piece(cx, arguments[1], fill), fill_piece(cx, arguments[2], fill)));
         } else {
             const char *value = hole_text(cx, fill, word, size);
 

@@ -44,7 +44,8 @@ static struct passed *pass_operands(struct draft *draft, int first, int end)
         for (int axis = 0; axis < 3; axis++) {
             const struct dim *stride = batch_stride(cx, draft->op->inputs[i], axis);
 
-            passed.steps[passed.step_count++] = (struct passed_step){.index = indices[axis], .stride = stride};
+            passed.steps[passed.step_count++] = (struct passed_step){.index = indices[axis],
+                                                                     .stride = stride};
             dim_mark_sizes(stride, draft->kernel->used);
         }
         ARENA_PUSH(&cx->arena, list, count, passed);

@@ -200,7 +200,8 @@ static void hole_constant(struct draft *draft, const char *name, int64_t value)
 /* Images and windows: arguments of the core. */
 static void holes_windows(struct draft *draft, int channels)
 {
-    static const char *const sides[][5] = {{"T_kh", "T_sh", "T_ph", "T_dh"}, {"T_kw", "T_sw", "T_pw", "T_dw"}};
+    static const char *const sides[][5] = {{"T_kh", "T_sh", "T_ph", "T_dh"},
+                                           {"T_kw", "T_sw", "T_pw", "T_dw"}};
     static const char *const xs[] = {"T_h", "T_w"}, *const ys[] = {"T_oh", "T_ow"};
     const struct op *op = draft->op;
     int lines = op->window.channels_last ? 1 : 2;
@@ -256,8 +257,7 @@ static void holes_pool(struct draft *draft)
     hole_int(draft, "T_count_include_pad", uneven && op->window.count_include_pad);
     if (!is_max && !uneven)
         hole_constant(draft, "T_area",
-                      op->window.divisor ? op->window.divisor
-                                         : op->window.kernel[0] * op->window.kernel[1]);
+                      op->window.divisor ? op->window.divisor : op->window.kernel[0] * op->window.kernel[1]);
     if (op->window.channels_last) {
         hole_some(draft, "T_some_rest", !is_whole(draft, x->dims[3]));
         hole_dim(draft, "T_ldx", row_stride(cx, x));

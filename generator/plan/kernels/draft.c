@@ -321,8 +321,7 @@ static const struct passed *pass_by_shapes(struct cx *cx, struct kernel *core, s
         for (int j = 0; j < list[i].step_count; j++) {
             struct passed_step *step = &list[i].steps[j];
 
-            step->name = text_upper(&cx->arena,
-                                    arena_format(&cx->arena, "%s_%s", list[i].name, step->index));
+            step->name = text_upper(&cx->arena, arena_format(&cx->arena, "%s_%s", list[i].name, step->index));
             add_shape(cx, core, wrapper, step->name, step->stride);
             step->stride = NULL;
         }

@@ -77,7 +77,7 @@ void add_input(struct draft *draft);
 void add_scratch(struct draft *draft, const char *name);
 
 void hole_int(struct draft *draft, const char *name, int64_t value);
-void hole_some(struct draft *draft, const char *name, bool value); /* of cores: is it so in some call? */
+void hole_some(struct draft *draft, const char *name, bool value);    /* of cores: is it so in some call? */
 void hole_most(struct draft *draft, const char *name, int64_t value); /* the largest of all calls */
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim);
 void hole_extent(struct draft *draft, const char *name, const struct dim *dim); /* T_m and T_fixed_m */

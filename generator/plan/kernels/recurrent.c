@@ -78,9 +78,8 @@ static void holes_steps(struct draft *draft, const struct value *y)
     hole_int(draft, "T_gates", recurrent_gates(kind));
     hole_int(draft, "T_sigmoid", recurrent_gates(kind) > 1);
     hole_dim(draft, "T_start",
-             op->recurrent.reverse
-                 ? dim_sub(&cx->arena, y->dims[0], dim_const(&cx->arena, 1))
-                 : dim_const(&cx->arena, 0));
+             op->recurrent.reverse ? dim_sub(&cx->arena, y->dims[0], dim_const(&cx->arena, 1))
+                                   : dim_const(&cx->arena, 0));
     hole_dim(draft, "T_along", dim_const(&cx->arena, op->recurrent.reverse ? -1 : 1));
     hole_int(draft, "T_projects", op->recurrent.has[RECURRENT_PROJECTION]);
     hole_int(draft, "T_lengths", op->recurrent.has[RECURRENT_LENGTHS]);

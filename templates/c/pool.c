@@ -1,10 +1,10 @@
 /* Pooling over windows, channels last: y (T_n, T_oh, T_ow, T_c) from x (T_n, T_h, T_w, T_c), and the tail.
  *
  * Pixels of x are T_ldx apart, of y T_ldy. Window (T_kh, T_kw), stride T_sh, T_sw, padding T_ph, T_pw, and where it is
- * T_dilated T_dh, T_dw. T_is_max: the maximum of what lies inside, NaN if any is. Otherwise the mean: the sum over T_area or, where
- * means are T_uneven, over the size of the window, cut off at the padding (T_count_include_pad) or at the border
- * (torch.nn.functional.avg_pool2d). ceil_mode shows in T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach
- * over the border. T_some_rest: the channels of some calls do not fill vectors. Fits: channels last; all but the window may be sizes. */
+ * T_dilated T_dh, T_dw. T_is_max: the maximum of what lies inside, NaN if any is. Otherwise the mean: the sum over T_area or,
+ * where means are T_uneven, over the size of the window, cut off at the padding (T_count_include_pad) or at the border
+ * (torch.nn.functional.avg_pool2d). ceil_mode shows in T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach over the
+ * border. T_some_rest: the channels of some calls do not fill vectors. Fits: channels last; all but the window may be sizes. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 {
@@ -48,7 +48,8 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 
                 for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
                     for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
-                        const T_vec a = T_V(load)(x + (corner + T_IF(T_dilated, kh * T_dh, kh) * T_w + T_IF(T_dilated, kw * T_dw, kw)) * T_ldx + c);
+                        const int tap = corner + T_IF(T_dilated, kh * T_dh * T_w + kw * T_dw, kh * T_w + kw);
+                        const T_vec a = T_V(load)(x + tap * T_ldx + c);
 
                         value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }
@@ -72,7 +73,8 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 
                 for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
                     for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
-                        const T_vec a = T_V(load_part)(x + (corner + T_IF(T_dilated, kh * T_dh, kh) * T_w + T_IF(T_dilated, kw * T_dw, kw)) * T_ldx + full, rest);
+                        const int tap = corner + T_IF(T_dilated, kh * T_dh * T_w + kw * T_dw, kh * T_w + kw);
+                        const T_vec a = T_V(load_part)(x + tap * T_ldx + full, rest);
 
                         value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }

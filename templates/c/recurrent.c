@@ -1,6 +1,7 @@
 /* y (T_l, T_m, T_k): the states of T_m rows over T_l steps of an LSTM (T_lstm), a GRU (T_gru) or an Elman network, with relu
- * where T_relu is 1, else tanh; from step T_start on, each T_along behind the one before: 1, or -1 from the end. A step adds w (T_gates * T_h, T_k) . state + bias
- * to what the input adds to the gates, x (T_l, T_m, T_gates * T_h), and makes the next state of that.
+ * where T_relu is 1, else tanh; from step T_start on, each T_along behind the one before: 1, or -1 from the end. A step adds
+ * w (T_gates * T_h, T_k) . state + bias to what the input adds to the gates, x (T_l, T_m, T_gates * T_h), and makes the next state
+ * of that.
  *
  * Steps of x lie T_xl apart, their rows T_xm; those of y T_yl and T_ym. T_panels: w lies in panels
  * [ceil(T_h / T_P)][T_k][T_gates][T_P], zero padded, bias for each gate alike; a register tile of rows and units has all

@@ -7,8 +7,8 @@
  * Steps of dy lie T_dyl apart, their rows T_dym; those of states T_sl and T_sm; all else is dense. dlast, dcell_last: T_last,
  * T_cell: the gradients of each row's last state, of its last cell state; else 0. h, c: T_h0, T_c0: the states before the first
  * step; else 0. lengths: with T_lengths, how many steps a row has; behind them all gradients are 0. T_projects: dsum gets the
- * gradient of all of a step's state, of which T_PROJECT makes, in v, that of what was projected. T_CARRY adds to dstate what the gates'
- * gradients give the state before them. */
+ * gradient of all of a step's state, of which T_PROJECT makes, in v, that of what was projected. T_CARRY adds to dstate what the
+ * gates' gradients give the state before them. T_start, T_along: as in recurrent.c, so that what is computed last comes first. */
 
 /* Adds a to what is at p, where there are `rest` of its lanes, and clears that. */
 MODC_INLINE T_vec T_NAME_take(T_real *p, const T_vec a, const int rest)

@@ -311,6 +311,71 @@ static void test_tail_words(void **state)
     forget(m);
 }
 
+/* The wrappers of cores of a template: how many, and the first two. */
+static int wrappers_of(const struct model *m, const char *file, const struct kernel *found[2])
+{
+    int count = 0;
+
+    for (int i = 0; i < m->plan->kernel_count; i++) {
+        const struct kernel *kernel = m->plan->kernels[i];
+
+        if (kernel->form != KERNEL_WRAPPER || strcmp(kernel->core->template, file) != 0)
+            continue;
+        if (count < 2)
+            found[count] = kernel;
+        count++;
+    }
+    return count;
+}
+
+static const struct kernel *callee(const struct kernel *kernel, const char *name)
+{
+    for (int i = 0; i < kernel->shape_count; i++)
+        if (strcmp(kernel->shapes[i].name, name) == 0)
+            return kernel->shapes[i].kernel;
+    return NULL;
+}
+
+/* Kernels that a core calls are arguments of it, so that it serves whatever shapes these compute in. */
+static void test_callees(void **state)
+{
+    struct model *m = make("modc: 1\nmodel: m\nhooks: none\ninputs: {q: [2, 24, 16], r: [3, 40, 32]}\n"
+                           "forward:\n"
+                           "  - a = scaled_dot_product_attention(q, q, q)\n"
+                           "  - b = scaled_dot_product_attention(r, r, r)\n"
+                           "  - return a, b\n");
+    const struct kernel *found[2];
+    const char *text;
+
+    (void)state;
+    assert_int_equal(wrappers_of(m, "attention", found), 2);
+    assert_ptr_equal(found[0]->core, found[1]->core);
+    assert_non_null(callee(found[0], "SCORES"));
+    assert_ptr_not_equal(callee(found[0], "SCORES"), callee(found[1], "SCORES"));
+    text = kernel_text(&m->cx, m->plan, found[0]->core);
+    assert_non_null(strstr(text, "void (*const SCORES)(float *y, "));
+    assert_null(strstr(text, callee(found[0], "SCORES")->name));
+    text = kernel_text(&m->cx, m->plan, found[0]);
+    assert_non_null(strstr(text, callee(found[0], "SCORES")->name));
+    forget(m);
+}
+
+/* Both directions of a layer are one core, with the parts that others of its kind share. */
+static void test_directions(void **state)
+{
+    struct model *m = make("modc: 1\nmodel: m\nhooks: none\ninputs: {x: [5, 2, 16]}\n"
+                           "modules: {gru: 'GRU(16, 32, bidirectional=True)'}\n"
+                           "forward:\n  - y, _ = gru(x)\n  - return y\n");
+    const struct kernel *found[2];
+
+    (void)state;
+    assert_int_equal(wrappers_of(m, "recurrent", found), 2);
+    assert_ptr_equal(found[0]->core, found[1]->core);
+    assert_non_null(found[0]->core->parts);
+    assert_null(found[0]->parts);
+    forget(m);
+}
+
 /* A core has the branches that its calls need. */
 static void test_some(void **state)
 {
@@ -479,6 +544,7 @@ int main(void)
         cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_operands),   cmocka_unit_test(test_packing),
         cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_callees),    cmocka_unit_test(test_directions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,7 @@ static void test_choices(void **state)
     FILLS("x = T_IF(T_on, f(a, b), c);\n", "x = f(a, b);\n");
     FILLS("x = T_IF(T_off, f(a, b), T_n);\n", "x = 64;\n");
     FILLS("x = T_IF(T_off, a, T_IF(T_on, b, c));\n", "x = b;\n");
+    FILLS("x = T_IF(T_off, T_nowhere, b);\n", "x = b;\n"); /* nothing fills it, nor has to */
     FILLS("f(x T_MORE(T_on, g(a, b), T_n) T_PASS);\n", "f(x, g(a, b), 64, b);\n");
     FILLS("f(x T_MORE(T_form == 1, a, b) T_PASS);\n", "f(x, b);\n");
 }

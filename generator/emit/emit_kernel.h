@@ -23,16 +23,18 @@ const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, 
                         struct text *before, const char *indent);
 
 /* Kernels. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
- * core: it is inlined, and its last parameter is a constant of each call. Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
+ * Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                     const struct dag *dag, bool core, const struct size *const *sizes, int size_count);
+                     struct nest_form form, const struct dag *dag, const struct size *const *sizes,
+                     int size_count);
 
-/* Inputs of `head` are operands 1 .. head->input_count; `tail` (NULL: none) has the reduced value as input 0 and
+/* Inputs of `head` are operands 1 .. head->input_count; `tail` has the reduced value as input 0 and
  * further operands behind head's. Means are sums with a tail. max and min propagate NaN; argmax and argmin give the
  * first index, int64, along the flattened reduced axes. */
 void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                        struct nest nest, enum reduce_kind kind, const struct dag *head,
-                        const struct dag *tail, const struct size *const *sizes, int size_count);
+                        struct nest nest, struct nest_form form, enum reduce_kind kind,
+                        const struct dag *head, const struct dag *tail, const struct size *const *sizes,
+                        int size_count);
 
 /* y = x0[x1 * step]: operands y, x0 (where its index is 0) and x1, integers of any type, inside the bounds. */
 void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,

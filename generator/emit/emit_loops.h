@@ -147,9 +147,6 @@ void mark_loaded(struct loops *k, const struct value_source *source);
 /* Vectors of inputs that have one value in the whole row, as soon as the loops know where it is. */
 void declare_splats(struct loops *k, int axis);
 
-/* Whether a dag has vectors along the last axis: types and strides of `count` operands from `first` on. */
-bool operands_vectorise(struct loops *k, const struct dag *dag, int first, int count);
-
 /* ---- emit_scan.c: what runs along a line -------------------------------------------------------------- */
 
 struct loops begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,

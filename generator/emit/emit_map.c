@@ -1,7 +1,6 @@
 /* emit_map.c - loop nests that write each element once: map, write, copy, gather; and scatter, which adds to some. */
 #include "emit/emit_loops.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- map ---------------------------------------------------------------------------------------------- */
@@ -53,23 +52,6 @@ static void map_bytes(struct loops *k, bool zeros)
     close_blocks(k, last);
 }
 
-/* The axis along which the one operand of a copy is contiguous, where the copy is a transposition of at least a vector
- * each way, or -1. */
-static int turned_axis(struct loops *k, const struct dag *dag)
-{
-    enum { LEAST = 8 };
-    int last = k->nest.ndim - 1;
-
-    if (last < 1 || !dag_is_identity(dag) || !stride_is(k, 0, last, 1) || stride_is(k, 1, last, 1) ||
-        stride_is(k, 1, last, 0) || k->nest.operands[0].dtype != DTYPE_FLOAT32 ||
-        k->nest.operands[1].dtype != DTYPE_FLOAT32 || axis_upper(k, last) < LEAST)
-        return -1;
-    for (int axis = 0; axis < last; axis++)
-        if (stride_is(k, 1, axis, 1) && axis_upper(k, axis) >= LEAST)
-            return axis;
-    return -1;
-}
-
 static void map_turned(struct loops *k, int turned)
 {
     int last = k->nest.ndim - 1;
@@ -97,21 +79,19 @@ static void map_scalars(struct loops *k, const struct value_source *source)
 }
 
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                     const struct dag *dag, bool core, const struct size *const *sizes, int size_count)
+                     struct nest_form form, const struct dag *dag, const struct size *const *sizes,
+                     int size_count)
 {
     struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1};
-    int last = k.nest.ndim - 1;
 
-    k.core = core;
-
-    if (last >= 0 && dag_is_identity(dag) && stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1))
-        map_bytes(&k, false);
-    else if (last >= 0 && dag_is_zero(dag) && stride_is(&k, 0, last, 1))
-        map_bytes(&k, true);
-    else if (turned_axis(&k, dag) >= 0)
-        map_turned(&k, turned_axis(&k, dag));
-    else if (operands_vectorise(&k, dag, 1, k.nest.operand_count - 1) && stride_is(&k, 0, last, 1))
+    k.lanes = form.lanes;
+    k.core = form.core;
+    if (form.way == NEST_BYTES || form.way == NEST_ZEROS)
+        map_bytes(&k, form.way == NEST_ZEROS);
+    else if (form.way == NEST_TURNED)
+        map_turned(&k, form.turned);
+    else if (form.way == NEST_ROWS)
         map_rows(&k, &source);
     else
         map_scalars(&k, &source);

@@ -1,18 +1,7 @@
-/* emit_reduce.c - loop nests that sum or the like.
- *
- * note [exact sums]
- * A float sum that runs over more than SUM_LIMIT elements in one accumulator would lose digits. So one of its loops is
- * cut into blocks: `part` sums a block, `sum` the parts. */
+/* emit_reduce.c - loop nests that sum or the like, in the form that the plan has found (nest_form.h). */
 #include "emit/emit_loops.h"
 
 #include <math.h>
-
-#define STREAMS 4      /* accumulators of a row */
-#define COLUMNS 8      /* vectors of columns at a time, at most */
-#define SUM_LIMIT 1024 /* per accumulator of one lane */
-
-/* How a reduction runs: over vectors along the last reduced axis, over vectors of outputs, or element by element. */
-enum reduce_way { REDUCE_ROWS, REDUCE_COLUMNS, REDUCE_ELEMENTS };
 
 struct kind_row {
     const char *one, *many;           /* accumulator: of one, of several lanes or streams */
@@ -34,22 +23,15 @@ static const struct kind_row kind_rows[] = {
 
 struct reduction {
     enum reduce_kind kind;
-    enum reduce_way way;
+    struct nest_form form;
     struct value_source head, tail; /* tail.dag may be NULL */
     enum dtype dtype;               /* of what is reduced */
-    int split;                      /* note [exact sums]: the axis that is cut into blocks; -1: none */
-    int64_t block;
-    struct row row;          /* ROWS: along the last axis; COLUMNS: of outputs */
-    const char *neutral;     /* vector that accumulators start from */
-    const char *accumulator; /* that the loops at hand add to */
-    const char *part;        /* COLUMNS: how many outputs there are in the vector, or NULL */
-    const char *best;        /* ARGMAX, ARGMIN: the value at the index */
+    struct row row;                 /* ROWS: along the last axis; COLUMNS: of outputs */
+    const char *neutral;            /* vector that accumulators start from */
+    const char *accumulator;        /* that the loops at hand add to */
+    const char *part;               /* COLUMNS: how many outputs there are in the vector, or NULL */
+    const char *best;               /* ARGMAX, ARGMIN: the value at the index */
 };
-
-static bool is_arg(enum reduce_kind kind)
-{
-    return kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN;
-}
 
 /* What an accumulator starts from, as the type of the elements. */
 static const char *neutral_text(struct loops *k, const struct reduction *r)
@@ -90,10 +72,9 @@ static const char *neutral_text(struct loops *k, const struct reduction *r)
     return expr_number(k->cx, r->dtype, number, integer);
 }
 
-/* Sums and products of integers wrap in 64 bits. */
 static bool wraps(const struct reduction *r)
 {
-    return (r->kind == REDUCE_SUM || r->kind == REDUCE_PROD) && !dtype_is_float(r->dtype);
+    return reduce_wraps(r->kind, r->dtype);
 }
 
 static const char *scalar_accumulator_type(const struct reduction *r)
@@ -160,7 +141,7 @@ static const char *stream_index(struct loops *k, const char *base, const char *s
     return arena_format(k->arena, "%s + %s * %s", base, stream, width_name(k));
 }
 
-/* REDUCE_ROWS: adds vectors of the row to the accumulators. */
+/* NEST_ROWS: adds vectors of the row to the accumulators. */
 static void add_row_vectors(struct loops *k, void *data, int streams, const char *part)
 {
     struct reduction *r = data;
@@ -224,7 +205,7 @@ static const char *flat_index(struct loops *k)
     return text.length > 0 ? text.data : "0";
 }
 
-/* REDUCE_ELEMENTS: adds the element that the loops are at. */
+/* NEST_ELEMENTS: adds the element that the loops are at. */
 static void add_element(struct loops *k, const struct reduction *r)
 {
     struct piece value = scalar_value(k, &r->head);
@@ -246,13 +227,13 @@ static void add_element(struct loops *k, const struct reduction *r)
         statement(k, "%s %s= (uint64_t)%s;", accumulator, operator, piece_text(k->arena, value, RANK_UNARY));
         return;
     }
-    if (!is_arg(r->kind) && real) {
+    if (!reduce_is_arg(r->kind) && real) {
         combine(k, r, false, accumulator, value.text);
         return;
     }
     name = names_new(&k->names, "value");
     declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, name, value.text);
-    if (!is_arg(r->kind)) {
+    if (!reduce_is_arg(r->kind)) {
         open_block(k, "if (%s %s %s)", name, operator, accumulator);
         statement(k, "%s = %s;", accumulator, name);
     } else {
@@ -267,7 +248,7 @@ static void add_element(struct loops *k, const struct reduction *r)
     close_block(k);
 }
 
-/* REDUCE_COLUMNS: adds the elements that the loops are at to vectors of outputs. */
+/* NEST_COLUMNS: adds the elements that the loops are at to vectors of outputs. */
 static void add_column_vectors(struct loops *k, const struct reduction *r, int streams)
 {
     int axis = k->nest.ndim - 1;
@@ -291,24 +272,20 @@ static void add_loops(struct loops *k, struct reduction *r, int after, int strea
     int last = k->nest.ndim - 1, opened[MAX_DIMS], count = 0;
 
     for (int axis = after + 1; axis <= last; axis++) {
-        if (!k->nest.reduced[axis] || (r->way == REDUCE_ROWS && axis == last))
+        if (!k->nest.reduced[axis] || (r->form.way == NEST_ROWS && axis == last))
             continue;
         open_loop(k, axis);
         opened[count++] = axis;
     }
-    switch (r->way) {
-    case REDUCE_ROWS:
+    if (r->form.way == NEST_ROWS) {
         declare_splats(k, last);
         declare_rows(k);
         vector_row(k, &r->row);
         forget_rows(k);
-        break;
-    case REDUCE_COLUMNS:
+    } else if (r->form.way == NEST_COLUMNS) {
         add_column_vectors(k, r, streams);
-        break;
-    case REDUCE_ELEMENTS:
+    } else {
         add_element(k, r);
-        break;
     }
     while (count > 0)
         close_loop(k, opened[--count]);
@@ -319,7 +296,7 @@ static void add_part(struct loops *k, struct reduction *r, const char *sum, cons
 {
     const char *stream;
 
-    if (r->way == REDUCE_ROWS) {
+    if (r->form.way == NEST_ROWS) {
         statement(k, "%s += %s;", sum, horizontal(k, r, part));
     } else if (streams <= 1) {
         statement(k, "%s += %s;", sum, part);
@@ -333,33 +310,34 @@ static void add_part(struct loops *k, struct reduction *r, const char *sum, cons
 /* The loop over the axis that is cut, around blocks that `part` sums. */
 static void add_blocks(struct loops *k, struct reduction *r, const char *sum, int streams)
 {
-    const struct dim *dim = k->nest.dims[r->split];
-    const char *name = streams > 1 || r->way == REDUCE_ROWS ? "parts" : "part", *part;
+    const struct dim *dim = k->nest.dims[r->form.split];
+    const char *name = streams > 1 || r->form.way == NEST_ROWS ? "parts" : "part", *part;
     struct row row = r->row;
     int64_t count;
 
-    if (r->block == 1) {
-        open_loop(k, r->split);
+    if (r->form.block == 1) {
+        open_loop(k, r->form.split);
         part = declare_accumulator(k, r, streams, name);
         r->accumulator = part;
-        add_loops(k, r, r->split, streams);
+        add_loops(k, r, r->form.split, streams);
         add_part(k, r, sum, part, streams);
-        close_loop(k, r->split);
+        close_loop(k, r->form.split);
         return;
     }
     {
         const char *start = names_new(&k->names, "start"), *stop;
-        bool row_cut = r->way == REDUCE_ROWS && r->split == k->nest.ndim - 1;
-        const char *end = row_cut ? r->row.stop : length_word(k, r->split);
+        bool row_cut = r->form.way == NEST_ROWS && r->form.split == k->nest.ndim - 1;
+        const char *end = row_cut ? r->row.stop : length_word(k, r->form.split);
 
-        open_block(k, "for (int %s = 0; %s < %s; %s += %lld)", start, start, end, start, (long long)r->block);
-        if (dim_is_const(dim, &count) && count % r->block == 0) {
-            stop = arena_format(k->arena, "%s + %lld", start, (long long)r->block);
-            r->row.count = r->block;
+        open_block(k, "for (int %s = 0; %s < %s; %s += %lld)", start, start, end, start,
+                   (long long)r->form.block);
+        if (dim_is_const(dim, &count) && count % r->form.block == 0) {
+            stop = arena_format(k->arena, "%s + %lld", start, (long long)r->form.block);
+            r->row.count = r->form.block;
         } else {
             stop = names_new(&k->names, "stop");
             declare(k, "const int %s = %s - %s < %lld ? %s : %s + %lld;", stop, end, start,
-                    (long long)r->block, end, start, (long long)r->block);
+                    (long long)r->form.block, end, start, (long long)r->form.block);
             r->row.count = -1;
         }
         part = declare_accumulator(k, r, streams, name);
@@ -367,16 +345,17 @@ static void add_blocks(struct loops *k, struct reduction *r, const char *sum, in
         if (row_cut) {
             r->row.start = start;
             r->row.stop = stop;
-            r->row.upper = r->block;
-            add_loops(k, r, r->split, streams);
+            r->row.upper = r->form.block;
+            add_loops(k, r, r->form.split, streams);
         } else {
             r->row = row;
             open_block(k, "%s", "");
-            k->index[r->split] = loop_name(k);
-            k->block->head = arena_format(k->arena, "for (int %s = %s; %s < %s; %s++)", k->index[r->split],
-                                          start, k->index[r->split], stop, k->index[r->split]);
-            add_loops(k, r, r->split, streams);
-            close_loop(k, r->split);
+            k->index[r->form.split] = loop_name(k);
+            k->block->head = arena_format(k->arena, "for (int %s = %s; %s < %s; %s++)",
+                                          k->index[r->form.split], start, k->index[r->form.split], stop,
+                                          k->index[r->form.split]);
+            add_loops(k, r, r->form.split, streams);
+            close_loop(k, r->form.split);
         }
         add_part(k, r, sum, part, streams);
         close_block(k);
@@ -413,14 +392,14 @@ static const char *reduce_all(struct loops *k, struct reduction *r, int streams)
     const char *sum, *result;
     int opened[MAX_DIMS], count = 0;
 
-    if (r->split < 0) {
+    if (r->form.split < 0) {
         sum = declare_accumulator(k, r, streams,
-                                  streams > 1 || r->way == REDUCE_ROWS ? kind->many : kind->one);
+                                  streams > 1 || r->form.way == NEST_ROWS ? kind->many : kind->one);
         r->accumulator = sum;
         add_loops(k, r, -1, streams);
-        if (r->way != REDUCE_ROWS)
+        if (r->form.way != NEST_ROWS)
             return sum;
-        if (is_arg(r->kind))
+        if (reduce_is_arg(r->kind))
             return find_in_row(k, r, horizontal(k, r, sum));
         if (dag_is_identity(r->tail.dag))
             return horizontal(k, r, sum);
@@ -428,11 +407,11 @@ static const char *reduce_all(struct loops *k, struct reduction *r, int streams)
         declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, result, horizontal(k, r, sum));
         return result;
     }
-    if (r->way == REDUCE_ROWS)
+    if (r->form.way == NEST_ROWS)
         sum = declare_accumulator(k, r, 0, kind->one);
     else
         sum = declare_accumulator(k, r, streams, streams > 1 ? kind->many : kind->one);
-    for (int axis = 0; axis < r->split; axis++) {
+    for (int axis = 0; axis < r->form.split; axis++) {
         if (!k->nest.reduced[axis])
             continue;
         open_loop(k, axis);
@@ -456,7 +435,7 @@ static void store_vector(struct loops *k, struct reduction *r, const char *accum
         statement(k, "%s_store(%s, %s);", vector_type(k), address(k, 0), value);
 }
 
-/* REDUCE_COLUMNS: the outputs from index[last] on. */
+/* NEST_COLUMNS: the outputs from index[last] on. */
 static void reduce_columns(struct loops *k, void *data, int streams, const char *part)
 {
     struct reduction *r = data;
@@ -485,86 +464,15 @@ static void store_scalar(struct loops *k, struct reduction *r, const char *accum
     statement(k, "%s = %s;", element(k, 0), value.text);
 }
 
-/* note [exact sums]: which axis is cut, so that one accumulator has at most `limit` elements. */
-static void find_split(const struct loops *k, struct reduction *r)
-{
-    int64_t limit = SUM_LIMIT * (r->way == REDUCE_ROWS ? r->row.streams : 1);
-
-    r->split = -1;
-    if (r->kind != REDUCE_SUM || r->dtype != DTYPE_FLOAT32)
-        return;
-    for (int axis = k->nest.ndim - 1; axis >= 0; axis--) {
-        int64_t upper = axis_upper(k, axis);
-
-        if (!k->nest.reduced[axis])
-            continue;
-        if (upper > limit) {
-            r->split = axis;
-            r->block = limit;
-            return;
-        }
-        if (upper > 1)
-            limit /= upper;
-    }
-}
-
-static bool has_reduced(const struct loops *k)
-{
-    for (int axis = 0; axis < k->nest.ndim; axis++)
-        if (k->nest.reduced[axis])
-            return true;
-    return false;
-}
-
-/* argmax of a row as it is: its maximum, then where that stands. */
-static bool finds_in_row(const struct loops *k, const struct reduction *r)
-{
-    int count = 0;
-
-    for (int axis = 0; axis < k->nest.ndim; axis++)
-        count += k->nest.reduced[axis];
-    return count == 1 && dag_is_identity(r->head.dag);
-}
-
-static enum reduce_way choose_way(struct loops *k, const struct reduction *r)
-{
-    const struct kind_row *kind = &kind_rows[r->kind];
-    int last = k->nest.ndim - 1, heads = r->head.dag->input_count, count = k->nest.operand_count;
-    enum dtype lanes;
-
-    if (!kind->neutral || !has_reduced(k) || !operands_vectorise(k, r->head.dag, 1, heads))
-        return REDUCE_ELEMENTS;
-    if (k->nest.reduced[last])
-        return kind->horizontal && (!is_arg(r->kind) || finds_in_row(k, r)) ? REDUCE_ROWS : REDUCE_ELEMENTS;
-    if (is_arg(r->kind) || !operands_vectorise(k, r->tail.dag, 1 + heads, count - 1 - heads) ||
-        !stride_is(k, 0, last, 1) || !dag_vectorises(r->head.dag, &lanes) || lanes != k->lanes)
-        return REDUCE_ELEMENTS;
-    return REDUCE_COLUMNS;
-}
-
-/* How many vectors of outputs at a time: what divides the row, else what is best where it is long. */
-static int column_streams(const struct loops *k)
-{
-    int axis = k->nest.ndim - 1;
-    int64_t upper = axis_upper(k, axis), count;
-
-    for (int streams = COLUMNS; streams > 1; streams--)
-        if (dim_is_const(k->nest.dims[axis], &count) && count % (streams * widest(k)) == 0)
-            return streams;
-    return upper >= 2 * COLUMNS * widest(k) ? COLUMNS : upper >= COLUMNS / 2 * widest(k) ? COLUMNS / 2 : 1;
-}
-
 static void reduce_vectors(struct loops *k, struct reduction *r)
 {
     int last = k->nest.ndim - 1, kept = 0;
-    bool columns = r->way == REDUCE_COLUMNS;
-    int streams = columns ? column_streams(k) : axis_upper(k, last) >= STREAMS * widest(k) ? STREAMS : 1;
+    bool columns = r->form.way == NEST_COLUMNS;
     int steps;
 
-    r->row = whole_row(k, last, streams);
+    r->row = whole_row(k, last, r->form.streams);
     r->row.body = columns ? reduce_columns : add_row_vectors;
     r->row.data = r;
-    find_split(k, r);
     steps = r->row.streams * widest(k);
     mark_loaded(k, &r->head);
     if (columns)
@@ -595,14 +503,13 @@ static void reduce_elements(struct loops *k, struct reduction *r)
 {
     int kept = 0;
 
-    find_split(k, r);
     for (int axis = 0; axis < k->nest.ndim; axis++) {
         if (k->nest.reduced[axis])
             continue;
         open_loop(k, axis);
         kept++;
     }
-    if (is_arg(r->kind)) {
+    if (reduce_is_arg(r->kind)) {
         r->best = names_new(&k->names, "best");
         declare(k, "%s %s = %s;", dtype_rows[r->dtype].c, r->best, neutral_text(k, r));
         r->accumulator = names_new(&k->names, kind_rows[r->kind].one);
@@ -615,41 +522,20 @@ static void reduce_elements(struct loops *k, struct reduction *r)
     close_blocks(k, kept);
 }
 
-/* The type of the reduced value before its tail. */
-static enum dtype value_dtype(const struct reduction *r)
-{
-    if (r->kind == REDUCE_ANY || r->kind == REDUCE_ALL)
-        return DTYPE_BOOL;
-    return is_arg(r->kind) || wraps(r) ? DTYPE_INT64 : r->dtype;
-}
-
 void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                        struct nest nest, enum reduce_kind kind, const struct dag *head,
-                        const struct dag *tail, const struct size *const *sizes, int size_count)
+                        struct nest nest, struct nest_form form, enum reduce_kind kind,
+                        const struct dag *head, const struct dag *tail, const struct size *const *sizes,
+                        int size_count)
 {
-    struct reduction r = {.kind = kind, .split = -1};
-    struct loops k;
+    struct reduction r = {.kind = kind, .form = form, .dtype = head->nodes[head->result].dtype};
+    struct loops k = begin_kernel(cx, name, nest, head, tail, NULL, 0, sizes, size_count);
 
-    nest.reorder = !is_arg(kind);
-    if (!head)
-        head = dag_identity(&cx->arena, nest.operands[1].dtype);
-    r.dtype = head->nodes[head->result].dtype;
-    if (!tail) { /* as it is, but in the type of the output */
-        struct dag *cast = dag_identity(&cx->arena, value_dtype(&r));
-
-        cast->result = dag_cast(&cx->arena, cast, cast->result, nest.operands[0].dtype);
-        tail = cast;
-    }
     r.head = (struct value_source){.dag = head, .first = 1};
     r.tail = (struct value_source){.dag = tail, .first = 1 + head->input_count, .reduced = ""};
-    k = begin_kernel(cx, name, nest, head, tail, NULL, 0, sizes, size_count);
-
-    r.way = choose_way(&k, &r);
-    if (r.way == REDUCE_ELEMENTS) {
-        k.lanes = r.dtype;
+    k.lanes = form.lanes;
+    if (form.way == NEST_ELEMENTS)
         reduce_elements(&k, &r);
-    } else {
+    else
         reduce_vectors(&k, &r);
-    }
     end_kernel(&k, out, comment, NULL);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #define LONG_LOADS 60 /* loads that are longer together get names */
-#define SCALAR_ROW 8  /* rows that are shorter at their maximum stay scalar */
 #define LONG_VALUE 64 /* vector text that is longer and stands in several places becomes a function */
 
 /* ---- values ------------------------------------------------------------------------------------------- */
@@ -260,19 +259,4 @@ void declare_splats(struct loops *k, int axis)
         declare(k, "const %s %s = %s_set(%s);", vector_type(k), name, vector_type(k), element(k, i));
         k->splat[i] = name;
     }
-}
-
-/* Whether a dag has vectors along the last axis: types and strides of `count` operands from `first` on. */
-bool operands_vectorise(struct loops *k, const struct dag *dag, int first, int count)
-{
-    int axis = k->nest.ndim - 1;
-    enum dtype lanes;
-
-    if (axis < 0 || axis_upper(k, axis) < SCALAR_ROW || !dag_vectorises(dag, &lanes))
-        return false;
-    for (int i = first; i < first + count; i++)
-        if (!stride_is(k, i, axis, 0) && !stride_is(k, i, axis, 1))
-            return false;
-    k->lanes = lanes;
-    return true;
 }

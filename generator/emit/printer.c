@@ -7,14 +7,13 @@
 
 static void print_map(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
 {
-    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->dag, k->length_count > 0, sizes.list,
-                    sizes.count);
+    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->dag, sizes.list, sizes.count);
 }
 
 static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
 {
-    emit_reduce_kernel(cx, out, k->name, k->comment, k->nest, k->reduce, k->dag, k->tail, sizes.list,
-                       sizes.count);
+    emit_reduce_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->reduce, k->dag, k->tail,
+                       sizes.list, sizes.count);
 }
 
 static void print_gather(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)

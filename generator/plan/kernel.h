@@ -5,7 +5,7 @@
 #ifndef MODC_PLAN_KERNEL_H
 #define MODC_PLAN_KERNEL_H
 
-#include "plan/nest.h"
+#include "plan/nest_form.h"
 #include "plan/plan.h"
 
 /* ---- what fills a template ---------------------------------------------------------------------------------- */
@@ -178,6 +178,7 @@ struct kernel {
     /* NEST */
     enum nest_kind kind;
     struct nest nest;            /* in normal form */
+    struct nest_form loops;      /* MAP, REDUCE: how it runs */
     const struct dag *dag;       /* REDUCE: the head */
     const struct dim *step;      /* GATHER, SCATTER: between neighbours along the axis */
     struct line line;            /* SCAN, SORT */

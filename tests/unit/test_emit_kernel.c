@@ -569,12 +569,20 @@ static union scalar read_value(FILE *file, enum dtype dtype)
 static void emit_case(struct kernel_case *c)
 {
     struct text text = text_new(ARENA);
+    const struct dag *head = c->head, *tail = c->tail;
+    struct nest nest = c->nest;
 
+    nest.reorder = c->kind == REDUCE && !reduce_is_arg(c->reduce);
+    nest = nest_normal(ARENA, nest);
+    if (c->kind == REDUCE && !head)
+        head = dag_identity(ARENA, nest.operands[1].dtype);
+    if (c->kind == REDUCE && !tail)
+        tail = reduce_tail(ARENA, c->reduce, head, nest.operands[0].dtype);
     if (c->kind == MAP)
-        emit_map_kernel(&cx, &text, c->name, "A map.", c->nest, c->dag, false, sizes, SIZES);
+        emit_map_kernel(&cx, &text, c->name, "A map.", nest, map_form(&nest, c->dag), c->dag, sizes, SIZES);
     else if (c->kind == REDUCE)
-        emit_reduce_kernel(&cx, &text, c->name, "A reduction.", c->nest, c->reduce, c->head, c->tail, sizes,
-                           SIZES);
+        emit_reduce_kernel(&cx, &text, c->name, "A reduction.", nest,
+                           reduce_form(&nest, c->reduce, head, tail), c->reduce, head, tail, sizes, SIZES);
     else
         emit_random_kernel(&cx, &text, c->name, "Random numbers.", c->nest, c->dag, sizes, SIZES);
     c->text = text.data;

@@ -73,6 +73,11 @@ const struct kernel *keep_nest(struct cx *cx, struct plan *plan, struct kernel *
     struct arena *arena = &cx->arena;
 
     kernel->stem = stem;
+    if (kernel->kind == NEST_MAP)
+        kernel->loops = map_form(&kernel->nest, kernel->dag);
+    else if (kernel->kind == NEST_REDUCE)
+        kernel->loops = reduce_form(&kernel->nest, kernel->reduce, kernel->dag, kernel->tail);
+    kernel->loops.core = kernel->length_count > 0;
     mark_nest(kernel, kernel->used);
     for (int i = 0; i < kernel->nest.operand_count; i++)
         ARENA_PUSH(arena, kernel->parameters, kernel->parameter_count,
@@ -722,7 +727,8 @@ static struct nest reduce_nest(struct cx *cx, const struct op *op)
 {
     const struct value *y = op->outputs[0];
     const struct value whole = reduced_shape(cx, op);
-    struct nest nest = {.ndim = whole.ndim, .operand_count = 1 + op->input_count};
+    struct nest nest = {
+        .ndim = whole.ndim, .operand_count = 1 + op->input_count, .reorder = !reduce_is_arg(op->reduce.kind)};
 
     nest.operands = ARENA_ARRAY(&cx->arena, 1 + op->input_count, struct nest_operand);
     for (int i = 0; i < whole.ndim; i++) {
@@ -749,7 +755,8 @@ static void make_reduce(struct making *making)
     struct kernel *kernel = new_nest(cx, making->plan, NEST_REDUCE, reduce_nest(cx, op));
 
     kernel->dag = op->head ? op->head : dag_identity(&cx->arena, op->inputs[0]->dtype);
-    kernel->tail = op->tail;
+    kernel->tail = op->tail ? op->tail
+                            : reduce_tail(&cx->arena, op->reduce.kind, kernel->dag, op->outputs[0]->dtype);
     kernel->reduce = op->reduce.kind;
     kernel->comment = shapes_comment(cx, op->outputs[0],
                                      arena_format(&cx->arena, "%.*s of %s%s%s",

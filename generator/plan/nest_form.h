@@ -1,0 +1,46 @@
+/* nest_form.h - how the loops of a map or a reduction run: over vectors or element by element, and how sums are cut. Said of a
+ * nest in normal form; emit prints it.
+ *
+ * note [exact sums]
+ * A float sum that runs over more than SUM_LIMIT elements in one accumulator would lose digits. So one of its loops is
+ * cut into blocks: `part` sums a block, `sum` the parts. */
+#ifndef MODC_NEST_FORM_H
+#define MODC_NEST_FORM_H
+
+#include "plan/nest.h"
+
+enum nest_way {
+    NEST_ELEMENTS, /* one by one */
+    NEST_ROWS,     /* vectors along the last axis; of a reduction it is reduced */
+    NEST_COLUMNS,  /* of a reduction: vectors of outputs along the last axis */
+    NEST_BYTES,    /* of a map: rows of bytes that are copied */
+    NEST_ZEROS,    /* of a map: rows of bytes that become 0 */
+    NEST_TURNED    /* of a map: a copy that transposes */
+};
+
+struct nest_form {
+    enum nest_way way;
+    bool core;        /* of a map: it is inlined into calls, which know its extents; see note [cores] in kernel.h */
+    enum dtype lanes; /* of vectors; of a reduction element by element what is reduced */
+    int turned;       /* TURNED: the axis along which the operand is contiguous */
+    int streams;      /* of a reduction: how many vectors at a time */
+    int split;        /* note [exact sums]: the axis that is cut into blocks; -1: none */
+    int64_t block;    /* of so many elements */
+};
+
+struct nest_form map_form(const struct nest *nest, const struct dag *dag);
+
+/* head, tail: as in a kernel's record. */
+struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
+                             const struct dag *tail);
+
+/* The tail of a reduction that has none: what is reduced as it is, but in the type of the output. */
+const struct dag *reduce_tail(struct arena *arena, enum reduce_kind kind, const struct dag *head,
+                              enum dtype output);
+
+bool reduce_is_arg(enum reduce_kind kind);
+
+/* Sums and products of integers wrap in 64 bits. */
+bool reduce_wraps(enum reduce_kind kind, enum dtype element);
+
+#endif

@@ -1,5 +1,5 @@
-/* test_nest.c - the normal form of loop nests: what is dropped, merged, and put innermost. That the elements stay the
- * same is what test_emit_kernel.c shows. */
+/* test_nest.c - the normal form of loop nests: what is dropped, merged, and put innermost; and how the loops run.
+ * That the elements stay the same is what test_emit_kernel.c shows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "plan/nest.h"
+#include "plan/nest_form.h"
+#include "plan/plan_dag.h"
 
 static struct arena arena;
 static const struct size batch_size = {"batch", 32, 0, "batch"}, tokens_size = {"tokens", 128, 1, "tokens"};
@@ -152,12 +153,84 @@ static void test_orders_reductions(void **state)
     expect(nest, "15 r: 0, 1");
 }
 
+/* ---- how the loops run ------------------------------------------------------------------------------------------ */
+
+static struct dag *copy_of(void)
+{
+    return dag_identity(&arena, DTYPE_FLOAT32);
+}
+
+static struct nest floats(struct nest nest)
+{
+    for (int i = 0; i < nest.operand_count; i++)
+        nest.operands[i].dtype = DTYPE_FLOAT32;
+    return nest;
+}
+
+static enum nest_way way_of_map(struct nest nest, const struct dag *dag)
+{
+    nest = floats(nest);
+    return map_form(&nest, dag).way;
+}
+
+static void test_forms_of_maps(void **state)
+{
+    struct dag *zero = dag_new(&arena, 0), *negated = copy_of();
+
+    (void)state;
+    zero->result = dag_const(&arena, zero, DTYPE_FLOAT32, 0);
+    negated->result = dag_prim(&arena, negated, PRIM_NEG, DTYPE_FLOAT32, negated->result, 0, 0);
+    assert_int_equal(
+        way_of_map(NEST(2, {k(4), false, {k(16), k(32)}}, {k(16), false, {k(1), k(1)}}), copy_of()),
+        NEST_BYTES);
+    assert_int_equal(way_of_map(NEST(1, {k(16), false, {k(1)}}), zero), NEST_ZEROS);
+    assert_int_equal(
+        way_of_map(NEST(2, {k(9), false, {k(16), k(1)}}, {k(16), false, {k(1), k(9)}}), copy_of()),
+        NEST_TURNED);
+    assert_int_equal(
+        way_of_map(NEST(2, {k(7), false, {k(16), k(1)}}, {k(16), false, {k(1), k(7)}}), copy_of()),
+        NEST_ELEMENTS);
+    assert_int_equal(way_of_map(NEST(2, {k(16), false, {k(1), k(1)}}), negated), NEST_ROWS);
+    assert_int_equal(way_of_map(NEST(2, {k(7), false, {k(1), k(1)}}), negated), NEST_ELEMENTS);
+    assert_int_equal(way_of_map(NEST(2, {k(16), false, {k(1), k(2)}}), negated), NEST_ELEMENTS);
+}
+
+static struct nest_form form_of(struct nest nest, enum reduce_kind kind)
+{
+    const struct dag *head = copy_of();
+
+    nest = floats(nest);
+    return reduce_form(&nest, kind, head, reduce_tail(&arena, kind, head, DTYPE_FLOAT32));
+}
+
+static void test_forms_of_reductions(void **state)
+{
+    const struct nest rows = NEST(2, {k(4), false, {k(1), k(5000)}}, {k(5000), true, {k(0), k(1)}});
+    const struct nest columns = NEST(2, {k(3000), true, {k(0), k(64)}}, {k(64), false, {k(1), k(1)}});
+    struct nest_form form = form_of(rows, REDUCE_SUM);
+
+    (void)state;
+    assert_int_equal(form.way, NEST_ROWS);
+    assert_true(form.streams == 4 && form.split == 1 && form.block == 4 * 1024);
+    assert_int_equal(form_of(rows, REDUCE_MAX).split, -1);
+    assert_int_equal(form_of(rows, REDUCE_PROD).way, NEST_ELEMENTS);
+    assert_int_equal(form_of(rows, REDUCE_ARGMAX).way, NEST_ROWS);
+    form = form_of(columns, REDUCE_SUM);
+    assert_int_equal(form.way, NEST_COLUMNS);
+    assert_true(form.streams == 4 && form.split == 0 && form.block == 1024);
+    assert_int_equal(form_of(columns, REDUCE_ARGMAX).way, NEST_ELEMENTS);
+    assert_int_equal(form_of(NEST(2, {k(64), false, {k(1), k(1)}}), REDUCE_SUM).way, NEST_ELEMENTS);
+    assert_int_equal(form_of(columns, REDUCE_ANY).way, NEST_ELEMENTS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_drops_and_merges, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_orders_maps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_orders_reductions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_forms_of_maps, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_forms_of_reductions, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

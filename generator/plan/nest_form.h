@@ -20,7 +20,7 @@ enum nest_way {
 
 struct nest_form {
     enum nest_way way;
-    bool core;        /* of a map: it is inlined into calls, which know its extents; see note [cores] in kernel.h */
+    bool core; /* of a map: it is inlined into calls, which know its extents; see note [cores] in kernel.h */
     enum dtype lanes; /* of vectors; of a reduction element by element what is reduced */
     int turned;       /* TURNED: the axis along which the operand is contiguous */
     int streams;      /* of a reduction: how many vectors at a time */

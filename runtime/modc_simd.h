@@ -63,6 +63,9 @@
 #define MODC_PANEL32 16
 #define MODC_PANEL64 8
 
+/* Where the panels have column c of their first row, c being a multiple of a vector: K rows, P columns a panel. */
+#define MODC_PANEL_AT(c, K, P) ((c) / (P) * ((K) * (P)) + (c) % (P))
+
 /* Register tiles of a matrix product. MODC_TILE_ROWS: the most rows of a tile; MODC_TILE_VECTORS(rows): how many vectors
  * of columns a tile of so many rows takes, which fit the register file with room for the operands and hide the latency
  * of the multiply-add; MODC_LINE_ROWS: the most pixels of a convolution's tile (clang runs out of registers at the ends
@@ -91,6 +94,27 @@
 #define MODC_TILE_SETS(tile, k) ((tile) >= 6 || (k) < 8 ? 1 : (tile) >= 3 ? 2 : 4)
 #endif
 #define MODC_TILE_REGISTERS 28 /* the most accumulators of a tile */
+
+/* note [heights]
+ * MODC_EACH_HEIGHT(block, rows, ...): so many rows, known when the code runs, in tiles whose height is a constant. It calls
+ * block(height, from, to, ...) for heights of MODC_TILE_ROWS, 8, 4, 2 and 1, each with the rows from ... to - 1 that are whole tiles
+ * of it: of 31 rows 14 are the first tile, 14 the next, then 2, then 1. */
+#define MODC_EACH_HEIGHT(block, rows, ...)                                                                   \
+    do {                                                                                                     \
+        int row_ = (rows) / MODC_TILE_ROWS * MODC_TILE_ROWS;                                                 \
+                                                                                                             \
+        if (row_ > 0)                                                                                        \
+            block(MODC_TILE_ROWS, 0, row_, __VA_ARGS__);                                                     \
+        MODC_HEIGHT(8, block, rows, __VA_ARGS__)                                                             \
+        MODC_HEIGHT(4, block, rows, __VA_ARGS__)                                                             \
+        MODC_HEIGHT(2, block, rows, __VA_ARGS__)                                                             \
+        MODC_HEIGHT(1, block, rows, __VA_ARGS__)                                                             \
+    } while (0)
+#define MODC_HEIGHT(height, block, rows, ...)                                                                \
+    if (MODC_TILE_ROWS > (height) && (((rows)-row_) & (height))) {                                           \
+        block(height, row_, row_ + (height), __VA_ARGS__);                                                   \
+        row_ += (height);                                                                                    \
+    }
 
 /* A line of pixels in tiles, as even as it goes: how many, and the pixels of the tallest. 56 are 4 tiles of 14. */
 #define MODC_LINE_TILES(pixels) (((pixels) + MODC_LINE_ROWS - 1) / MODC_LINE_ROWS)

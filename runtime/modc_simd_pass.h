@@ -294,6 +294,50 @@ MODC_COMPARE(eq, ==)
 MODC_COMPARE(ne, !=)
 #undef MODC_COMPARE
 
+#if MODC_SIMD_PASS != 1
+/* ---- tiles: whole vectors and the part that is left ----------------------------------------------------- */
+
+/* The first n lanes, n > 0; all of them where there are not so many. n is a constant of the call. */
+MODC_INLINE void MODC_F(store_most)(float *p, MODC_T v, const int n)
+{
+    if (n >= MODC_LANES)
+        MODC_F(store)(p, v);
+    else
+        MODC_F(store_part)(p, v, n);
+}
+
+MODC_INLINE void MODC_D(store_most)(double *p, MODC_T64 v, const int n)
+{
+    if (n >= MODC_LANES64)
+        MODC_D(store)(p, v);
+    else
+        MODC_D(store_part)(p, v, n);
+}
+
+/* The lanes of each of n vectors, summed; n is a constant of the call. */
+MODC_INLINE void MODC_F(sums)(const MODC_T *v, float *sums, const int n)
+{
+    if (n == 4) {
+        MODC_F(sum4)(v, sums);
+    } else {
+        MODC_UNROLL
+        for (int i = 0; i < n; i++)
+            sums[i] = MODC_F(sum)(v[i]);
+    }
+}
+
+MODC_INLINE void MODC_D(sums)(const MODC_T64 *v, double *sums, const int n)
+{
+    if (n == 4) {
+        MODC_D(sum4)(v, sums);
+    } else {
+        MODC_UNROLL
+        for (int i = 0; i < n; i++)
+            sums[i] = MODC_D(sum)(v[i]);
+    }
+}
+#endif
+
 /* As torch.maximum and torch.minimum: NaN if either is. */
 MODC_INLINE MODC_T MODC_F(max)(MODC_T a, MODC_T b)
 {

@@ -20,63 +20,49 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
                              const int column T_MORE(T_some_stream, const int share, const int turn) T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
-    const int sets = MODC_TILE_SETS(tile, T_k); /* of accumulators, which share K */
-    T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+    const int sets = MODC_TILE_SETS(tile, T_k), whole = T_k / sets * sets; /* sets of sums share K */
+    T_vec sum[MODC_TILE_REGISTERS];
 
     MODC_FENCE;
     x += row * T_ldx;
-    w += column / T_P * (T_k * T_P) + column % T_P;
+    w += MODC_PANEL_AT(column, T_k, T_P);
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
         sum[i] = T_bias && i < tile ? T_V(load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
     MODC_ROLL
-    for (int k = 0; k < T_k / sets * sets; k += sets) {
+    for (int k = 0; k < whole; k += sets) {
 #if T_some_stream
         if (share > 0)
             MODC_PREFETCH(w + vectors * T_LANES * T_k + (turn * T_k + k) * share);
 #endif
         MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = T_W(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + (k + s) * T_P);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const T_real a = x[i * T_ldx + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
+        for (int i = 0; i < tile * sets; i++)
+            sum[i] += x[i / vectors % rows * T_ldx + k + i / tile] *
+                      T_W(load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + (k + i / tile) * T_P);
     }
-    for (int k = T_k / sets * sets; k < T_k; k++) {
+    for (int k = whole; k < T_k; k++) {
         MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = T_W(load)(w + j * T_LANES / T_P * (T_k * T_P) + j * T_LANES % T_P + k * T_P);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * T_ldx + k] * b[j];
-        }
+        for (int i = 0; i < tile; i++)
+            sum[i] += x[i / vectors * T_ldx + k] *
+                      T_W(load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + k * T_P);
     }
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
         sum[i % tile] += sum[i];
-
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int r = row + i / vectors, c = column + i % vectors * T_LANES;
         const int rest = columns - i % vectors * T_LANES;
 
+#if T_pure_tail
+        T_V(store_most)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
+#else
 #if T_vector_tail
         if (rest >= T_LANES) {
             T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
             continue;
         }
 #endif
-#if T_pure_tail
-        T_V(store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
-#else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);
@@ -86,129 +72,118 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     }
 }
 
-#if T_some_stay
-/* Tiles of rows rows at `row` over all columns, a band at a time. */
-MODC_INLINE void T_NAME_across(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                               const T_real *restrict bias, const int rows, const int band,
-                               const int row T_ARGS)
+/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the call. */
+MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int left,
+                              const int right T_MORE(T_some_stream, const int share, const int turn),
+                              T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
+                              const T_real *restrict bias T_ARGS)
 {
-    const int bands = T_n / band, rest = T_n % band;
-#if T_by_columns
-    const int all = bands + (rest > 0);
-    const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
-#endif
+    const int band = MODC_TILE_VECTORS(rows) * T_LANES;
 
-    for (int n = T_IF(T_by_columns, from, 0); n < T_IF(T_by_columns, modc_min(to, bands), bands); n++)
-        T_NAME_tile(y, x, w, bias, rows, band, row, n * band T_MORE(T_some_stream, 0, 0) T_PASS);
-    if (T_IF(T_by_columns, rest > 0 && to > bands, rest > 0))
-        T_NAME_tile(y, x, w, bias, rows, rest, row, bands * band T_MORE(T_some_stream, 0, 0) T_PASS);
+    for (int r = from; r < to; r += rows) {
+        int c = left;
+
+        for (; c <= right - band; c += band)
+            T_NAME_tile(y, x, w, bias, rows, band, r, c T_MORE(T_some_stream, share, turn + (r - from) / rows) T_PASS);
+        if (c < right)
+            T_NAME_tile(y, x, w, bias, rows, T_n % band, r, c T_MORE(T_some_stream, 0, 0) T_PASS);
+    }
 }
 
-#endif
-#if T_fixed_m
-/* `tall` tiles of rows + 1 rows, then `flat` tiles of rows rows. */
+#if (T_some_pass || T_slices > 1) && !T_fixed_m
+#if T_some_pass
+/* Rows from ... to - 1 over all columns; a w that does not stay in cache is read a band at a time. */
 #else
-/* `flat` tiles of rows rows. */
+/* Rows from ... to - 1 over all columns. */
 #endif
-MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                              const T_real *restrict bias, const int rows,
-                              const int row T_MORE(T_fixed_m, const int tall), const int flat T_ARGS)
+MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_real *T_RESTRICT y,
+                             const T_real *restrict x, const T_stored *restrict w,
+                             const T_real *restrict bias T_ARGS)
 {
-    const int band = MODC_TILE_VECTORS(T_IF(T_fixed_m, rows + (tall > 0), rows)) * T_LANES;
-#if T_fixed_m
-    const int flat_row = row + tall * (rows + 1);
+#if T_some_pass || T_by_columns
+    const int band = MODC_TILE_VECTORS(rows) * T_LANES;
 #endif
-#if T_by_rows && T_fixed_m
-    /* tall tiles that do not divide go to the last slices, flat ones to the first */
-    const int tall_from = modc_share(tall, slice, T_slices), tall_to = modc_share(tall, slice + 1, T_slices);
+#if T_by_rows || T_some_stream
+    const int tiles = (to - from) / rows;
 #endif
 #if T_by_rows
-    const int flat_from = modc_share(flat, T_slices - 1 - slice, T_slices);
-    const int flat_to = modc_share(flat, T_slices - slice, T_slices);
+    const int begin = modc_share(tiles, T_slices - 1 - slice, T_slices);
+    const int first = from + begin * rows, last = from + modc_share(tiles, T_slices - slice, T_slices) * rows;
 #endif
-#if T_some_pass
-    const int bands = T_n / band, rest = T_n % band;
-#endif
-#if T_some_pass && T_by_columns
-    const int all = bands + (rest > 0);
-    const int from = modc_share(all, slice, T_slices), to = modc_share(all, slice + 1, T_slices);
+#if T_by_columns
+    const int bands = (T_n + band - 1) / band, left = modc_share(bands, slice, T_slices) * band;
+    const int right = modc_min(modc_share(bands, slice + 1, T_slices) * band, T_n);
 #endif
 #if T_some_stream
-    const int tiles = T_IF(T_fixed_m, tall + flat, flat), part = (band + tiles - 1) / tiles;
+    const int part = (band + tiles - 1) / tiles;
     const int share = T_n * T_k * (int)sizeof(T_stored) > T_stream_kb * 1024 && part <= T_line ? part : 0;
 #endif
-#if T_some_stay && T_some_pass
-    const bool stays = T_n * T_k * (int)sizeof(T_stored) <= T_stay_kb * 1024;
+#if T_some_pass
+#if T_some_stay
+    const int wide = T_n * T_k * (int)sizeof(T_stored) <= T_stay_kb * 1024 ? T_n : band;
 #endif
 
-#if T_some_stay && T_fixed_m
-    for (int t = T_IF(T_by_rows, tall_from, 0); T_IF(T_some_pass, stays && , )t < T_IF(T_by_rows, tall_to, tall); t++)
-        T_NAME_across(y, x, w, bias, rows + 1, band, row + t * (rows + 1) T_PASS);
-#endif
-#if T_some_stay
-    for (int t = T_IF(T_by_rows, flat_from, 0); T_IF(T_some_pass, stays && , )t < T_IF(T_by_rows, flat_to, flat); t++)
-        T_NAME_across(y, x, w, bias, rows, band, T_IF(T_fixed_m, flat_row, row) + t * rows T_PASS);
-#endif
-#if T_some_pass
-    for (int n = T_IF(T_by_columns, from, 0);
-         T_IF(T_some_stay, !stays && , )n < T_IF(T_by_columns, modc_min(to, bands), bands); n++) {
-#if T_fixed_m
-        for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++)
-            T_NAME_tile(y, x, w, bias, rows + 1, band, row + t * (rows + 1),
-                        n * band T_MORE(T_some_stream, share, t) T_PASS);
-#endif
-        for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++)
-            T_NAME_tile(y, x, w, bias, rows, band, T_IF(T_fixed_m, flat_row, row) + t * rows,
-                        n * band T_MORE(T_some_stream, share, T_IF(T_fixed_m, tall + t, t)) T_PASS);
-    }
-    if (T_IF(T_some_stay, !stays && , )T_IF(T_by_columns, rest > 0 && to > bands, rest > 0)) {
-#if T_fixed_m
-        for (int t = T_IF(T_by_rows, tall_from, 0); t < T_IF(T_by_rows, tall_to, tall); t++)
-            T_NAME_tile(y, x, w, bias, rows + 1, rest, row + t * (rows + 1),
-                        bands * band T_MORE(T_some_stream, 0, 0) T_PASS);
-#endif
-        for (int t = T_IF(T_by_rows, flat_from, 0); t < T_IF(T_by_rows, flat_to, flat); t++)
-            T_NAME_tile(y, x, w, bias, rows, rest, T_IF(T_fixed_m, flat_row, row) + t * rows,
-                        bands * band T_MORE(T_some_stream, 0, 0) T_PASS);
-    }
+    for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += T_IF(T_some_stay, wide, band))
+        T_NAME_block(rows, T_IF(T_by_rows, first, from), T_IF(T_by_rows, last, to), c,
+                     modc_min(c + T_IF(T_some_stay, wide, band), T_IF(T_by_columns, right, T_n)) T_MORE(T_some_stream, share, T_IF(T_by_rows, begin, 0)),
+                     y, x, w, bias T_PASS);
+#else
+
+    T_NAME_block(rows, T_IF(T_by_rows, first, from), T_IF(T_by_rows, last, to), T_IF(T_by_columns, left, 0),
+                 T_IF(T_by_columns, right, T_n), y, x, w, bias T_PASS);
 #endif
 }
 
+#endif
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
                                const T_real *restrict bias T_ARGS)
 {
-#if T_fixed_m
+#if !T_fixed_m && (T_some_pass || T_slices > 1)
+    MODC_EACH_HEIGHT(T_NAME_rows, T_m, y, x, w, bias T_PASS);
+#elif !T_fixed_m
+    MODC_EACH_HEIGHT(T_NAME_block, T_m, 0, T_n, y, x, w, bias T_PASS);
+#else
     /* as even as it goes: 32 rows are 11 + 11 + 10 */
     const int tiles = (T_m + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_m / tiles, tall = T_m % tiles;
+    const int low = tall * (rows + 1); /* from here on tiles have one row less */
+#if T_some_pass || T_by_columns
+    const int band = MODC_TILE_VECTORS(rows) * T_LANES;
+#endif
+#if T_by_rows
+    /* tall tiles that do not divide go to the last slices, flat ones to the first */
+    const int tall_from = modc_share(tall, slice, T_slices), tall_to = modc_share(tall, slice + 1, T_slices);
+    const int flat_from = modc_share(tiles - tall, T_slices - 1 - slice, T_slices);
+    const int flat_to = modc_share(tiles - tall, T_slices - slice, T_slices);
+#endif
+#if T_by_columns
+    const int bands = (T_n + band - 1) / band, left = modc_share(bands, slice, T_slices) * band;
+    const int right = modc_min(modc_share(bands, slice + 1, T_slices) * band, T_n);
+#endif
+#if T_some_stream
+    const int part = (band + tiles - 1) / tiles;
+    const int share = T_n * T_k * (int)sizeof(T_stored) > T_stream_kb * 1024 && part <= T_line ? part : 0;
+#endif
+#if T_some_pass
+#if T_some_stay
+    const int wide = T_n * T_k * (int)sizeof(T_stored) <= T_stay_kb * 1024 ? T_n : band;
+#endif
 
-    T_NAME_strip(y, x, w, bias, rows, 0, tall, tiles - tall T_PASS);
+    for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += T_IF(T_some_stay, wide, band)) {
+        const int end = modc_min(c + T_IF(T_some_stay, wide, band), T_IF(T_by_columns, right, T_n));
+
+        T_NAME_block(rows + 1, T_IF(T_by_rows, tall_from * (rows + 1), 0),
+                     T_IF(T_by_rows, tall_to * (rows + 1), low), c,
+                     end T_MORE(T_some_stream, share, T_IF(T_by_rows, tall_from, 0)), y, x, w, bias T_PASS);
+        T_NAME_block(rows, T_IF(T_by_rows, low + flat_from * rows, low), T_IF(T_by_rows, low + flat_to * rows, T_m),
+                     c, end T_MORE(T_some_stream, share, T_IF(T_by_rows, tall + flat_from, tall)), y, x, w, bias T_PASS);
+    }
 #else
-    int row = T_m / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-    if (row > 0)
-        T_NAME_strip(y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS T_PASS);
-#if MODC_TILE_ROWS > 8
-    if ((T_m - row) & 8) {
-        T_NAME_strip(y, x, w, bias, 8, row, 1 T_PASS);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((T_m - row) & 4) {
-        T_NAME_strip(y, x, w, bias, 4, row, 1 T_PASS);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((T_m - row) & 2) {
-        T_NAME_strip(y, x, w, bias, 2, row, 1 T_PASS);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (T_m - row)
-        T_NAME_strip(y, x, w, bias, 1, row, 1 T_PASS);
+    T_NAME_block(rows + 1, T_IF(T_by_rows, tall_from * (rows + 1), 0), T_IF(T_by_rows, tall_to * (rows + 1), low),
+                 T_IF(T_by_columns, left, 0), T_IF(T_by_columns, right, T_n), y, x, w, bias T_PASS);
+    T_NAME_block(rows, T_IF(T_by_rows, low + flat_from * rows, low), T_IF(T_by_rows, low + flat_to * rows, T_m),
+                 T_IF(T_by_columns, left, 0), T_IF(T_by_columns, right, T_n), y, x, w, bias T_PASS);
 #endif
 #endif
 }

@@ -387,12 +387,12 @@ static void test_some(void **state)
 
     (void)state;
     text = kernel_text(&small->cx, small->plan, find(small, "fc_linear")->core);
-    assert_true(strstr(text, "gemm_panel_across") && !strstr(text, "1024"));
+    assert_false(strstr(text, "wide") || strstr(text, "1024"));
     text = kernel_text(&large->cx, large->plan, find(large, "fc_linear")->core);
-    assert_false(strstr(text, "gemm_panel_across") || strstr(text, "1024"));
+    assert_true(strstr(text, "c += band)") && !strstr(text, "wide") && !strstr(text, "1024"));
     text = kernel_text(&both->cx, both->plan, find(both, "fc_linear")->core);
     assert_ptr_equal(find(both, "fc_linear")->core, find(both, "three_linear")->core);
-    assert_true(strstr(text, "gemm_panel_across") && strstr(text, "<= 256 * 1024"));
+    assert_true(strstr(text, "wide = ") && strstr(text, "<= 256 * 1024 ? N : band;"));
     assert_null(strstr(text, "MODC_PREFETCH"));
     forget(small);
     forget(large);

@@ -26,84 +26,59 @@ MODC_INLINE void gemm_panel_tile(
     const int N, const int K, const int LDX, const int LDY)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
+    modc_f32 sum[MODC_TILE_REGISTERS];
 
     MODC_FENCE;
     x += row * LDX;
-    w += column / 16 * (K * 16) + column % 16;
+    w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
         sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
                                   : modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < K / sets * sets; k += sets) {
+    for (int k = 0; k < whole; k += sets) {
         MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
-                                     (k + s) * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const float a = x[i * LDX + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
+        for (int i = 0; i < tile * sets; i++)
+            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
+                      modc_f32_load(
+                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
     }
-    for (int k = K / sets * sets; k < K; k++) {
+    for (int k = whole; k < K; k++) {
         MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * LDX + k] * b[j];
-        }
+        for (int i = 0; i < tile; i++)
+            sum[i] += x[i / vectors * LDX + k] *
+                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
     }
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
         sum[i % tile] += sum[i];
-
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * LDY + c, sum[i], rest);
+        modc_f32_store_most(y + r * LDY + c, sum[i], rest);
     }
 }
 
-/* Tiles of rows rows at `row` over all columns, a band at a time. */
-MODC_INLINE void gemm_panel_across(
+/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
+ * call. */
+MODC_INLINE void gemm_panel_block(
+    const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int band, const int row, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY)
-{
-    const int bands = N / band, rest = N % band;
-
-    for (int n = 0; n < bands; n++)
-        gemm_panel_tile(y, x, w, bias, rows, band, row, n * band, BIAS, M, N, K, LDX, LDY);
-    if (rest > 0)
-        gemm_panel_tile(y, x, w, bias, rows, rest, row, bands * band, BIAS, M, N, K, LDX, LDY);
-}
-
-/* `flat` tiles of rows rows. */
-MODC_INLINE void gemm_panel_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
-    for (int t = 0; t < flat; t++)
-        gemm_panel_across(y, x, w, bias, rows, band, row + t * rows, BIAS, M, N, K, LDX, LDY);
+    for (int r = from; r < to; r += rows) {
+        int c = left;
+
+        for (; c <= right - band; c += band)
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
+        if (c < right)
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
+    }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are
@@ -112,33 +87,7 @@ MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
-    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        gemm_panel_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY);
-#if MODC_TILE_ROWS > 8
-    if ((M - row) & 8) {
-        gemm_panel_strip(y, x, w, bias, 8, row, 1, BIAS, M, N, K, LDX, LDY);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((M - row) & 4) {
-        gemm_panel_strip(y, x, w, bias, 4, row, 1, BIAS, M, N, K, LDX, LDY);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((M - row) & 2) {
-        gemm_panel_strip(y, x, w, bias, 2, row, 1, BIAS, M, N, K, LDX, LDY);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (M - row)
-        gemm_panel_strip(y, x, w, bias, 1, row, 1, BIAS, M, N, K, LDX, LDY);
-#endif
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector

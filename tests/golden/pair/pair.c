@@ -27,83 +27,79 @@ MODC_INLINE void gemm_panel_slice_of_columns_tile(
     const int N, const int K, const int LDX, const int LDY, const int slice)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    const int sets = MODC_TILE_SETS(tile, K); /* of accumulators, which share K */
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
+    modc_f32 sum[MODC_TILE_REGISTERS];
 
     MODC_FENCE;
     x += row * LDX;
-    w += column / 16 * (K * 16) + column % 16;
+    w += MODC_PANEL_AT(column, K, 16);
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
         sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
                                   : modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < K / sets * sets; k += sets) {
+    for (int k = 0; k < whole; k += sets) {
         MODC_UNROLL
-        for (int s = 0; s < sets; s++) {
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 +
-                                     (k + s) * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++) {
-                const float a = x[i * LDX + k + s];
-
-                MODC_UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[s * tile + i * vectors + j] += a * b[j];
-            }
-        }
+        for (int i = 0; i < tile * sets; i++)
+            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
+                      modc_f32_load(
+                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
     }
-    for (int k = K / sets * sets; k < K; k++) {
+    for (int k = whole; k < K; k++) {
         MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (K * 16) + j * MODC_LANES % 16 + k * 16);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * vectors + j] += x[i * LDX + k] * b[j];
-        }
+        for (int i = 0; i < tile; i++)
+            sum[i] += x[i / vectors * LDX + k] *
+                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
     }
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
         sum[i % tile] += sum[i];
-
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, gemm_panel_slice_of_columns_tail_v(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(y + r * LDY + c, gemm_panel_slice_of_columns_tail_v(sum[i]), rest);
+        modc_f32_store_most(y + r * LDY + c, gemm_panel_slice_of_columns_tail_v(sum[i]), rest);
     }
 }
 
-/* `flat` tiles of rows rows. */
-MODC_INLINE void gemm_panel_slice_of_columns_strip(
+/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
+ * call. */
+MODC_INLINE void gemm_panel_slice_of_columns_block(
+    const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int flat, const int BIAS, const int M, const int N,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int slice)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
+
+    for (int r = from; r < to; r += rows) {
+        int c = left;
+
+        for (; c <= right - band; c += band)
+            gemm_panel_slice_of_columns_tile(
+                y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, slice);
+        if (c < right)
+            gemm_panel_slice_of_columns_tile(
+                y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, slice);
+    }
+}
+
+/* Rows from ... to - 1 over all columns; a w that does not stay in cache is read a band at a
+ * time. */
+MODC_INLINE void gemm_panel_slice_of_columns_rows(
+    const int rows, const int from, const int to, float *restrict y, const float *restrict x,
+    const float *restrict w, const float *restrict bias, const int BIAS, const int M, const int N,
     const int K, const int LDX, const int LDY, const int slice)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
-    const int bands = N / band, rest = N % band;
-    const int all = bands + (rest > 0);
-    const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
+    const int bands = (N + band - 1) / band, left = modc_share(bands, slice, 2) * band;
+    const int right = modc_min(modc_share(bands, slice + 1, 2) * band, N);
 
-    for (int n = from; n < modc_min(to, bands); n++) {
-        for (int t = 0; t < flat; t++)
-            gemm_panel_slice_of_columns_tile(
-                y, x, w, bias, rows, band, row + t * rows, n * band, BIAS, M, N, K, LDX, LDY,
-                slice);
-    }
-    if (rest > 0 && to > bands) {
-        for (int t = 0; t < flat; t++)
-            gemm_panel_slice_of_columns_tile(
-                y, x, w, bias, rows, rest, row + t * rows, bands * band, BIAS, M, N, K, LDX, LDY,
-                slice);
-    }
+    for (int c = left; c < right; c += band)
+        gemm_panel_slice_of_columns_block(
+            rows, from, to, c, modc_min(c + band, right), y, x, w, bias, BIAS, M, N, K, LDX, LDY,
+            slice);
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are
@@ -113,33 +109,8 @@ MODC_INLINE void gemm_panel_slice_of_columns(
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
     const int slice)
 {
-    int row = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-    if (row > 0)
-        gemm_panel_slice_of_columns_strip(
-            y, x, w, bias, MODC_TILE_ROWS, 0, row / MODC_TILE_ROWS, BIAS, M, N, K, LDX, LDY, slice);
-#if MODC_TILE_ROWS > 8
-    if ((M - row) & 8) {
-        gemm_panel_slice_of_columns_strip(y, x, w, bias, 8, row, 1, BIAS, M, N, K, LDX, LDY, slice);
-        row += 8;
-    }
-#endif
-#if MODC_TILE_ROWS > 4
-    if ((M - row) & 4) {
-        gemm_panel_slice_of_columns_strip(y, x, w, bias, 4, row, 1, BIAS, M, N, K, LDX, LDY, slice);
-        row += 4;
-    }
-#endif
-#if MODC_TILE_ROWS > 2
-    if ((M - row) & 2) {
-        gemm_panel_slice_of_columns_strip(y, x, w, bias, 2, row, 1, BIAS, M, N, K, LDX, LDY, slice);
-        row += 2;
-    }
-#endif
-#if MODC_TILE_ROWS > 1
-    if (M - row)
-        gemm_panel_slice_of_columns_strip(y, x, w, bias, 1, row, 1, BIAS, M, N, K, LDX, LDY, slice);
-#endif
+    MODC_EACH_HEIGHT(
+        gemm_panel_slice_of_columns_rows, M, y, x, w, bias, BIAS, M, N, K, LDX, LDY, slice);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
@@ -148,16 +119,16 @@ MODC_INLINE void gemm_dot_slice_tile(
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
     const int N, const int K, const int LDX, const int LDY, const int LDW, const int slice)
 {
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES * MODC_LANES;
 
     x += row * LDX;
     w += column * LDW;
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
+    for (int i = 0; i < tile; i++)
         sum[i] = modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
+    for (int k = 0; k < whole; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             a[i] = modc_f32_load(x + i * LDX + k);
@@ -173,57 +144,41 @@ MODC_INLINE void gemm_dot_slice_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
 
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
+        modc_f32_sums(sum + i * outputs, total, outputs);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[r * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = value;
         }
     }
 }
 
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_slice_rows(
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_slice_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW, const int slice)
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW, const int slice)
 {
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_slice_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW, slice);
-    if (N > full)
-        gemm_dot_slice_tile(
-            y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW, slice);
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_slice_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, slice);
+        if (c < N)
+            gemm_dot_slice_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                slice);
+    }
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
@@ -233,15 +188,14 @@ MODC_INLINE void gemm_dot_slice(
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
     const int LDW, const int slice)
 {
-    const int tiles = M / MODC_DOT_ROWS;
     const int all = (M + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
-    const int from = modc_share(all, slice, 2), to = modc_share(all, slice + 1, 2);
+    const int from = modc_share(all, slice, 2) * MODC_DOT_ROWS;
+    const int to = modc_min(modc_share(all, slice + 1, 2) * MODC_DOT_ROWS, M);
+    const int whole = to / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    for (int t = from; t < modc_min(to, tiles); t++)
-        gemm_dot_slice_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW, slice);
-    for (int row = tiles * MODC_DOT_ROWS; to > tiles && row < M; row++)
-        gemm_dot_slice_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW, slice);
+    gemm_dot_slice_block(
+        y, x, w, bias, MODC_DOT_ROWS, from, whole, BIAS, M, N, K, LDX, LDY, LDW, slice);
+    gemm_dot_slice_block(y, x, w, bias, 1, whole, to, BIAS, M, N, K, LDX, LDY, LDW, slice);
 }
 
 /* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;

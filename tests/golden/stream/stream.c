@@ -123,16 +123,16 @@ MODC_INLINE void gemm_dot_tile(
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
     const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES * MODC_LANES;
 
     x += row * LDX;
     w += column * LDW;
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
+    for (int i = 0; i < tile; i++)
         sum[i] = modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
+    for (int k = 0; k < whole; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             a[i] = modc_f32_load(x + i * LDX + k);
@@ -148,56 +148,40 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
 
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
+        modc_f32_sums(sum + i * outputs, total, outputs);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[r * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = value;
         }
     }
 }
 
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_rows(
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW)
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW);
-    if (N > full)
-        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
@@ -207,13 +191,10 @@ MODC_INLINE void gemm_dot(
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
     const int LDW)
 {
-    const int tiles = M / MODC_DOT_ROWS;
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
-    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y = tanh(x0), for each element. */

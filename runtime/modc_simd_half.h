@@ -1,4 +1,4 @@
-/* modc_simd_half.h - weights of 16 bits: as many as a vector of floats has. Part of modc_simd.h. */
+/* modc_simd_half.h - values of 16 bits: as many as a vector of floats has. Part of modc_simd.h. */
 #ifndef MODC_SIMD_PASS
 #include "modc_simd.h"
 #else
@@ -113,6 +113,41 @@ MODC_INLINE MODC_T modc_half_load(const modc_half *p)
 MODC_LOAD_PART(modc_bfloat16)
 MODC_LOAD_PART(modc_half)
 #undef MODC_LOAD_PART
+
+/* As load_part, but the other lanes read as `other`. */
+#define MODC_LOAD_REST(type)                                                                                 \
+    MODC_INLINE MODC_T type##_load_rest(const type *p, int n, float other)                                   \
+    {                                                                                                        \
+        return MODC_F(first)(type##_load_part(p, n), n, MODC_F(set)(other));                                 \
+    }
+
+MODC_LOAD_REST(modc_bfloat16)
+MODC_LOAD_REST(modc_half)
+#undef MODC_LOAD_REST
+
+/* Rounded to nearest, ties to even: all lanes; n of them, 0 <= n <= MODC_LANES; the first n, or all where there are not so
+ * many. */
+#define MODC_STORE(type, round)                                                                              \
+    MODC_INLINE void type##_store_part(type *p, MODC_T v, int n)                                             \
+    {                                                                                                        \
+        float lanes[MODC_LANES];                                                                             \
+                                                                                                             \
+        MODC_F(store)(lanes, v);                                                                             \
+        for (int i = 0; i < n; i++)                                                                          \
+            p[i] = round(lanes[i]);                                                                          \
+    }                                                                                                        \
+    MODC_INLINE void type##_store(type *p, MODC_T v)                                                         \
+    {                                                                                                        \
+        type##_store_part(p, v, MODC_LANES);                                                                 \
+    }                                                                                                        \
+    MODC_INLINE void type##_store_most(type *p, MODC_T v, const int n)                                       \
+    {                                                                                                        \
+        type##_store_part(p, v, n < MODC_LANES ? n : MODC_LANES);                                            \
+    }
+
+MODC_STORE(modc_bfloat16, modc_f32_to_bfloat16)
+MODC_STORE(modc_half, modc_f32_to_half)
+#undef MODC_STORE
 #endif
 
 #endif

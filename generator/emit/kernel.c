@@ -620,6 +620,28 @@ static const char *hole_value(struct cx *cx, const struct kernel *kernel, const 
     return "";
 }
 
+/* How the kernel's pointers are read and written: those of 16 bits convert. Behind them stands x once more, of a kernel that has
+ * none of its own since it works where y lies. */
+static struct fill_pointer *fill_pointers(struct cx *cx, const struct kernel *kernel)
+{
+    struct fill_pointer *list = ARENA_ARRAY(&cx->arena, kernel->parameter_count + 1, struct fill_pointer);
+
+    for (int i = 0; i < kernel->parameter_count; i++) {
+        const struct element element = kernel->parameters[i].element;
+        const char *type = dtype_rows[element.stored].c;
+
+        list[i] = (struct fill_pointer){kernel->parameters[i].name, type, vector_type(element.computed)};
+        if (element.stored == element.computed)
+            continue;
+        list[i].vector = type;
+        list[i].get = arena_format(&cx->arena, "%s_to_f32", type);
+        list[i].put = arena_format(&cx->arena, "modc_f32_to_%s", type + strlen("modc_"));
+    }
+    list[kernel->parameter_count] = list[0];
+    list[kernel->parameter_count].name = "x";
+    return list;
+}
+
 /* Fills a template of the kernel under a name. `parts`: what T_PARTS names, which takes `to_parts` of the extras. */
 static void fill_template(struct rendering *r, struct text *out, const char *file, const char *name,
                           const char *parts, const struct extras *extras, const char *to_parts)
@@ -646,6 +668,8 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                                                 : dtype_rows[kernel->weights.stored].c,
                                  .holes = holes,
                                  .count = count,
+                                 .pointers = fill_pointers(r->cx, kernel),
+                                 .pointer_count = kernel->parameter_count + 1,
                                  .epilogue = epilogue,
                                  .data = r});
 }

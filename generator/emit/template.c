@@ -242,6 +242,26 @@ static bool is_name(const char *word, size_t size, const char *name)
     return size >= length && strncmp(word, name, length) == 0 && (size == length || word[length] == '_');
 }
 
+static const struct fill_pointer *find_pointer(struct cx *cx, const struct fill *fill, const char *name,
+                                               size_t length)
+{
+    for (int i = 0; i < fill->pointer_count; i++)
+        if (strncmp(fill->pointers[i].name, name, length) == 0 && !fill->pointers[i].name[length])
+            return &fill->pointers[i];
+    fault(arena_format(&cx->arena, "no pointer %.*s", (int)length, name), fill->name);
+}
+
+/* What the vector functions of T_V, T_X, ... begin with. */
+static const char *vector_prefix(struct cx *cx, const struct fill *fill, char letter)
+{
+    static const char *const pointers[256] = {['X'] = "x", ['Y'] = "y", ['B'] = "bias"};
+    const char *pointer = pointers[(unsigned char)letter];
+
+    return pointer         ? find_pointer(cx, fill, pointer, strlen(pointer))->vector
+           : letter == 'W' ? fill->weights
+                           : fill->vector;
+}
+
 static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length,
                       const struct fill *fill)
 {
@@ -272,12 +292,26 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             text_add(out, fill->parts);
             text_add_bytes(out, word + 7, size - 7);
             i = end;
-        } else if (size == 3 && strchr("VSW", word[2]) && text[end] == '(') {
+        } else if (size == 3 && strchr("VSWXYB", word[2]) && text[end] == '(') {
             struct piece function[1];
 
             i = split_arguments(text, end, length, fill, function, 1);
-            text_printf(out, "%s%s_%s", word[2] == 'W' ? fill->weights : fill->vector,
-                        word[2] == 'S' ? "s" : "", fill_piece(cx, function[0], fill));
+            text_printf(out, "%s%s_%s", vector_prefix(cx, fill, word[2]), word[2] == 'S' ? "s" : "",
+                        fill_piece(cx, function[0], fill));
+        } else if (size > 5 && strncmp(word, "T_of_", 5) == 0) {
+            text_add(out, find_pointer(cx, fill, word + 5, size - 5)->type);
+            i = end;
+        } else if (size == 5 && (strncmp(word, "T_GET", 5) == 0 || strncmp(word, "T_PUT", 5) == 0)) {
+            const char *name, *convert, *value;
+            const struct fill_pointer *pointer;
+            struct piece arguments[2];
+
+            i = split_arguments(text, end, length, fill, arguments, 2);
+            name = fill_piece(cx, arguments[0], fill);
+            value = fill_piece(cx, arguments[1], fill);
+            pointer = find_pointer(cx, fill, name, strlen(name));
+            convert = word[2] == 'G' ? pointer->get : pointer->put;
+            text_printf(out, convert ? "%s(%s)" : "%s%s", convert ? convert : "", value);
         } else if (size == 4 && strncmp(word, "T_IF", 4) == 0) {
             struct piece arguments[3];
             bool second;

@@ -5,8 +5,8 @@
  * few outputs at a time, summed over the lanes at the end. */
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                             const T_real *restrict bias, const int rows, const int outputs, const int row,
+MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                             const T_of_bias *restrict bias, const int rows, const int outputs, const int row,
                              const int column T_ARGS)
 {
     const int tile = rows * outputs, whole = T_k / T_LANES * T_LANES;
@@ -21,7 +21,7 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     for (int k = 0; k < whole; k += T_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = T_V(load)(x + i * T_ldx + k);
+            a[i] = T_X(load)(x + i * T_ldx + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
@@ -36,7 +36,7 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     }
     MODC_UNROLL
     for (int i = 0; whole < T_k && i < tile; i++)
-        sum[i] += T_V(load_part)(x + i / outputs * T_ldx + whole, T_k - whole) *
+        sum[i] += T_X(load_part)(x + i / outputs * T_ldx + whole, T_k - whole) *
                   T_W(load_part)(w + i % outputs * T_ldw + whole, T_k - whole);
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -45,16 +45,16 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         T_V(sums)(sum + i * outputs, total, outputs);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const T_real value = T_bias ? total[j] + bias[column + j] : total[j];
+            const T_real value = T_bias ? total[j] + T_GET(bias, bias[column + j]) : total[j];
 
-            y[(row + i) * T_ldy + column + j] = T_EPILOGUE(value, row + i, column + j);
+            y[(row + i) * T_ldy + column + j] = T_PUT(y, T_EPILOGUE(value, row + i, column + j));
         }
     }
 }
 
 /* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void T_NAME_block(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                              const T_real *restrict bias, const int rows, const int from, const int to T_ARGS)
+MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                              const T_of_bias *restrict bias, const int rows, const int from, const int to T_ARGS)
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
@@ -72,8 +72,8 @@ MODC_INLINE void T_NAME_block(T_real *T_RESTRICT y, const T_real *restrict x, co
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                               const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                               const T_of_bias *restrict bias T_ARGS)
 {
 #if T_by_rows
     const int all = (T_m + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;

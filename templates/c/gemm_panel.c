@@ -15,8 +15,8 @@
 #else
 /* One tile at (row, column); rows and columns are constants of the call. */
 #endif
-MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                             const T_real *restrict bias, const int rows, const int columns, const int row,
+MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                             const T_of_bias *restrict bias, const int rows, const int columns, const int row,
                              const int column T_MORE(T_some_stream, const int share, const int turn) T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors;
@@ -28,7 +28,7 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     w += MODC_PANEL_AT(column, T_k, T_P);
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = T_bias && i < tile ? T_V(load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
+        sum[i] = T_bias && i < tile ? T_B(load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
     MODC_ROLL
     for (int k = 0; k < whole; k += sets) {
 #if T_some_stream
@@ -37,13 +37,13 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
 #endif
         MODC_UNROLL
         for (int i = 0; i < tile * sets; i++)
-            sum[i] += x[i / vectors % rows * T_ldx + k + i / tile] *
+            sum[i] += T_GET(x, x[i / vectors % rows * T_ldx + k + i / tile]) *
                       T_W(load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + (k + i / tile) * T_P);
     }
     for (int k = whole; k < T_k; k++) {
         MODC_UNROLL
         for (int i = 0; i < tile; i++)
-            sum[i] += x[i / vectors * T_ldx + k] *
+            sum[i] += T_GET(x, x[i / vectors * T_ldx + k]) *
                       T_W(load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + k * T_P);
     }
     MODC_UNROLL
@@ -55,11 +55,11 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         const int rest = columns - i % vectors * T_LANES;
 
 #if T_pure_tail
-        T_V(store_most)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
+        T_Y(store_most)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
 #else
 #if T_vector_tail
         if (rest >= T_LANES) {
-            T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
+            T_Y(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
             continue;
         }
 #endif
@@ -67,7 +67,7 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
 
         T_V(store)(part, sum[i]);
         for (int l = 0; l < T_LANES && l < rest; l++)
-            y[r * T_ldy + c + l] = T_EPILOGUE(part[l], r, c + l);
+            y[r * T_ldy + c + l] = T_PUT(y, T_EPILOGUE(part[l], r, c + l));
 #endif
     }
 }
@@ -75,8 +75,8 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
 /* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the call. */
 MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int left,
                               const int right T_MORE(T_some_stream, const int share, const int turn),
-                              T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                              const T_real *restrict bias T_ARGS)
+                              T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                              const T_of_bias *restrict bias T_ARGS)
 {
     const int band = MODC_TILE_VECTORS(rows) * T_LANES;
 
@@ -96,9 +96,9 @@ MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, cons
 #else
 /* Rows from ... to - 1 over all columns. */
 #endif
-MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_real *T_RESTRICT y,
-                             const T_real *restrict x, const T_stored *restrict w,
-                             const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_y *T_RESTRICT y,
+                             const T_of_x *restrict x, const T_stored *restrict w,
+                             const T_of_bias *restrict bias T_ARGS)
 {
 #if T_some_pass || T_by_columns
     const int band = MODC_TILE_VECTORS(rows) * T_LANES;
@@ -136,8 +136,8 @@ MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_rea
 
 #endif
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                               const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                               const T_of_bias *restrict bias T_ARGS)
 {
 #if !T_fixed_m && (T_some_pass || T_slices > 1)
     MODC_EACH_HEIGHT(T_NAME_rows, T_m, y, x, w, bias T_PASS);

@@ -6,8 +6,8 @@
  * Split by columns: whole such bands. */
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                             const T_real *restrict bias, const int columns, const int sets,
+MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                             const T_of_bias *restrict bias, const int columns, const int sets,
                              const int column T_ARGS)
 {
 #if T_cached
@@ -20,11 +20,11 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, con
     w += column / T_P * (T_k * T_P) + column % T_P;
     MODC_UNROLL
     for (int j = 0; j < vectors * sets; j++)
-        sum[j] = T_bias && j < vectors ? T_V(load)(bias + column + j * T_LANES) : T_V(set)(0);
+        sum[j] = T_bias && j < vectors ? T_B(load)(bias + column + j * T_LANES) : T_V(set)(0);
 #if T_cached
     MODC_ROLL
     for (int k = 0; k < whole; k += T_LANES) { /* a load of one value of x would take the place of one of weights */
-        const T_vec some = T_V(load)(x + k);
+        const T_vec some = T_X(load)(x + k);
 
         MODC_UNROLL
         for (int i = 0; i < T_LANES; i++) {
@@ -45,7 +45,7 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, con
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * T_LANES;
 
-            sum[j] += x[k + s] * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
+            sum[j] += T_GET(x, x[k + s]) * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
         }
     }
     for (int k = T_k - (T_k - whole) % sets; k < T_k; k++) {
@@ -53,7 +53,7 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, con
         for (int j = 0; j < vectors; j++) {
             const int c = j * T_LANES;
 
-            sum[j] += x[k] * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + k * T_P);
+            sum[j] += T_GET(x, x[k]) * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + k * T_P);
         }
     }
     MODC_UNROLL
@@ -66,25 +66,25 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *restrict x, con
 
 #if T_vector_tail
         if (rest >= T_LANES) {
-            T_V(store)(y + c, T_EPILOGUE_V(sum[j], 0, c));
+            T_Y(store)(y + c, T_EPILOGUE_V(sum[j], 0, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + c, T_EPILOGUE_V(sum[j], 0, c), rest);
+        T_Y(store_part)(y + c, T_EPILOGUE_V(sum[j], 0, c), rest);
 #else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[j]);
         for (int l = 0; l < T_LANES && l < rest; l++)
-            y[c + l] = T_EPILOGUE(part[l], 0, c + l);
+            y[c + l] = T_PUT(y, T_EPILOGUE(part[l], 0, c + l));
 #endif
     }
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_stored *restrict w,
-                               const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                               const T_of_bias *restrict bias T_ARGS)
 {
 #if T_streams
     /* More than L2 holds: panel after panel, which is one stream through memory; K is split over the accumulators. */

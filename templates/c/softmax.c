@@ -9,20 +9,20 @@
  * element T_reach + r - 1, T_k being its length and T_all that of the others; 0 follows. */
 #if T_first
 /* What goes through, at column k of row r. */
-MODC_INLINE T_vec T_NAME_first(T_real *restrict row, const int r, const int k T_ARGS)
+MODC_INLINE T_vec T_NAME_first(T_of_y *restrict row, const int r, const int k T_ARGS)
 {
-    const T_vec a = T_V(load)(row + k), value = T_EPILOGUE_V(a, r, k);
+    const T_vec a = T_Y(load)(row + k), value = T_EPILOGUE_V(a, r, k);
 
-    T_V(store)(row + k, value);
+    T_Y(store)(row + k, value);
     return value;
 }
 
 #endif
 T_COMMENT
 #if T_in_place
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y T_ARGS)
 #else
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
 #endif
 {
 #if T_by_rows
@@ -31,18 +31,18 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 #endif
     for (int r = T_IF(T_by_rows, from, 0); r < T_IF(T_by_rows, to, T_m); r++) {
 #if T_in_place
-        T_real *const out = y + r * T_ldy;
-        const T_real *const row = out;
+        T_of_y *const out = y + r * T_ldy;
+        const T_of_x *const row = out;
 #else
-        const T_real *const row = x + r * T_ldx;
-        T_real *const out = y + r * T_ldy;
+        const T_of_x *const row = x + r * T_ldx;
+        T_of_y *const out = y + r * T_ldy;
 #endif
 #if T_causal
         const int width = modc_min(T_reach + r, T_all);
 #endif
 #if T_head && !T_first
         for (int k = 0; k < T_k; k++)
-            out[k] = T_EPILOGUE(out[k], r, k);
+            out[k] = T_PUT(y, T_EPILOGUE(T_GET(y, out[k]), r, k));
 #endif
 #if T_vector_math
         const int full = T_k / T_LANES * T_LANES, rest = T_k - full;
@@ -55,41 +55,41 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
         for (int k = 0; k < blocks; k += 4 * T_LANES) {
             MODC_UNROLL
             for (int i = 0; i < 4; i++)
-                highs[i] = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k + i * T_LANES T_PASS), T_V(load)(row + k + i * T_LANES)), highs[i]);
+                highs[i] = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k + i * T_LANES T_PASS), T_X(load)(row + k + i * T_LANES)), highs[i]);
         }
         high = T_V(atleast)(T_V(atleast)(highs[0], highs[1]), T_V(atleast)(highs[2], highs[3]));
 #endif
 
         for (int k = T_IF(T_wide, blocks, 0); k < full; k += T_LANES)
-            high = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k T_PASS), T_V(load)(row + k)), high);
+            high = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k T_PASS), T_X(load)(row + k)), high);
 #if T_first
         for (int k = full; k < T_k; k++)
-            out[k] = T_EPILOGUE(out[k], r, k);
+            out[k] = T_PUT(y, T_EPILOGUE(T_GET(y, out[k]), r, k));
 #endif
         if (rest > 0)
-            high = T_V(atleast)(T_V(load_rest)(row + full, rest, -T_V(inf)()), high);
+            high = T_V(atleast)(T_X(load_rest)(row + full, rest, -T_V(inf)()), high);
         most = T_V(hmax)(high);
 #if T_safe
         most = most > -T_V(inf)() ? most : 0;
 #endif
         for (int k = 0; k < full; k += T_LANES) {
-            const T_vec e = T_V(exp_negative)(T_IF(T_scaled, (T_V(load)(row + k) - most) * T_scale, T_V(load)(row + k) - most));
+            const T_vec e = T_V(exp_negative)(T_IF(T_scaled, (T_X(load)(row + k) - most) * T_scale, T_X(load)(row + k) - most));
 
             total += e;
 #if !T_log
-            T_V(store)(out + k, e);
+            T_Y(store)(out + k, e);
 #endif
         }
         if (rest > 0) {
 #if T_scaled
-            const T_vec a = T_V(load_rest)(row + full, rest, -T_V(inf)()) - most, e = T_V(exp_negative)(a * T_scale);
+            const T_vec a = T_X(load_rest)(row + full, rest, -T_V(inf)()) - most, e = T_V(exp_negative)(a * T_scale);
 #else
-            const T_vec e = T_V(exp_negative)(T_V(load_rest)(row + full, rest, -T_V(inf)()) - most);
+            const T_vec e = T_V(exp_negative)(T_X(load_rest)(row + full, rest, -T_V(inf)()) - most);
 #endif
 
             total += e;
 #if !T_log
-            T_V(store_part)(out + full, e, rest);
+            T_Y(store_part)(out + full, e, rest);
 #endif
         }
 #if T_log
@@ -105,16 +105,16 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
         T_real most = -T_V(inf)(), sum = 0, last;
 
         for (int k = 0; k < T_k; k++)
-            most = T_S(max)(most, row[k]);
+            most = T_S(max)(most, T_GET(x, row[k]));
 #if T_safe
         most = most > -T_V(inf)() ? most : 0;
 #endif
         for (int k = 0; k < T_k; k++) {
-            const T_real e = T_S(exp)(T_IF(T_scaled, (row[k] - most) * T_scale, row[k] - most));
+            const T_real e = T_S(exp)(T_IF(T_scaled, (T_GET(x, row[k]) - most) * T_scale, T_GET(x, row[k]) - most));
 
             sum += e;
 #if !T_log
-            out[k] = e;
+            out[k] = T_PUT(y, e);
 #endif
         }
 #if T_log
@@ -127,32 +127,32 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 #if T_vector_math
         for (int k = 0; k < full; k += T_LANES) {
 #if T_log
-            const T_vec value = (T_V(load)(row + k) - most) - last;
+            const T_vec value = (T_X(load)(row + k) - most) - last;
 #else
-            const T_vec value = T_V(load)(out + k) * last;
+            const T_vec value = T_Y(load)(out + k) * last;
 #endif
 
 #if T_head
-            T_V(store)(out + k, value);
+            T_Y(store)(out + k, value);
 #elif T_vector_tail
-            T_V(store)(out + k, T_EPILOGUE_V(value, r, k));
+            T_Y(store)(out + k, T_EPILOGUE_V(value, r, k));
 #else
             T_real lanes[T_LANES];
 
             T_V(store)(lanes, value);
             for (int l = 0; l < T_LANES; l++)
-                out[k + l] = T_EPILOGUE(lanes[l], r, k + l);
+                out[k + l] = T_PUT(y, T_EPILOGUE(lanes[l], r, k + l));
 #endif
         }
 #endif
         for (int k = full; k < T_k; k++) {
 #if T_log
-            const T_real value = (row[k] - most) - last;
+            const T_real value = (T_GET(x, row[k]) - most) - last;
 #else
-            const T_real value = out[k] * last;
+            const T_real value = T_GET(y, out[k]) * last;
 #endif
 
-            out[k] = T_IF(T_head, value, T_EPILOGUE(value, r, k));
+            out[k] = T_PUT(y, T_IF(T_head, value, T_EPILOGUE(value, r, k)));
         }
 #if T_causal
         for (int k = T_k; k < T_all; k++)

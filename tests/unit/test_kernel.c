@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "passes/pass.h"
 #include "plan/algorithm.h"
 #include "plan/kernel.h"
+#include "programs.h"
 
 struct model {
     struct cx cx;
@@ -399,6 +401,155 @@ static void test_some(void **state)
     forget(both);
 }
 
+/* What a pointer points to is no matter of what is computed in: all that is read and written through it converts. */
+static const char *stored_text(struct model *m, const char *name, enum dtype stored)
+{
+    const struct kernel *user = find(m, name);
+    struct kernel kernel = *(user->core ? user->core : user);
+    struct kernel_parameter parameters[8];
+
+    assert_in_range(kernel.parameter_count, 1, 8);
+    for (int i = 0; i < kernel.parameter_count; i++) {
+        parameters[i] = kernel.parameters[i];
+        if (strcmp(parameters[i].name, "x") == 0 || strcmp(parameters[i].name, "y") == 0)
+            parameters[i].element.stored = stored;
+    }
+    kernel.parameters = parameters;
+    return kernel_text(&m->cx, m->plan, &kernel);
+}
+
+static void test_stored(void **state)
+{
+    static const struct {
+        const char *modules, *result, *kernel;
+    } cases[] = {
+        {"  fc: Linear(64, 48)\n  act: ReLU()\n", "act(fc(x))", "fc_relu"},
+        {"  fc: Linear(64, 3)\n", "fc(x)", "fc_linear"},
+        {"  norm: LayerNorm(64)\n", "norm(x)", "norm_layer_norm"},
+        {"  soft: Softmax(-1)\n", "soft(x)", "soft_softmax"},
+    };
+    static const struct {
+        enum dtype stored;
+        const char *type, *put;
+    } types[] = {{DTYPE_BFLOAT16, "modc_bfloat16", "modc_bfloat16_store"},
+                 {DTYPE_FLOAT16, "modc_half", "modc_half_store"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct model *m = with(cases[i].modules, cases[i].result);
+
+        for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+            const char *text = stored_text(m, cases[i].kernel, types[t].stored);
+            const char *read = arena_format(&m->cx.arena, "const %s *restrict x", types[t].type);
+            const char *written = arena_format(&m->cx.arena, "%s *restrict y", types[t].type);
+
+            assert_non_null(strstr(text, read));
+            assert_non_null(strstr(text, written));
+            assert_null(strstr(text, "float *restrict x"));
+            assert_null(strstr(text, "float *restrict y"));
+            assert_null(strstr(text, "modc_f32_load(x"));
+            assert_null(strstr(text, "modc_f32_load(row"));
+            assert_true(strstr(text, types[t].put) || strstr(text, "= modc_f32_to_"));
+        }
+        forget(m);
+    }
+}
+
+static void store_narrow(struct kernel *kernel, struct kernel_parameter *parameters)
+{
+    assert_in_range(kernel->parameter_count, 1, 8);
+    for (int i = 0; i < kernel->parameter_count; i++) {
+        parameters[i] = kernel->parameters[i];
+        if (strcmp(parameters[i].name, "x") == 0 || strcmp(parameters[i].name, "y") == 0)
+            parameters[i].element.stored = DTYPE_BFLOAT16;
+    }
+    kernel->parameters = parameters;
+}
+
+/* The kernel as it is, and again with x and y of 16 bits under another name, and what compares both. */
+static void print_both(struct text *out, struct model *m, const char *name)
+{
+    const struct kernel *wide = find(m, name);
+    struct kernel narrow = *wide, core;
+    struct kernel_parameter parameters[2][8];
+    struct text rest = text_new(&m->cx.arena);
+
+    store_narrow(&narrow, parameters[0]);
+    narrow.name = "narrow";
+    if (wide->core) {
+        core = *wide->core;
+        store_narrow(&core, parameters[1]);
+        core.name = "narrow_core";
+        narrow.core = &core;
+        text_printf(out, "%s\n%s\n", kernel_text(&m->cx, m->plan, wide->core),
+                    kernel_text(&m->cx, m->plan, &core));
+    }
+    text_printf(out, "%s\n%s\n", kernel_text(&m->cx, m->plan, wide), kernel_text(&m->cx, m->plan, &narrow));
+    for (int i = 2; i < wide->parameter_count; i++)
+        text_printf(&rest, ", %s", wide->parameters[i].name);
+    text_printf(out,
+                "MODC_KERNELS_END\n"
+                "int main(void)\n"
+                "{\n"
+                "    static float x[37 * 64], y[37 * 64], w[64 * 64], bias[64];\n"
+                "    static modc_bfloat16 narrow_x[37 * 64], narrow_y[37 * 64];\n\n"
+                "    for (int i = 0; i < 64 * 64; i++)\n"
+                "        w[i] = (float)(i * 7 %% 13 - 6) / 16.0f;\n"
+                "    for (int i = 0; i < 64; i++)\n"
+                "        bias[i] = (float)(i %% 5);\n"
+                "    for (int i = 0; i < 37 * 64; i++) {\n"
+                "        x[i] = (float)(i * 11 %% 29 - 14) / 8.0f;\n"
+                "        narrow_x[i] = modc_f32_to_bfloat16(x[i]);\n"
+                "    }\n"
+                "    (void)w[0];\n    (void)bias[0];\n"
+                "    %s(y, x%s, 37);\n    narrow(narrow_y, narrow_x%s, 37);\n"
+                "    for (int i = 0; i < 37 * 64; i++) {\n"
+                "        const float found = modc_bfloat16_to_f32(narrow_y[i]);\n\n"
+                "        if (!(fabs((double)found - (double)y[i]) <= fabs((double)y[i]) / 64 + 1e-6))\n"
+                "            return 1;\n"
+                "    }\n"
+                "    return y[0] == y[1] && y[1] == y[2] && y[2] == y[3];\n"
+                "}\n",
+                wide->name, rest.data, rest.data);
+}
+
+/* They compile without a warning, and differ by what storing rounds. */
+static void test_stored_numbers(void **state)
+{
+    static const char *const cases[][3] = {{"  fc: Linear(64, 48)\n", "fc(x)", "fc_linear"},
+                                           {"  fc: Linear(64, 3)\n", "fc(x)", "fc_linear"},
+                                           {"  norm: LayerNorm(64)\n", "norm(x)", "norm_layer_norm"},
+                                           {"  soft: Softmax(-1)\n", "soft(x)", "soft_softmax"}};
+    static const char *const compilers[] = {"gcc", "clang"};
+
+    char folder[] = "/tmp/modc_kernel_XXXXXX";
+
+    (void)state;
+    make_folder(folder);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct model *m = with(cases[i][0], cases[i][1]);
+        struct text text = text_new(&m->cx.arena);
+        FILE *file = fopen(arena_format(&m->cx.arena, "%s/run.c", folder), "w");
+
+        text_add(&text, "#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n");
+        print_both(&text, m, cases[i][2]);
+        assert_non_null(file);
+        fputs(text.data, file);
+        fclose(file);
+        for (int c = 0; c < 2; c++) {
+            const char *command = arena_format(
+                &m->cx.arena,
+                "if command -v %s >/dev/null; then %s -std=c99 -O2 -march=native " WARNINGS
+                " -Iruntime -o %s/run %s/run.c -lm && %s/run; fi",
+                compilers[c], compilers[c], folder, folder, folder);
+
+            assert_int_equal(system(command), 0);
+        }
+        forget(m);
+    }
+    remove_folder(folder);
+}
+
 /* ---- equality --------------------------------------------------------------------------------------------------------- */
 
 static void test_equality(void **state)
@@ -545,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_operands),   cmocka_unit_test(test_packing),
         cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_callees),    cmocka_unit_test(test_directions),
+        cmocka_unit_test(test_stored),     cmocka_unit_test(test_stored_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

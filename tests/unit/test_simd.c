@@ -702,6 +702,39 @@ static void test_narrow(void **state)
     }
 }
 
+/* Stores of the 16-bit types: lane by lane as of_f32 rounds, and nothing behind the last one. */
+static void test_narrow_store(void **state)
+{
+    static void (*const store[2])(uint16_t *, modc_f32) = {modc_bfloat16_store, modc_half_store};
+    static void (*const part[2])(uint16_t *, modc_f32, int) = {modc_bfloat16_store_part,
+                                                               modc_half_store_part};
+    static void (*const most[2])(uint16_t *, modc_f32, const int) = {modc_bfloat16_store_most,
+                                                                     modc_half_store_most};
+    static uint16_t (*const of_f32[2])(float) = {modc_f32_to_bfloat16, modc_f32_to_half};
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        for (int round = 0; round < 1000; round++) {
+            const int n = round % (MODC_LANES + 1);
+            uint16_t all[MODC_LANES], some[MODC_LANES], first[MODC_LANES];
+            float from[MODC_LANES];
+
+            for (int i = 0; i < MODC_LANES; i++) {
+                from[i] = modc_f32_from_bits(random_word());
+                some[i] = first[i] = 0x5555;
+            }
+            store[t](all, modc_f32_load(from));
+            part[t](some, modc_f32_load(from), n);
+            most[t](first, modc_f32_load(from), n == 0 ? MODC_LANES + 3 : n);
+            for (int i = 0; i < MODC_LANES; i++) {
+                assert_int_equal(all[i], of_f32[t](from[i]));
+                assert_int_equal(some[i], i < n ? all[i] : 0x5555);
+                assert_int_equal(first[i], n == 0 || i < n ? all[i] : 0x5555);
+            }
+        }
+    }
+}
+
 static void test_transpose(void **state)
 {
     enum { MOST = 37, PITCH = MOST + 2 };
@@ -820,6 +853,7 @@ int main(void)
         cmocka_unit_test(test_fmod),
         cmocka_unit_test(test_philox),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_narrow_store),
         cmocka_unit_test(test_transpose),
         cmocka_unit_test(test_pack),
         cmocka_unit_test(test_winograd),

@@ -7,8 +7,8 @@
 #if T_form == 1
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector has only `part`
  * columns, unless that is 0. rows, vectors and whether part is 0 are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                             const T_real *restrict bias, const int rows, const int vectors, const int part,
+MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias, const int rows, const int vectors, const int part,
                              const int first, const int row, const int column T_ARGS)
 {
     const int tile = rows * vectors;
@@ -22,20 +22,20 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         const int c = column + i % vectors * T_LANES;
 
         sum[i] = !T_bias                                  ? T_V(set)(0)
-                 : part && i % vectors == vectors - 1 ? T_V(load_part)(bias + c, part)
-                                                      : T_V(load)(bias + c);
+                 : part && i % vectors == vectors - 1 ? T_B(load_part)(bias + c, part)
+                                                      : T_B(load)(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < T_k; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const T_real *const start = w + k * T_wk + j * T_LANES;
+            const T_of_w *const start = w + k * T_wk + j * T_LANES;
 
-            b[j] = part && j == vectors - 1 ? T_V(load_part)(start, part) : T_V(load)(start);
+            b[j] = part && j == vectors - 1 ? T_W(load_part)(start, part) : T_W(load)(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const T_real a = x[i * T_xm + k * T_xk];
+            const T_real a = T_GET(x, x[i * T_xm + k * T_xk]);
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -49,25 +49,25 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
 
 #if T_vector_tail
         if (count == T_LANES) {
-            T_V(store)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c));
+            T_Y(store)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c), count);
+        T_Y(store_part)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c), count);
 #else
         T_real lanes[T_LANES];
 
         T_V(store)(lanes, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * T_ym + c + l] = T_EPILOGUE(lanes[l], first + r, c + l);
+            y[r * T_ym + c + l] = T_PUT(y, T_EPILOGUE(lanes[l], first + r, c + l));
 #endif
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                              const T_real *restrict bias, const int rows, const int first, const int row,
+MODC_INLINE void T_NAME_strip(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                              const T_of_bias *restrict bias, const int rows, const int first, const int row,
                               const int count T_ARGS)
 {
     const int band = MODC_TILE_VECTORS(rows) * T_LANES, full = T_n / band * band;
@@ -92,8 +92,8 @@ MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, co
 }
 #elif T_form == 2
 /* rows x outputs dot products at (row, column); both are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                             const T_real *restrict bias, const int rows, const int outputs, const int first,
+MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias, const int rows, const int outputs, const int first,
                              const int row, const int column T_ARGS)
 {
     const int full = T_k / T_LANES * T_LANES;
@@ -108,12 +108,12 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     for (int k = 0; k < full; k += T_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = T_V(load)(x + i * T_xm + k);
+            a[i] = T_X(load)(x + i * T_xm + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            T_vec b = T_V(load)(w + j * T_wn + k);
+            T_vec b = T_W(load)(w + j * T_wn + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -125,10 +125,10 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     if (full < T_k) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = T_V(load_part)(x + i * T_xm + full, T_k - full);
+            a[i] = T_X(load_part)(x + i * T_xm + full, T_k - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const T_vec b = T_V(load_part)(w + j * T_wn + full, T_k - full);
+            const T_vec b = T_W(load_part)(w + j * T_wn + full, T_k - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)
@@ -150,16 +150,16 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const T_real value = T_bias ? total[j] + bias[column + j] : total[j];
+            const T_real value = T_bias ? total[j] + T_GET(bias, bias[column + j]) : total[j];
 
-            y[r * T_ym + column + j] = T_EPILOGUE(value, first + r, column + j);
+            y[r * T_ym + column + j] = T_PUT(y, T_EPILOGUE(value, first + r, column + j));
         }
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                              const T_real *restrict bias, const int rows, const int first, const int row,
+MODC_INLINE void T_NAME_strip(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                              const T_of_bias *restrict bias, const int rows, const int first, const int row,
                               const int count T_ARGS)
 {
     const int full = T_n / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
@@ -175,8 +175,8 @@ MODC_INLINE void T_NAME_strip(T_real *T_RESTRICT y, const T_real *restrict x, co
 #endif
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                               const T_of_bias *restrict bias T_ARGS)
 {
 #if T_by_batches
     const int from = modc_share(T_batch0 * T_batch1, slice, T_slices);
@@ -189,9 +189,9 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_
     for (int batch0 = 0; batch0 < T_batch0; batch0++) {
         for (int batch1 = T_IF(T_by_batches, modc_max(from - batch0 * T_batch1, 0), 0);
              batch1 < T_IF(T_by_batches, modc_min(to - batch0 * T_batch1, T_batch1), T_batch1); batch1++) {
-            T_real *const yb = y + batch0 * T_y0 + batch1 * T_y1;
-            const T_real *const xb = x + batch0 * T_x0 + batch1 * T_x1;
-            const T_real *const wb = w + batch0 * T_w0 + batch1 * T_w1;
+            T_of_y *const yb = y + batch0 * T_y0 + batch1 * T_y1;
+            const T_of_x *const xb = x + batch0 * T_x0 + batch1 * T_x1;
+            const T_of_w *const wb = w + batch0 * T_w0 + batch1 * T_w1;
             const int first = (batch0 * T_batch1 + batch1) * T_m;
 #if T_form == 1
 #if T_fixed_m
@@ -218,11 +218,11 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_
             (void)first;
             for (int i = T_IF(T_by_rows, from, 0); i < T_IF(T_by_rows, to, T_m); i++) {
                 for (int j = 0; j < T_n; j++) {
-                    T_real sum = T_bias ? bias[j] : 0;
+                    T_real sum = T_bias ? T_GET(bias, bias[j]) : 0;
 
                     for (int k = 0; k < T_k; k++)
-                        sum += xb[i * T_xm + k * T_xk] * wb[k * T_wk + j * T_wn];
-                    yb[i * T_ym + j] = T_EPILOGUE(sum, first + i, j);
+                        sum += T_GET(x, xb[i * T_xm + k * T_xk]) * T_GET(w, wb[k * T_wk + j * T_wn]);
+                    yb[i * T_ym + j] = T_PUT(y, T_EPILOGUE(sum, first + i, j));
                 }
             }
 #endif

@@ -559,13 +559,27 @@ static void add_sizes(const struct rendering *r, struct extras *extras, const st
     }
 }
 
+static void add_parameter(struct cx *cx, struct text *text, const struct kernel_parameter *parameter)
+{
+    switch (parameter->kind) {
+    case PARAMETER_VALUES:
+        text_printf(text, ", %s%s%s", pointer_type(cx, parameter), parameter->restricted ? "restrict " : "",
+                    parameter->name);
+        break;
+    case PARAMETER_LINES:
+        text_printf(text, ", %sconst *%s", pointer_type(cx, parameter), parameter->name);
+        break;
+    case PARAMETER_COUNT:
+        text_printf(text, ", const int %s", parameter->name);
+    }
+}
+
 static const char *parameters_text(struct cx *cx, const struct kernel *kernel, int first, int count)
 {
     struct text text = text_new(&cx->arena);
 
     for (int i = first; i < first + count; i++)
-        text_printf(&text, ", %s%s%s", pointer_type(cx, &kernel->parameters[i]),
-                    kernel->parameters[i].restricted ? "restrict " : "", kernel->parameters[i].name);
+        add_parameter(cx, &text, &kernel->parameters[i]);
     return text.data;
 }
 
@@ -704,10 +718,8 @@ static const char *shape_declaration(const struct rendering *r, const struct ker
         return arena_format(&cx->arena, "const int %s", shape->name);
     add_sizes(r, &sizes, shape->kernel, shape->kernel->used);
     text_printf(&text, "void (*const %s)(", shape->name);
-    for (int i = 0; i < shape->kernel->parameter_count; i++)
-        text_printf(&text, "%s%s%s", i ? ", " : "", pointer_type(cx, &shape->kernel->parameters[i]),
-                    shape->kernel->parameters[i].name);
-    text_printf(&text, "%s)", sizes.args.data);
+    text_printf(&text, "%s%s)", parameters_text(cx, shape->kernel, 0, shape->kernel->parameter_count) + 2,
+                sizes.args.data);
     return text.data;
 }
 
@@ -718,6 +730,7 @@ static void print_template(struct rendering *r, struct text *out)
     struct extras extras = extras_new(cx), tail = extras_new(cx);
     bool *in_tail = ARENA_ARRAY(&cx->arena, kernel->used_count, bool);
     const char *parts = NULL, *to_parts = "";
+    const struct kernel *own_parts = kernel->handed ? kernel->handed : kernel->parts;
     struct text body = text_new(&cx->arena);
 
     for (int i = kernel->extra_first; i < kernel->parameter_count; i++)
@@ -742,12 +755,12 @@ static void print_template(struct rendering *r, struct text *out)
         text_add(&extras.args, ", const int slice");
         text_add(&extras.pass, ", slice");
     }
-    if (kernel->parts) {
+    if (own_parts) {
         struct extras inner = extras_new(cx);
 
-        add_sizes(r, &inner, kernel->parts, kernel->parts->used);
-        parts = kernel->parts->name;
+        add_sizes(r, &inner, own_parts, own_parts->used);
         to_parts = inner.pass.data;
+        parts = kernel->handed ? text_upper(&cx->arena, own_parts->role) : own_parts->name;
     } else if (kernel->parts_template) { /* the tail is in them, and wants to know where it is */
         struct extras inner = extras_new(cx);
 
@@ -776,6 +789,7 @@ static void print_wrapper(const struct rendering *r, struct text *out)
     struct cx *cx = r->cx;
     const struct kernel *kernel = r->kernel, *core = kernel->core;
     struct extras sizes = extras_new(cx), tail = extras_new(cx);
+    const struct printer *printer = printer_of(r->backend);
     const char *slice = kernel->split.slices > 1 ? ", const int slice" : "";
     const char *parameters = parameters_text(cx, kernel, 0, kernel->parameter_count);
     struct text call = text_new(&cx->arena);
@@ -793,8 +807,8 @@ static void print_wrapper(const struct rendering *r, struct text *out)
         text_printf(&call, ", %s", tail_constant(cx, core, kernel->tail_at));
     text_add(&call, *slice ? ", slice" : "");
     text_printf(out, "/* %s */\n", kernel->comment);
-    text_printf(out, "%s %s(%s%s%s)\n{\n    %s(%s);\n}\n", printer_of(r->backend)->function, kernel->name,
-                parameters + 2, sizes.args.data, slice, core->name, call.data);
+    text_printf(out, "%s %s(%s%s%s)\n{\n    %s(%s);\n}\n", kernel->alone ? printer->alone : printer->function,
+                kernel->name, parameters + 2, sizes.args.data, slice, core->name, call.data);
     if (kernel->split.slices > 1)
         print_template_split(r, out);
 }

@@ -55,6 +55,7 @@ static void print_c_call(struct text *out, const char *indent, const struct kern
 
 static const struct printer printers[DEVICE_COUNT] = {
     [DEVICE_CPU] = {.function = "static MODC_KERNEL void",
+                    .alone = "static MODC_KERNEL MODC_ALONE void",
                     .nests = {[NEST_MAP] = print_map,
                               [NEST_REDUCE] = print_reduce,
                               [NEST_GATHER] = print_gather,

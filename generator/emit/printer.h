@@ -15,6 +15,7 @@ typedef void nest_printer(struct cx *cx, struct text *out, const struct kernel *
 
 struct printer {
     const char *function; /* what the definition of a kernel begins with, up to its name */
+    const char *alone;    /* the same of one that is not compiled into its callers */
     nest_printer *nests[NEST_KINDS];
     void (*call)(struct text *out, const char *indent, const struct kernel *kernel, const char *arguments);
 };

@@ -207,6 +207,15 @@ static void drop_blanks(struct text *text)
         text->data[--text->length] = 0;
 }
 
+/* Of a list that goes on in another line too. */
+static void drop_line(struct text *text)
+{
+    drop_blanks(text);
+    if (text->length > 0 && text->data[text->length - 1] == '\n')
+        text->data[--text->length] = 0;
+    drop_blanks(text);
+}
+
 /* What T_MORE at `at` has behind its condition; returns the index behind it. */
 static size_t split_more(struct cx *cx, struct text *out, const char *text, size_t at, size_t length,
                          const struct fill *fill)
@@ -320,7 +329,7 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             second = strcmp(fill_piece(cx, arguments[0], fill), "0") == 0;
             text_add(out, fill_piece(cx, arguments[second ? 2 : 1], fill));
         } else if (size == 6 && strncmp(word, "T_MORE", 6) == 0) {
-            drop_blanks(out);
+            drop_line(out);
             i = split_more(cx, out, text, end, length, fill);
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
             struct piece arguments[3];

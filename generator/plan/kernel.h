@@ -50,11 +50,18 @@ struct hole {
     const struct passed *passed;
 };
 
-/* A pointer that a kernel takes. */
+enum parameter_kind {
+    PARAMETER_VALUES, /* a pointer to them */
+    PARAMETER_LINES,  /* a pointer to pointers to values that are read */
+    PARAMETER_COUNT   /* an int */
+};
+
+/* What a kernel takes. */
 struct kernel_parameter {
     struct element element; /* of what it points to */
     const char *name;
     bool written, restricted;
+    enum parameter_kind kind;
 };
 
 /* How the tail reads one of its operands: the distance of rows and of columns. */
@@ -113,7 +120,7 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
  * A template whose row says so is printed once for each type and set of flags, as a core that is always inlined: extents and
  * distances are its arguments, and which of its tails it is that each call wants. A tail that reads more than the result has a
  * core of its own. What calls name is a wrapper of one statement, which states the shapes. Kernels that a core calls are
- * arguments too, and so the shapes in which they compute are no matter of the core.
+ * arguments too, and so the shapes in which they compute are no matter of the core; so are parts that are a kernel of their own.
  *
  * So is a map: its core is the loop nest with all extents and distances as arguments. */
 enum kernel_form {
@@ -149,6 +156,7 @@ struct kernel {
     bool *used; /* by index: the sizes that it takes behind them */
     int used_count;
     const struct size *block; /* those of a block, BLOCK_SIZES of them; NULL: none */
+    bool alone;               /* so large that it is not compiled into its callers */
     struct split split;       /* slices 1: it is one call */
     const struct dim
         *enough; /* so many results are compared with split.values before threads share it; NULL: always */
@@ -164,8 +172,10 @@ struct kernel {
     /* TEMPLATE */
     const char *template;       /* "gemm_panel" */
     const char *parts_template; /* a second one, printed with it and with its tail; NULL: none */
-    const struct kernel *parts; /* what T_PARTS names, where that is a kernel of its own */
-    struct hole *holes;         /* what the templates ask for alone */
+    const struct kernel
+        *parts; /* what T_PARTS names, where that is a kernel of its own; a wrapper hands it on */
+    const struct kernel *handed; /* of a core: one of those that it is handed as parts */
+    struct hole *holes;          /* what the templates ask for alone */
     int hole_count;
     enum dtype computed, lanes; /* what it computes in; of vectors of the tail, where it has a vector form */
     struct element weights;

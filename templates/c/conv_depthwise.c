@@ -17,13 +17,10 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     T_vec sum[MODC_DEPTHWISE_ROWS];
 
     MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-#if T_bias
-        sum[i] = lanes < T_LANES ? T_V(load_part)(bias + channel, lanes) : T_V(load)(bias + channel);
-#else
-        sum[i] = T_V(set)(0);
-#endif
-    }
+    for (int i = 0; i < rows; i++)
+        sum[i] = !T_bias           ? T_V(set)(0)
+                 : lanes < T_LANES ? T_V(load_part)(bias + channel, lanes)
+                                   : T_V(load)(bias + channel);
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
         const T_real *const xh = x + (T_IF(T_head, (h + T_ph) % T_ring, h) * T_w + x0) * T_ldx + channel;
@@ -97,20 +94,13 @@ MODC_INLINE void T_NAME_line(T_real *T_RESTRICT y, const T_real *restrict x, con
                              const int y0 T_ARGS)
 {
 #if T_fixed_ow
-    enum {
-        tiles = (T_ow + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
-        rows = T_ow / tiles,
-        tall = T_ow % tiles,
-        first = rows + (tall > 0),
-        reach = (T_kw - 1) * T_dw - T_pw,
-        left = T_pw > 0,
-        right = (T_ow - 1) * T_sw + reach >= T_w,
-        end = tiles - right,
-        narrow = tiles > 1 && (first * T_sw < T_pw || (T_ow - rows - 1) * T_sw + reach >= T_w)
-    };
+    const int tiles = (T_ow + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS, rows = T_ow / tiles, tall = T_ow % tiles;
+    const int first = rows + (tall > 0), reach = (T_kw - 1) * T_dw - T_pw;
+    const bool left = T_pw > 0, right = (T_ow - 1) * T_sw + reach >= T_w;
+    const int end = tiles - right;
 
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < T_ow; p++)
+    if (tiles > 1 && (first * T_sw < T_pw || (T_ow - rows - 1) * T_sw + reach >= T_w)) {
+        for (int p = 0; p < T_ow; p++) /* the padding reaches beyond one tile */
             T_NAME_pixels(y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p T_PASS);
         return;
     }
@@ -150,13 +140,8 @@ MODC_INLINE void T_NAME_planes(T_real *T_RESTRICT y, const T_real *restrict x, c
 
 #endif
 T_COMMENT
-#if T_head
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_raw *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias, T_real *restrict v T_HEAD_ARGS T_ARGS)
-#else
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias T_WORK T_ARGS)
-#endif
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_raw *restrict x, const T_real *restrict w,
+                        const T_real *restrict bias T_MORE(T_head || T_turned, T_real *restrict v) T_HEAD_ARGS T_ARGS)
 {
 #if T_by_rows
     const int from = modc_share(T_n * T_oh, slice, T_slices);
@@ -180,7 +165,7 @@ static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, c
             T_CONVERT(v + (next + T_ph) % T_ring * (T_w * T_c), x + n * T_xn + next * T_xh T_HEAD_PASS);
 #endif
 #if T_turned
-        T_NAME_planes(y, T_IF(T_head, v, x + n * (T_h * T_w * T_ldx)), w, bias T_OUT, line, y0 T_PASS);
+        T_NAME_planes(y, T_IF(T_head, v, x + n * (T_h * T_w * T_ldx)), w, bias, v + T_behind, line, y0 T_PASS);
 #else
         T_NAME_line(y, T_IF(T_head, v, x + n * (T_h * T_w * T_ldx)), w, bias, 0, T_c, line, y0 T_PASS);
 #endif

@@ -1,20 +1,14 @@
-/* The part of conv_direct.c that computes a line of y, `columns` of its channels: as many as fill the register tiles, T_NAME_band,
- * or those that are left of T_oc. Neighbouring pixels are the rows of a tile (Georganas et al., "Anatomy of high-performance deep
+/* The part of conv_direct.c that computes a line of y, `columns` of its channels: as many as fill the register tiles, or those
+ * that are left of T_oc. Neighbouring pixels are the rows of a tile (Georganas et al., "Anatomy of high-performance deep
  * learning convolutions", 2018), so that a weight is read once for all of them. Nothing is padded: the tiles at the ends of
  * the line leave out the rows of a tap that lie outside, which is known while compiling. lines[kh] is the line of x under line
- * kh of the windows, NULL where it is outside; pixels of y are ldy apart. T_apart: a kernel of its own, which convolutions
- * that differ in bias (NULL: none) and tail share; otherwise the tail is in it. Holes and layouts are those of conv_direct.c. */
-
-/* Channels of a register tile. */
-#if T_fixed_ow
-enum { T_NAME_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(T_ow)) * T_LANES };
-#else
-enum { T_NAME_band = MODC_TILE_VECTORS(MODC_LINE_ROWS) * T_LANES };
-#endif
+ * kh of the windows, NULL where it is outside; pixels of y are ldy apart. T_apart: the core of a kernel of its own, which
+ * convolutions that differ in bias (NULL: none) and tail share; otherwise the tail is in it. T_some_clipped: some windows
+ * reach over the ends of a line. Holes and layouts are those of conv_direct.c. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
-                             const int channels, const int from, const int to, const int vectors)
+                             const int channels, const int from, const int to, const int vectors T_ARGS)
 {
     T_vec b[MODC_TILE_VECTORS(1)];
 
@@ -34,25 +28,30 @@ MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real 
     }
 }
 
+#if T_some_clipped && T_fixed_ow
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends it; `clip`: a single pixel
  * anywhere. rows, columns and these are constants. */
+#elif T_some_clipped
+/* The pixels pixel ... pixel + rows - 1 of the line. `clip`: a single pixel anywhere. rows, columns and this are
+ * constants. */
+#else
+/* The pixels pixel ... pixel + rows - 1 of the line. rows and columns are constants. */
+#endif
 MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines, const T_real *restrict w,
-                             const T_real *restrict bias, const int rows, const int columns, const int left,
-                             const int right, const int clip, const int pixel T_ARGS)
+                             const T_real *restrict bias, const int rows, const int columns,
+                             const int pixel T_MORE(T_some_clipped, const int clip)
+                                 T_MORE(T_some_clipped && T_fixed_ow, const int left, const int right) T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors, x0 = pixel * T_sw - T_pw;
+    /* the taps of a line of the window lie side by side in x as in w: they are one sum */
+    const bool joined = T_dw == 1 && T_ldx == T_c;
+    const int pieces = joined ? 1 : T_kw, piece = joined ? T_kw * T_c : T_c;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
-#if T_apart
-        b[j] = bias ? T_V(load)(bias + j * T_LANES) : T_V(set)(0);
-#elif T_bias
-        b[j] = T_V(load)(bias + j * T_LANES);
-#else
-        b[j] = T_V(set)(0);
-#endif
+        b[j] = T_IF(T_apart, bias, T_bias) ? T_V(load)(bias + j * T_LANES) : T_V(set)(0);
     MODC_UNROLL
     for (int i = 0; i < tile; i++)
         sum[i] = b[i % vectors];
@@ -61,35 +60,38 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *
 
         if (!xh)
             continue;
+#if T_some_clipped
         if (clip) {
             for (int kw = 0; kw < T_kw; kw++) {
                 if (x0 + kw * T_dw >= 0 && x0 + kw * T_dw < T_w)
-                    T_NAME_taps(sum, xh + (x0 + kw * T_dw) * T_ldx, wh + kw * (T_c * T_P), T_c, 0, rows,
-                                vectors);
+                    T_NAME_taps(sum, xh + (x0 + kw * T_dw) * T_ldx, wh + kw * (T_c * T_P), T_c, 0, rows, vectors T_PASS);
             }
-        } else if (left || right || T_dw > 1 || T_ldx > T_c) {
-#if T_dw > 1 || T_ldx > T_c
-            const int whole = T_kw, end = T_kw;
-#else
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they are one sum */
-            const int whole = left ? T_pw : 0, reach = T_w + T_pw - (T_ow - 1) * T_sw;
-            const int end = right && reach < T_kw ? reach : T_kw;
+            continue;
+        }
 #endif
+#if T_some_clipped && T_fixed_ow
+        if (left || right) {
+            /* then taps whole ... end - 1, which no row leaves out, are one too */
+            const int whole = !joined ? T_kw : left ? T_pw : 0, reach = T_w + T_pw - (T_ow - 1) * T_sw;
+            const int end = joined && right && reach < T_kw ? reach : T_kw;
 
             MODC_UNROLL
             for (int kw = 0; kw < T_kw; kw++) {
                 const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
-                const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows)
-                                     : rows;
+                const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows) : rows;
 
                 if (kw <= whole || kw >= end)
                     T_NAME_taps(sum, xh + (x0 + kw * T_dw) * T_ldx, wh + kw * (T_c * T_P),
-                                kw == whole && whole < end ? (end - whole) * T_c : T_c, from < 0 ? 0 : from,
-                                to > rows ? rows : to, vectors);
+                                kw == whole && whole < end ? (end - whole) * T_c : T_c, modc_max(from, 0),
+                                modc_min(to, rows), vectors T_PASS);
             }
-        } else {
-            T_NAME_taps(sum, xh + x0 * T_ldx, wh, T_kw * T_c, 0, rows, vectors);
+            continue;
         }
+#endif
+        MODC_UNROLL
+        for (int kw = 0; kw < pieces; kw++)
+            T_NAME_taps(sum, xh + (x0 + kw * T_dw) * T_ldx, wh + kw * (T_c * T_P), piece, 0, rows,
+                        vectors T_PASS);
     }
 
     MODC_UNROLL
@@ -121,61 +123,60 @@ MODC_INLINE void T_NAME_tiles(T_real *T_RESTRICT y, const int ldy, const T_real 
 {
 #if T_fixed_ow
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(T_ow),
-        rows = T_ow / tiles,
-        tall = T_ow % tiles,
-        first = MODC_LINE_TALLEST(T_ow),
-        reach = (T_kw - 1) * T_dw - T_pw,
-        left = T_pw > 0,
-        right = (T_ow - 1) * T_sw + reach >= T_w,
-        end = tiles - right,
-        narrow = tiles > 1 && (first * T_sw < T_pw || (T_ow - rows - 1) * T_sw + reach >= T_w)
-    };
+    const int tiles = MODC_LINE_TILES(T_ow), rows = T_ow / tiles, tall = T_ow % tiles;
+#if T_some_clipped
+    const int first = MODC_LINE_TALLEST(T_ow), reach = (T_kw - 1) * T_dw - T_pw;
+    const bool left = T_pw > 0, right = (T_ow - 1) * T_sw + reach >= T_w;
+    const int end = tiles - right;
 
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < T_ow; p++)
-            T_NAME_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p T_PASS);
+    if (tiles > 1 && (first * T_sw < T_pw || (T_ow - rows - 1) * T_sw + reach >= T_w)) {
+        for (int p = 0; p < T_ow; p++) /* the padding reaches beyond one tile */
+            T_NAME_tile(y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0 T_PASS);
         return;
     }
     if (left)
-        T_NAME_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0 T_PASS);
+        T_NAME_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1, tiles == 1 && right T_PASS);
     for (int t = left; t < tall && t < end; t++)
-        T_NAME_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1) T_PASS);
+        T_NAME_tile(y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0 T_PASS);
     for (int t = tall > left ? tall : left; t < end; t++)
-        T_NAME_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall T_PASS);
+        T_NAME_tile(y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0 T_PASS);
     if (right && (tiles > 1 || !left))
-        T_NAME_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, T_ow - rows T_PASS);
+        T_NAME_tile(y, ldy, lines, w, bias, rows, columns, T_ow - rows, 0, 0, 1 T_PASS);
+#else
+
+    for (int t = 0; t < tall; t++)
+        T_NAME_tile(y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1) T_PASS);
+    for (int t = tall; t < tiles; t++)
+        T_NAME_tile(y, ldy, lines, w, bias, rows, columns, t * rows + tall T_PASS);
+#endif
 #else
     const int inside = modc_floordiv(T_w - 1 + T_pw - (T_kw - 1) * T_dw, T_sw) + 1;
     int p = 0;
 
     for (; p < (T_pw + T_sw - 1) / T_sw && p < T_ow; p++)
-        T_NAME_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p T_PASS);
+        T_NAME_tile(y, ldy, lines, w, bias, 1, columns, p, 1 T_PASS);
     for (; p + MODC_LINE_ROWS <= inside && p + MODC_LINE_ROWS <= T_ow; p += MODC_LINE_ROWS)
-        T_NAME_tile(y, ldy, lines, w, bias, MODC_LINE_ROWS, columns, 0, 0, 0, p T_PASS);
+        T_NAME_tile(y, ldy, lines, w, bias, MODC_LINE_ROWS, columns, p, 0 T_PASS);
     for (; p < T_ow; p++)
-        T_NAME_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p T_PASS);
+        T_NAME_tile(y, ldy, lines, w, bias, 1, columns, p, 1 T_PASS);
 #endif
 }
 
 #if T_apart
-/* T_ow pixels of y from lines of x, T_kh x T_kw windows over T_c channels, times `columns` of T_oc: a band, or those that are left.
- * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left
- * out. lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL.
- * Apart, since all tails share it. */
-static MODC_KERNEL MODC_ALONE void T_NAME(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines,
-                                          const T_real *restrict w, const T_real *restrict bias, const int columns T_ARGS)
+/* A line of y, T_kh x T_kw windows over T_c channels, times `columns` of T_oc: a band, or those that are left. In register
+ * tiles of neighbouring pixels, so that a weight is read once for all of them; taps that lie outside are left out.
+ * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart; bias may be NULL. */
 #else
 /* A line of y, `columns` of its channels. */
+#endif
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines,
                         const T_real *restrict w, const T_real *restrict bias, const int columns T_ARGS)
-#endif
 {
-    enum { rest = T_oc % T_NAME_band };
+    const int band = MODC_TILE_VECTORS(T_IF(T_fixed_ow, MODC_LINE_TALLEST(T_ow), MODC_LINE_ROWS)) * T_LANES;
+    const int rest = T_oc % band;
 
     if (rest == 0 || (rest < T_oc && columns > rest))
-        T_NAME_tiles(y, ldy, lines, w, bias, T_NAME_band T_PASS);
+        T_NAME_tiles(y, ldy, lines, w, bias, band T_PASS);
     else
         T_NAME_tiles(y, ldy, lines, w, bias, rest T_PASS);
 }

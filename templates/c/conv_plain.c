@@ -21,13 +21,11 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     MODC_FENCE;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-#if T_bias
-        const T_real *const start = bias + channel + i % vectors * T_LANES;
+        const int c = channel + i % vectors * T_LANES;
 
-        sum[i] = part && i % vectors == vectors - 1 ? T_V(load_part)(start, part) : T_V(load)(start);
-#else
-        sum[i] = T_V(set)(0);
-#endif
+        sum[i] = !T_bias                              ? T_V(set)(0)
+                 : part && i % vectors == vectors - 1 ? T_V(load_part)(bias + c, part)
+                                                      : T_V(load)(bias + c);
     }
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
@@ -132,13 +130,13 @@ MODC_INLINE void T_NAME_pixel(T_real *T_RESTRICT y, const T_real *restrict x, co
 #endif
 
 T_COMMENT
-static MODC_KERNEL void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
+                        const T_real *restrict bias T_ARGS)
 {
 #if T_across
-    enum { vectors = MODC_TILE_VECTORS(MODC_LINE_ROWS), band = vectors * T_LANES, full = T_oc / band * band };
+    const int vectors = MODC_TILE_VECTORS(MODC_LINE_ROWS), band = vectors * T_LANES, full = T_oc / band * band;
 #else
-    enum { band = 4, full = T_oc / band * band };
+    const int band = 4, full = T_oc / band * band;
 #endif
 #if T_by_rows
     const int from = modc_share(T_n * T_oh, slice, T_slices);

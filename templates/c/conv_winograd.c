@@ -19,9 +19,7 @@ MODC_INLINE void T_NAME_output(T_real *T_RESTRICT y, const T_real *restrict m, c
 {
     for (int c = 0; c < columns; c += T_LANES) {
         T_vec o[T_planes];
-#if T_bias
-        const T_vec b = T_V(load)(bias + channel + c);
-#endif
+        const T_vec b = T_bias ? T_V(load)(bias + channel + c) : T_V(set)(0);
 
         MODC_UNROLL
         for (int i = 0; i < T_planes; i++)
@@ -36,11 +34,7 @@ MODC_INLINE void T_NAME_output(T_real *T_RESTRICT y, const T_real *restrict m, c
         for (int i = 0; i < T_out * T_out; i++) {
             if (i / T_out < lines && i % T_out < pixels) {
                 const int r = first + i / T_out * T_ow + i % T_out;
-#if T_bias
-                const T_vec sum = o[i / T_out * T_side + i % T_out] + b;
-#else
-                const T_vec sum = o[i / T_out * T_side + i % T_out];
-#endif
+                const T_vec sum = T_bias ? o[i / T_out * T_side + i % T_out] + b : o[i / T_out * T_side + i % T_out];
 
 #if T_vector_tail
                 T_V(store)(y + r * T_ldy + channel + c, T_EPILOGUE_V(sum, r, channel + c));
@@ -57,32 +51,32 @@ MODC_INLINE void T_NAME_output(T_real *T_RESTRICT y, const T_real *restrict m, c
 }
 
 T_COMMENT
-static MODC_KERNEL MODC_ALONE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
+                        const T_real *restrict bias, T_real *restrict v T_ARGS)
 {
 #if T_slices > 1
     v += slice * (T_planes * (T_block * T_c + T_P) + T_planes * (T_block * T_chunk + T_P) + T_planes * T_c);
 
 #endif
-    T_real *const m = v + T_planes * (T_block * T_c + T_P), *const halo = m + T_planes * (T_block * T_chunk + T_P);
+    T_real *const m = v + T_planes * (T_block * T_c + T_P);
     const int down = (T_oh + T_out - 1) / T_out, across = (T_ow + T_out - 1) / T_out, tiles = T_n * down * across;
 #if T_by_rows
     const int all = (tiles + T_block - 1) / T_block, from = modc_share(all, slice, T_slices) * T_block;
     const int to = modc_min(modc_share(all, slice + 1, T_slices) * T_block, tiles);
 #elif T_by_columns
-    enum { all = (T_oc + T_chunk - 1) / T_chunk };
-    const int from = modc_share(all, slice, T_slices) * T_chunk;
+    const int all = (T_oc + T_chunk - 1) / T_chunk, from = modc_share(all, slice, T_slices) * T_chunk;
     const int to = modc_min(modc_share(all, slice + 1, T_slices) * T_chunk, T_oc);
 #endif
 
     for (int first = T_IF(T_by_rows, from, 0); first < T_IF(T_by_rows, to, tiles); first += T_block) {
         const int count = tiles - first < T_block ? tiles - first : T_block;
+        const T_real *fresh = x;
 
-        T_PARTS_inputs(v, x, halo, first, count T_TO_PARTS);
         for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, to, T_oc); c += T_chunk) {
             const int columns = T_oc - c < T_chunk ? T_oc - c : T_chunk;
 
-            T_PARTS_products(m, v, w + c / T_P * (T_c * T_P), count, columns);
+            T_PARTS(m, v, fresh, w + c / T_P * (T_c * T_P), first, count, columns T_TO_PARTS);
+            fresh = NULL;
             for (int t = 0; t < count; t++) {
                 const int n = (first + t) / (down * across);
                 const int h = (first + t) / across % down * T_out, p = (first + t) % across * T_out;

@@ -1,12 +1,10 @@
-/* Parts of conv_winograd.c, T_NAME_inputs and T_NAME_products: bias and tail come behind them, so that all convolutions of one
- * shape share them. Holes and layouts are those of conv_winograd.c. */
-
-/* Winograd's F(T_out x T_out, 3 x 3) from (T_h, T_w, T_c) to (T_oh, T_ow, T_oc), channels last, as far as all tails share it: the inputs of
- * a block of tiles are transformed, and multiplied by the weights in register tiles, for as many channels at a time as
- * keep the products of the block in the cache. */
+/* The part of conv_winograd.c that bias and tail come behind, so that all convolutions of one shape share it. Holes and
+ * layouts are those of conv_winograd.c; T_some_stream: of some the weights are more than T_stream_kb KiB, and fetched
+ * ahead. */
 
 /* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
-MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int line, const int pixel)
+MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int line,
+                              const int pixel T_ARGS)
 {
     for (int c = 0; c < T_c; c += T_LANES) {
         T_vec d[T_planes];
@@ -28,8 +26,8 @@ MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, cons
 
 /* B^T d B of `count` tiles, T_block at the most, from tile `first` on, counted over lines and images of x, into the planes of
  * v. What is outside of an image is 0, by way of `halo`. */
-static MODC_KERNEL MODC_ALONE void T_NAME_inputs(T_real *restrict v, const T_real *restrict x, T_real *restrict halo,
-                                                 const int first, const int count T_ARGS)
+MODC_INLINE void T_NAME_inputs(T_real *restrict v, const T_real *restrict x, T_real *restrict halo, const int first,
+                               const int count T_ARGS)
 {
     const int down = (T_oh + T_out - 1) / T_out, across = (T_ow + T_out - 1) / T_out;
 
@@ -38,22 +36,17 @@ static MODC_KERNEL MODC_ALONE void T_NAME_inputs(T_real *restrict v, const T_rea
         const int h = (first + t) / across % down * T_out - T_ph, w = (first + t) % across * T_out - T_pw;
         const T_real *const xn = x + n * (T_h * T_w * T_ldx);
         const int inside = h >= 0 && h + T_side <= T_h && w >= 0 && w + T_side <= T_w;
-#if T_ldx > T_c
-        const int step = inside ? T_ldx : T_c;
-#else
-        enum { step = T_c };
-#endif
 
         for (int i = 0; !inside && i < T_planes; i++) {
             const int line = h + i / T_side, pixel = w + i % T_side;
 
             if (line >= 0 && line < T_h && pixel >= 0 && pixel < T_w)
-                memcpy(halo + i * T_c, xn + (line * T_w + pixel) * T_ldx, T_c * sizeof *x);
+                memcpy(halo + i * T_c, xn + (line * T_w + pixel) * T_ldx, (size_t)T_c * sizeof *x);
             else
-                memset(halo + i * T_c, 0, T_c * sizeof *x);
+                memset(halo + i * T_c, 0, (size_t)T_c * sizeof *x);
         }
         T_NAME_input(v + t * T_c, inside ? xn + (h * T_w + w) * T_ldx : halo, inside ? T_w * T_ldx : T_side * T_c,
-                     step);
+                     inside ? T_ldx : T_c T_PASS);
     }
 #if T_fixed_tiles
     for (int i = 0; count < T_block && i < T_planes; i++) /* the products take whole blocks */
@@ -61,10 +54,15 @@ static MODC_KERNEL MODC_ALONE void T_NAME_inputs(T_real *restrict v, const T_rea
 #endif
 }
 
+#if T_some_stream
 /* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. Where
  * share > 0 it prefetches share values of the next plane with each step in K, as the turn-th of its plane. */
+#else
+/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. */
+#endif
 MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int rows,
-                                const int columns, const int tile, const int share, const int turn)
+                             const int columns,
+                             const int tile T_MORE(T_some_stream, const int share, const int turn) T_ARGS)
 {
     const int vectors = columns / T_LANES;
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -76,8 +74,10 @@ MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const
         sum[i] = T_V(set)(0);
     MODC_ROLL
     for (int k = 0; k < T_c; k++) {
+#if T_some_stream
         if (share > 0)
             MODC_PREFETCH(w + T_oc * T_c + (turn * T_c + k) * share);
+#endif
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
             b[j] = T_V(load)(w + j * T_LANES / T_P * (T_c * T_P) + j * T_LANES % T_P + k * T_P);
@@ -97,10 +97,14 @@ MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const
 
 /* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
 MODC_INLINE void T_NAME_planes(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int rows,
-                               const int tile, const int tall, const int flat, const int columns)
+                               const int tile, const int tall, const int flat, const int columns T_ARGS)
 {
     const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * T_LANES, band = most < columns ? most : columns;
-    const int rest = columns % band, tiles = tall + flat, share = T_stream ? (band + tiles - 1) / tiles : 0;
+    const int rest = columns % band;
+#if T_some_stream
+    const bool large = T_planes * T_c * T_oc * (int)sizeof(T_real) > T_stream_kb * 1024;
+    const int tiles = tall + flat, share = large ? (band + tiles - 1) / tiles : 0;
+#endif
 
     for (int p = 0; p < T_planes; p++) {
         T_real *const mp = m + p * (T_block * T_chunk + T_P);
@@ -111,57 +115,57 @@ MODC_INLINE void T_NAME_planes(T_real *restrict m, const T_real *restrict v, con
 
             if (n + band > columns) {
                 for (int t = 0; rest > 0 && t < tall; t++)
-                    T_NAME_tile(mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
+                    T_NAME_tile(mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1) T_MORE(T_some_stream, 0, 0) T_PASS);
                 for (int t = 0; rest > 0 && t < flat; t++)
-                    T_NAME_tile(mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
+                    T_NAME_tile(mp + n, vp, wn, rows, rest,
+                                tile + tall + (tall + t) * rows T_MORE(T_some_stream, 0, 0) T_PASS);
                 break;
             }
             for (int t = 0; t < tall; t++)
-                T_NAME_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
+                T_NAME_tile(mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1) T_MORE(T_some_stream, share, t) T_PASS);
             for (int t = 0; t < flat; t++)
-                T_NAME_tile(mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, share, tall + t);
+                T_NAME_tile(mp + n, vp, wn, rows, band,
+                            tile + tall + (tall + t) * rows T_MORE(T_some_stream, share, tall + t) T_PASS);
         }
     }
 }
 
 /* The same for `count` tiles. `columns` is a constant. */
 MODC_INLINE void T_NAME_block(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int count,
-                              const int columns)
+                              const int columns T_ARGS)
 {
-    enum {
-        tiles = (T_block + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
-        rows = T_block / tiles,
-        tall = T_block % tiles
-    };
+    const int tiles = (T_block + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_block / tiles, tall = T_block % tiles;
 #if !T_fixed_tiles
     int t = 0;
 
     if (count < T_block) {
         for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
-            T_NAME_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
+            T_NAME_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns T_PASS);
 #if MODC_TILE_ROWS > 4
         for (; t + 4 <= count; t += 4)
-            T_NAME_planes(m, v, w, 4, t, 0, 1, columns);
+            T_NAME_planes(m, v, w, 4, t, 0, 1, columns T_PASS);
 #endif
 #if MODC_TILE_ROWS > 1
         for (; t < count; t++)
-            T_NAME_planes(m, v, w, 1, t, 0, 1, columns);
+            T_NAME_planes(m, v, w, 1, t, 0, 1, columns T_PASS);
 #endif
         return;
     }
 #endif
-    T_NAME_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
+    T_NAME_planes(m, v, w, rows, 0, tall, tiles - tall, columns T_PASS); /* as even as it goes */
 }
 
-/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into m: T_chunk channels, or
- * those that are left of T_oc. */
-static MODC_KERNEL MODC_ALONE void T_NAME_products(T_real *restrict m, const T_real *restrict v, const T_real *restrict w,
-                                                   const int count, const int columns)
+/* Of `count` tiles, T_block at the most, from tile `first` on, counted over lines and images of x: B^T d B into the planes of v,
+ * unless x is NULL, since they are there; then the products with the weights from w on in all planes, into m: T_chunk
+ * channels, or those that are left of T_oc. In register tiles, for as many channels at a time as keep the products of the
+ * tiles in the cache. Behind v and m there is room for a tile of x. */
+MODC_INLINE void T_NAME(T_real *restrict m, T_real *restrict v, const T_real *restrict x, const T_real *restrict w,
+                        const int first, const int count, const int columns T_ARGS)
 {
-#if T_oc % T_chunk > 0
-    if (columns < T_chunk)
-        T_NAME_block(m, v, w, count, T_oc % T_chunk);
+    if (x)
+        T_NAME_inputs(v, x, m + T_planes * (T_block * T_chunk + T_P), first, count T_PASS);
+    if (T_oc % T_chunk > 0 && columns < T_chunk)
+        T_NAME_block(m, v, w, count, T_oc % T_chunk T_PASS);
     else
-#endif
-        T_NAME_block(m, v, w, count, T_chunk);
+        T_NAME_block(m, v, w, count, T_chunk T_PASS);
 }

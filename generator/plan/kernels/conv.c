@@ -44,14 +44,14 @@ static void holes_image(struct draft *draft, int joined)
     hole_extent(draft, "T_w", dim_mul(arena, x->dims[2], count));
     hole_extent(draft, "T_oh", dim_floordiv(arena, y->dims[1], count));
     hole_dim(draft, "T_ow", dim_mul(arena, y->dims[2], count));
-    hole_int(draft, "T_kh", op->window.kernel[0]);
-    hole_int(draft, "T_kw", op->window.kernel[1]);
-    hole_int(draft, "T_sh", op->window.stride[0]);
-    hole_int(draft, "T_sw", op->window.stride[1]);
-    hole_int(draft, "T_ph", op->window.padding[0]);
-    hole_int(draft, "T_pw", op->window.padding[1]);
-    hole_int(draft, "T_dh", op->window.dilation[0]);
-    hole_int(draft, "T_dw", op->window.dilation[1]);
+    hole_shape(draft, "T_kh", op->window.kernel[0]);
+    hole_shape(draft, "T_kw", op->window.kernel[1]);
+    hole_shape(draft, "T_sh", op->window.stride[0]);
+    hole_shape(draft, "T_sw", op->window.stride[1]);
+    hole_shape(draft, "T_ph", op->window.padding[0]);
+    hole_shape(draft, "T_pw", op->window.padding[1]);
+    hole_shape(draft, "T_dh", op->window.dilation[0]);
+    hole_shape(draft, "T_dw", op->window.dilation[1]);
 }
 
 /* ---- convolutions -------------------------------------------------------------------------------------------- */
@@ -106,6 +106,113 @@ static void take_head(struct draft *draft)
                                           draft->kernel->comment, dag_text(cx, op->head));
 }
 
+/* Does a line of windows reach over the ends of a line of x, or may it? */
+static bool is_clipped(const struct op *op)
+{
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    int64_t in = 0, out = 0, last;
+
+    if (!dim_is_const(x->dims[2], &in) || !dim_is_const(y->dims[2], &out))
+        return true;
+    last = (out - 1) * op->window.stride[1] - op->window.padding[1]; /* pixel of x */
+    return op->window.padding[1] > 0 ||
+           last + (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1] >= in;
+}
+
+/* Where y lies: in pixels T_ldy apart, or in planes, of which a band is made in v. */
+static void holes_result(struct draft *draft)
+{
+    const struct op *op = draft->op;
+    const struct value *y = op->outputs[0];
+    bool turned = conv_is_turned(op);
+
+    hole_int(draft, "T_head", op->head != NULL);
+    hole_int(draft, "T_turned", turned);
+    if (!turned) {
+        hole_dim(draft, "T_ldy", row_stride(draft->cx, y));
+    } else {
+        hole_dim(draft, "T_yn", y->strides[0]);
+        hole_dim(draft, "T_yc", y->strides[3]);
+        hole_dim(draft, "T_yh", y->strides[1]);
+        hole_shape(draft, "T_ldv", conv_band(op));
+    }
+    if (op->head) {
+        hole_shape(draft, "T_ring", conv_lines(op));
+        hole_shape(draft, "T_behind", conv_band_offset(op));
+    } else {
+        hole_int(draft, "T_ring", 0);
+        hole_int(draft, "T_behind", 0);
+    }
+    if ((turned || op->head) && draft->kernel->split.slices > 1)
+        hole_shape(draft, "T_scratch",
+                   draft->step->algorithm->scratch(op) / dtype_rows[draft->kernel->computed].bytes);
+}
+
+/* Of a weight that lies as it is. */
+static void holes_plain(struct draft *draft)
+{
+    static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
+    const struct value *weight = draft->op->inputs[1];
+
+    for (int i = 0; i < 4; i++)
+        hole_dim(draft, strides[i], weight->strides[i]);
+    hole_int(draft, "T_across", dim_equals(weight->strides[0], 1));
+}
+
+static void holes_winograd(struct draft *draft, enum packed_format weights)
+{
+    static const struct part_parameter parameters[] = {
+        {"m", PARAMETER_VALUES, true},      {"v", PARAMETER_VALUES, true},
+        {"x", PARAMETER_VALUES, false},     {"w", PARAMETER_VALUES, false},
+        {"first", PARAMETER_COUNT, false},  {"count", PARAMETER_COUNT, false},
+        {"columns", PARAMETER_COUNT, false}};
+    static const struct part_row part = {parameters, COUNT(parameters)};
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    const struct winograd plan = winograd_of(op, weights);
+    struct arena *arena = &draft->cx->arena;
+
+    hole_int(draft, "T_side", plan.side);
+    hole_int(draft, "T_out", plan.outputs);
+    hole_int(draft, "T_planes", plan.planes);
+    hole_shape(draft, "T_block", plan.block);
+    hole_shape(draft, "T_chunk", plan.chunk);
+    hole_some(draft, "T_some_stream", plan.stream);
+    hole_int(draft, "T_stream_kb", draft->plan->backend->cost.cache_bytes / 1024);
+    hole_int(draft, "T_fixed_tiles",
+             dim_is_const(y->dims[0], NULL) && dim_is_const(y->dims[1], NULL) &&
+                 dim_is_const(y->dims[2], NULL));
+    draft->part = &part;
+    draft->part_comment = arena_format(
+        arena, "products of %lld tiles of x %s, for %lld channels of y %s at a time", (long long)plan.block,
+        shape_text(arena, 4, x->dims), (long long)plan.chunk, shape_text(arena, 4, y->dims));
+}
+
+static void holes_line(struct draft *draft, int joined)
+{
+    static const struct part_parameter parameters[] = {
+        {"y", PARAMETER_VALUES, true},     {"ldy", PARAMETER_COUNT, false},
+        {"lines", PARAMETER_LINES, false}, {"w", PARAMETER_VALUES, false},
+        {"bias", PARAMETER_VALUES, false}, {"columns", PARAMETER_COUNT, false}};
+    static const struct part_row part = {parameters, COUNT(parameters)};
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *y = op->outputs[0];
+    struct arena *arena = &draft->cx->arena;
+    const struct dim *count = dim_const(arena, joined);
+    bool apart = conv_is_apart(op);
+
+    hole_int(draft, "T_apart", apart);
+    hole_int(draft, "T_after", apart && op->tail);
+    hole_some(draft, "T_most_kh", op->window.kernel[0]);
+    hole_some(draft, "T_some_clipped", is_clipped(op));
+    draft->part = &part;
+    draft->part_comment = arena_format(
+        arena, "a line of y (%s, %s) = windows of %d x %d of lines of x (%s, %s), times the weight",
+        dim_text(arena, dim_mul(arena, y->dims[2], count)), dim_text(arena, y->dims[3]), op->window.kernel[0],
+        op->window.kernel[1], dim_text(arena, dim_mul(arena, x->dims[2], count)),
+        dim_text(arena, x->dims[3]));
+}
+
 static void holes_conv(struct draft *draft)
 {
     struct cx *cx = draft->cx;
@@ -113,7 +220,7 @@ static void holes_conv(struct draft *draft)
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const struct dim *groups = dim_const(&cx->arena, op->window.groups);
     enum packed_format weights = draft->step->algorithm->weight;
-    bool by_channel = weights == PACKED_COLUMNS, turned = conv_is_turned(op);
+    bool by_channel = weights == PACKED_COLUMNS;
     int joined = weights == PACKED_PANELS ? conv_joined_lines(op) : 1;
 
     draft->apart = winograd_side(weights) > 0 || conv_is_apart(op);
@@ -123,57 +230,27 @@ static void holes_conv(struct draft *draft)
     hole_int(draft, "T_fixed_ow", dim_is_const(y->dims[2], NULL) && dim_is_const(x->dims[2], NULL));
     hole_extent(draft, "T_c", by_channel ? x->dims[3] : dim_floordiv(&cx->arena, x->dims[3], groups));
     hole_dim(draft, "T_ldx", op->head ? x->dims[3] : row_stride(cx, x));
-    hole_int(draft, "T_turned", turned);
-    if (turned) {
-        struct passed *out = ARENA_NEW(&cx->arena, struct passed);
-
-        *out = (struct passed){.name = "v", .at = true, .offset = conv_band_offset(op)};
-        hole_dim(draft, "T_yn", y->strides[0]);
-        hole_dim(draft, "T_yc", y->strides[3]);
-        hole_dim(draft, "T_yh", y->strides[1]);
-        hole_int(draft, "T_ldv", conv_band(op));
-        hole_passed(draft, "T_OUT", out, 1);
-    } else {
-        hole_dim(draft, "T_ldy", row_stride(cx, y));
-        hole_passed(draft, "T_OUT", NULL, 0);
-    }
-    hole_parameters(draft, "T_WORK", draft->kernel->parameter_count - turned);
     hole_extent(draft, "T_oc", dim_floordiv(&cx->arena, y->dims[3], groups));
-    if (weights == PACKED_NONE) {
-        static const char *const strides[] = {"T_wo", "T_wh", "T_ww", "T_wc"};
-        const struct value *weight = op->inputs[1];
-
-        for (int i = 0; i < 4; i++)
-            hole_dim(draft, strides[i], weight->strides[i]);
-        hole_int(draft, "T_across", dim_equals(weight->strides[0], 1));
-    }
-    if (winograd_side(weights) > 0) {
-        struct winograd plan = winograd_of(op, weights);
-
-        hole_int(draft, "T_side", plan.side);
-        hole_int(draft, "T_out", plan.outputs);
-        hole_int(draft, "T_planes", plan.planes);
-        hole_int(draft, "T_block", plan.block);
-        hole_int(draft, "T_chunk", plan.chunk);
-        hole_int(draft, "T_stream", plan.stream);
-        hole_int(draft, "T_fixed_tiles",
-                 dim_is_const(y->dims[0], NULL) && dim_is_const(y->dims[1], NULL) &&
-                     dim_is_const(y->dims[2], NULL));
-    }
-    hole_int(draft, "T_apart", conv_is_apart(op));
-    hole_int(draft, "T_groups", op->window.groups);
-    hole_int(draft, "T_bias", op->window.bias);
-    hole_int(draft, "T_head", op->head != NULL);
-    hole_int(draft, "T_ring", conv_lines(op));
+    holes_result(draft);
+    if (weights == PACKED_NONE)
+        holes_plain(draft);
+    else if (winograd_side(weights) > 0)
+        holes_winograd(draft, weights);
+    else
+        holes_line(draft, joined);
+    hole_shape(draft, "T_groups", op->window.groups);
+    hole_shape(draft, "T_bias", op->window.bias);
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = conv2d(x %s, weight (%s, %d, %d, %s))%s, channels last%s%s",
         shape_text(&cx->arena, 4, y->dims), shape_text(&cx->arena, 4, x->dims),
         dim_text(&cx->arena, y->dims[3]), op->window.kernel[0], op->window.kernel[1],
         dim_text(&cx->arena, dim_floordiv(&cx->arena, x->dims[3], groups)), op->window.bias ? " + bias" : "",
-        turned ? "; those of y are planes in memory" : "",
+        conv_is_turned(op) ? "; those of y are planes in memory" : "",
         joined > 1 ? arena_format(&cx->arena, "; %d lines are one", joined) : "");
     if (op->head)
         take_head(draft);
+    else
+        hole_parameters(draft, "T_HEAD_ARGS", draft->kernel->parameter_count);
 }
 
 static bool conv_writes(struct arena *arena, const struct step *step, const struct value *y)
@@ -235,7 +312,7 @@ static void holes_planes(struct draft *draft)
     hole_dim(draft, "T_wide", wide);
     hole_int(draft, "T_few", op->window.kernel[0] <= FEW && op->window.kernel[1] <= FEW);
     hole_int(draft, "T_step", op->window.stride[1] <= 2 ? op->window.stride[1] : 3);
-    hole_most(draft, "T_most_kh", op->window.kernel[0]);
+    hole_some(draft, "T_most_kh", op->window.kernel[0]);
     hole_some(draft, "T_some_rest", !is_whole(draft, wide));
     hole_some(draft, "T_some_part", plan.compact || !is_whole(draft, op->outputs[0]->dims[3]));
 }

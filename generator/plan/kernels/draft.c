@@ -59,14 +59,14 @@ void hole_int(struct draft *draft, const char *name, int64_t value)
     add_hole(draft, (struct hole){.name = name, .kind = HOLE_INT, .integer = value});
 }
 
-void hole_some(struct draft *draft, const char *name, bool value)
-{
-    hole_most(draft, name, value);
-}
-
-void hole_most(struct draft *draft, const char *name, int64_t value)
+void hole_some(struct draft *draft, const char *name, int64_t value)
 {
     add_hole(draft, (struct hole){.name = name, .kind = HOLE_SOME, .integer = value});
+}
+
+void hole_shape(struct draft *draft, const char *name, int64_t value)
+{
+    hole_dim(draft, name, dim_const(&draft->cx->arena, value));
 }
 
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim)
@@ -231,63 +231,6 @@ static void common_holes(struct draft *draft)
                            step->algorithm->scratch(draft->op) / dtype_rows[kernel->computed].bytes));
 }
 
-/* ---- parts -------------------------------------------------------------------------------------------------- */
-
-/* Named by what it has in common with others. */
-static const char *parts_stem(const struct draft *draft)
-{
-    const struct kernel_row *row = kernel_rows[draft->op->code];
-    struct cx *cx = draft->cx;
-    struct op shape = *draft->op;
-
-    if (row->parts_stem)
-        return row->parts_stem(draft->op);
-    shape.tail = NULL;
-    return arena_format(&cx->arena, "%s%s", row->stem(cx, &shape),
-                        strrchr(draft->step->algorithm->parts, '_'));
-}
-
-/* What parts are told that are a kernel of their own: they know neither bias, tail nor slices, whatever the whole has. */
-static struct hole apart_from(struct hole hole)
-{
-    static const struct {
-        const char *name;
-        int64_t value;
-    } own[] = {{"T_tail", 0}, {"T_vector_tail", 1}, {"T_pure_tail", 1}, {"T_bias", 0}, {"T_slices", 1}};
-
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(hole.name, own[i].name) == 0)
-            hole.integer = own[i].value;
-    if (strncmp(hole.name, "T_by_", 5) == 0)
-        hole.integer = 0;
-    return hole;
-}
-
-/* Parts that are a kernel of their own take the sizes that they ask for. */
-static const struct kernel *parts_kernel(const struct draft *draft)
-{
-    const struct kernel *whole = draft->kernel;
-    struct kernel *parts = new_kernel(draft->cx, draft->plan, KERNEL_TEMPLATE);
-    const char *file = draft->step->algorithm->parts;
-
-    parts->stem = parts_stem(draft);
-    parts->role = strrchr(file, '_') + 1; /* "conv_direct_line" -> "line" */
-    parts->own_name = kernel_rows[draft->op->code]->parts_stem != NULL;
-    parts->template = file;
-    parts->computed = whole->computed;
-    parts->weights = whole->weights;
-    for (int i = 0; i < whole->hole_count; i++) {
-        const struct hole *hole = &whole->holes[i];
-
-        if (!template_asks(draft->cx, &draft->plan->templates, file, hole->name))
-            continue;
-        if (hole->kind == HOLE_DIM && !dim_is_const(hole->dim, NULL))
-            dim_mark_sizes(hole->dim, parts->used);
-        ARENA_PUSH(&draft->cx->arena, parts->holes, parts->hole_count, apart_from(*hole));
-    }
-    return keep_kernel(draft->cx, draft->plan, parts);
-}
-
 /* ---- cores --------------------------------------------------------------------------------------------------- */
 
 static void add_shape(struct cx *cx, struct kernel *core, struct kernel *wrapper, const char *name,
@@ -392,32 +335,35 @@ static const char *handed_on(const struct draft *draft, const struct kernel *cor
     return text.data;
 }
 
-/* Makes the draft a wrapper of a core, of which there may be one: see note [cores]. */
-static const struct kernel *wrap_core(struct draft *draft)
+/* Makes the kernel a wrapper of a core of that name, which is not kept yet: see note [cores]. */
+static struct kernel *new_core(const struct draft *draft, struct kernel *wrapper, const char *stem)
 {
     struct cx *cx = draft->cx;
-    struct kernel *wrapper = draft->kernel, *core = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
-    bool *used = core->used, shared = reads_result(cx, wrapper), calls = false;
+    struct kernel *core = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
+    bool *used = core->used, calls = wrapper->parts != NULL;
 
     *core = *wrapper;
     core->used = used;
     core->block = NULL;
     core->enough = NULL;
     core->split.values = 0;
-    core->stem = core_stem(draft, shared);
+    core->stem = stem;
     core->own_name = true;
-    core->comment = arena_format(&cx->arena, "%c%s.", toupper((unsigned char)draft->step->algorithm->how[0]),
-                                 draft->step->algorithm->how + 1);
+    core->comment = NULL;
+    core->alone = false;
+    core->parts = NULL;
+    core->handed = wrapper->parts;
     core->holes = NULL;
     core->hole_count = 0;
     wrapper->form = KERNEL_WRAPPER;
-    wrapper->parts = NULL;
     wrapper->parts_template = NULL;
     for (int i = 0; i < wrapper->hole_count; i++) {
         calls |= wrapper->holes[i].kind == HOLE_KERNEL;
         ARENA_PUSH(&cx->arena, core->holes, core->hole_count,
                    core_hole(cx, core, wrapper, wrapper->holes[i]));
     }
+    if (core->handed)
+        add_callee(cx, core, wrapper, text_upper(&cx->arena, core->handed->role), core->handed);
     if (calls)
         core->stem = arena_format(&cx->arena, "%s%s", core->stem, handed_on(draft, core));
     core->extras = ARENA_ARRAY(&cx->arena, core->extra_count + 1, struct tail_operand);
@@ -426,18 +372,114 @@ static const struct kernel *wrap_core(struct draft *draft)
         core->extras[i].row_name = arena_format(&cx->arena, "LDE%d", i);
         add_shape(cx, core, wrapper, core->extras[i].row_name, core->extras[i].row);
     }
+    return core;
+}
+
+/* Keeps it, and what all of its calls have in common; returns the plan's own. */
+static struct kernel *keep_core(const struct draft *draft, struct kernel *wrapper, struct kernel *core)
+{
+    core = (struct kernel *)keep_kernel(draft->cx, draft->plan, core);
+    for (int i = 0; i < core->hole_count; i++)
+        if (core->holes[i].kind == HOLE_SOME && core->holes[i].integer < wrapper->holes[i].integer)
+            core->holes[i].integer = wrapper->holes[i].integer;
+    return core;
+}
+
+/* Makes the draft a wrapper of a core, of which there may be one. */
+static const struct kernel *wrap_core(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    struct kernel *wrapper = draft->kernel, *core;
+    const char *how = draft->step->algorithm->how;
+    bool shared = reads_result(cx, wrapper);
+
+    core = new_core(draft, wrapper, core_stem(draft, shared));
+    core->comment = arena_format(&cx->arena, "%c%s.", toupper((unsigned char)*how), how + 1);
     if (shared)
         core->tail = NULL;
     else
         dag_mark_sizes(core->tail, core->used);
-    wrapper->core = keep_kernel(cx, draft->plan, core);
-    core = (struct kernel *)wrapper->core; /* the plan's own */
+    core = keep_core(draft, wrapper, core);
+    wrapper->core = core;
     if (shared)
         wrapper->tail_at = find_tail(draft, core);
-    for (int i = 0; i < core->hole_count; i++)
-        if (core->holes[i].kind == HOLE_SOME && core->holes[i].integer < wrapper->holes[i].integer)
-            core->holes[i].integer = wrapper->holes[i].integer;
     return keep_kernel(cx, draft->plan, wrapper);
+}
+
+/* ---- parts -------------------------------------------------------------------------------------------------- */
+
+/* Named by what it has in common with others. */
+static const char *parts_stem(const struct draft *draft)
+{
+    const struct kernel_row *row = kernel_rows[draft->op->code];
+    struct cx *cx = draft->cx;
+    struct op shape = *draft->op;
+
+    if (row->parts_stem)
+        return row->parts_stem(draft->op);
+    shape.tail = NULL;
+    return arena_format(&cx->arena, "%s%s", row->stem(cx, &shape),
+                        strrchr(draft->step->algorithm->parts, '_'));
+}
+
+/* What parts are told that are a kernel of their own: they know neither bias, tail nor slices, whatever the whole has. */
+static struct hole apart_from(struct hole hole)
+{
+    static const struct {
+        const char *name;
+        int64_t value;
+    } own[] = {{"T_tail", 0}, {"T_vector_tail", 1}, {"T_pure_tail", 1}, {"T_bias", 0}, {"T_slices", 1}};
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(hole.name, own[i].name) == 0)
+            hole = (struct hole){.name = hole.name, .kind = HOLE_INT, .integer = own[i].value};
+    if (strncmp(hole.name, "T_by_", 5) == 0)
+        hole.integer = 0;
+    return hole;
+}
+
+/* Makes them a wrapper of a core, behind which the whole's tails stand. */
+static void wrap_parts(const struct draft *draft, struct kernel *parts)
+{
+    struct arena *arena = &draft->cx->arena;
+
+    parts->alone = true;
+    parts->comment = draft->part_comment;
+    for (int i = 0; i < draft->part->count; i++) {
+        const struct part_parameter *own = &draft->part->parameters[i];
+        const struct kernel_parameter parameter = {draft->result, own->name, own->written, true, own->kind};
+
+        ARENA_PUSH(arena, parts->parameters, parts->parameter_count, parameter);
+    }
+    parts->extra_first = parts->parameter_count;
+    parts->core = keep_core(draft, parts, new_core(draft, parts, core_part_stem(draft, parts)));
+}
+
+/* Parts that are a kernel of their own take the sizes that they ask for. */
+static const struct kernel *parts_kernel(const struct draft *draft)
+{
+    const struct kernel *whole = draft->kernel;
+    struct kernel *parts = new_kernel(draft->cx, draft->plan, KERNEL_TEMPLATE);
+    const char *file = draft->step->algorithm->parts;
+
+    parts->stem = parts_stem(draft);
+    parts->role = strrchr(file, '_') + 1; /* "conv_direct_line" -> "line" */
+    parts->own_name = kernel_rows[draft->op->code]->parts_stem != NULL;
+    parts->template = file;
+    parts->computed = whole->computed;
+    parts->weights = whole->weights;
+    for (int i = 0; i < whole->hole_count; i++) {
+        const struct hole *hole = &whole->holes[i];
+
+        if (!template_asks(draft->cx, &draft->plan->templates, file, hole->name))
+            continue;
+        if (hole->kind == HOLE_DIM && !dim_is_const(hole->dim, NULL))
+            dim_mark_sizes(hole->dim, parts->used);
+        ARENA_PUSH(&draft->cx->arena, parts->holes, parts->hole_count, apart_from(*hole));
+    }
+    if (draft->part)
+        wrap_parts(draft, parts);
+    return keep_kernel(draft->cx, draft->plan, parts);
 }
 
 /* ---- a kernel of a template ---------------------------------------------------------------------------------- */
@@ -523,6 +565,7 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     if (kernel->split.slices > 1)
         kernel->enough = enough_results(cx, y, kernel->split);
     kernel->stem = template_stem(draft);
+    kernel->alone = step->algorithm->alone;
     if (step->algorithm->parts && draft->apart)
         kernel->parts = parts_kernel(draft);
     else

@@ -7,6 +7,16 @@
 #include "plan/kernel.h"
 #include "plan/plan_dag.h"
 
+/* The parts of a core that are a kernel of their own. */
+struct part_row {
+    const struct part_parameter {
+        const char *name;
+        enum parameter_kind kind;
+        bool written;
+    } * parameters;
+    int count;
+};
+
 /* A kernel from a template, while it is drawn up for a step, or for a part of another kernel. */
 struct draft {
     struct cx *cx;
@@ -18,6 +28,8 @@ struct draft {
     const char *role;                      /* of a part: what it is named by behind whom it serves */
     bool narrow;                           /* weights are stored in fewer bits than it computes with */
     bool apart;                            /* its parts are a kernel of their own */
+    const struct part_row *part;           /* of a core: what these take */
+    const char *part_comment;              /* and compute */
     const struct size *block;              /* of a part of attention: the sizes of a block; or NULL */
     bool causal;                           /* of a softmax over such a block */
     bool over_y;                           /* an operand of the tail lies where y does: neither is restrict */
@@ -77,8 +89,8 @@ void add_input(struct draft *draft);
 void add_scratch(struct draft *draft, const char *name);
 
 void hole_int(struct draft *draft, const char *name, int64_t value);
-void hole_some(struct draft *draft, const char *name, bool value);    /* of cores: is it so in some call? */
-void hole_most(struct draft *draft, const char *name, int64_t value); /* the largest of all calls */
+void hole_some(struct draft *draft, const char *name, int64_t value); /* of cores: the largest of all calls */
+void hole_shape(struct draft *draft, const char *name, int64_t value); /* a constant of each call of a core */
 void hole_dim(struct draft *draft, const char *name, const struct dim *dim);
 void hole_extent(struct draft *draft, const char *name, const struct dim *dim); /* T_m and T_fixed_m */
 void hole_number(struct draft *draft, const char *name, enum dtype dtype, double number);
@@ -151,6 +163,9 @@ const char *tail_name(const struct op *op, const char *base);
 
 /* What a core is named by: its algorithm, its flags, its tail, unless it chooses among several. */
 const char *core_stem(const struct draft *draft, bool shared);
+
+/* The same of its parts. */
+const char *core_part_stem(const struct draft *draft, const struct kernel *parts);
 
 /* What the draft's tail is called among those of the core. */
 const char *core_tail_word(const struct draft *draft, const struct kernel *core);

@@ -80,7 +80,7 @@ static bool same_parameters(const struct kernel *a, const struct kernel *b)
         const struct kernel_parameter *x = &a->parameters[i], *y = &b->parameters[i];
 
         if (x->element.stored != y->element.stored || strcmp(x->name, y->name) != 0 ||
-            x->written != y->written || x->restricted != y->restricted)
+            x->written != y->written || x->restricted != y->restricted || x->kind != y->kind)
             return false;
     }
     return true;
@@ -107,9 +107,9 @@ static bool same_callees(const struct kernel *a, const struct kernel *b)
 static bool same_template(const struct kernel *a, const struct kernel *b)
 {
     if (strcmp(a->template, b->template) != 0 || !same_text(a->parts_template, b->parts_template) ||
-        a->parts != b->parts || a->computed != b->computed || a->hole_count != b->hole_count ||
-        a->extra_count != b->extra_count || a->extra_first != b->extra_first ||
-        a->weights.stored != b->weights.stored)
+        a->parts != b->parts || !a->handed != !b->handed || a->computed != b->computed ||
+        a->hole_count != b->hole_count || a->extra_count != b->extra_count ||
+        a->extra_first != b->extra_first || a->weights.stored != b->weights.stored)
         return false;
     for (int i = 0; i < a->hole_count; i++)
         if (!same_hole(&a->holes[i], &b->holes[i]))
@@ -124,7 +124,7 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
 
 static bool same_wrapper(const struct kernel *a, const struct kernel *b)
 {
-    if (a->core != b->core)
+    if (a->core != b->core || a->parts != b->parts)
         return false;
     for (int i = 0; i < a->shape_count; i++) /* as many as the core has */
         if (a->shapes[i].kernel != b->shapes[i].kernel || !same_dim(a->shapes[i].dim, b->shapes[i].dim))

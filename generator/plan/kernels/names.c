@@ -92,6 +92,8 @@ static const struct flag_word {
     {"T_bias", 1, "bias"},
     {"T_weight", 1, "weight"},
     {"T_fixed_m", 1, "fixed"},
+    {"T_fixed_ow", 0, "any"},
+    {"T_fixed_tiles", 1, "fixed"},
     {"T_fixed_n", 0, "any"},
     {"T_cached", 1, "cached"},
     {"T_streams", 1, "streams"},
@@ -124,10 +126,34 @@ static const struct flag_word {
     {"T_last", 1, "last"},
     {"T_cell", 1, "cell"},
     {"T_to_state", 1, "to_state"},
+    {"T_across", 1, "across"},
+    {"T_head", 1, "convert"},
+    {"T_apart", 1, "apart"},
+    {"T_after", 1, "tail"},
     {"T_by_rows", 1, "slice"},
     {"T_by_columns", 1, "slice_of_columns"},
+    {"T_by_groups", 1, "slice_of_groups"},
     {"T_by_batches", 1, "slice_of_batches"},
 };
+
+static void add_flags(struct text *text, const struct kernel *kernel)
+{
+    for (size_t f = 0; f < sizeof flag_words / sizeof *flag_words; f++)
+        for (int i = 0; i < kernel->hole_count; i++)
+            if (kernel->holes[i].kind == HOLE_INT && strcmp(kernel->holes[i].name, flag_words[f].hole) == 0 &&
+                kernel->holes[i].integer == flag_words[f].value)
+                text_printf(text, "_%s", flag_words[f].word);
+}
+
+const char *core_part_stem(const struct draft *draft, const struct kernel *parts)
+{
+    struct cx *cx = draft->cx;
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text, "%s_%s", draft->step->algorithm->name, parts->role);
+    add_flags(&text, parts);
+    return text.data;
+}
 
 const char *core_stem(const struct draft *draft, bool shared)
 {
@@ -138,11 +164,7 @@ const char *core_stem(const struct draft *draft, bool shared)
     text_add(&text, draft->step->algorithm->name);
     if (draft->narrow)
         text_printf(&text, "_%s", dtype_rows[step_packed(draft->step, 1)->dtype].name);
-    for (size_t f = 0; f < sizeof flag_words / sizeof *flag_words; f++)
-        for (int i = 0; i < kernel->hole_count; i++)
-            if (strcmp(kernel->holes[i].name, flag_words[f].hole) == 0 &&
-                kernel->holes[i].integer == flag_words[f].value)
-                text_printf(&text, "_%s", flag_words[f].word);
+    add_flags(&text, kernel);
     if (!shared)
         text_add(&text, few_words(cx, tail_words(draft->op)));
     if (!kernel->parameters[0].restricted)

@@ -4,7 +4,7 @@
  * the line leave out the rows of a tap that lie outside, which is known while compiling. lines[kh] is the line of x under line
  * kh of the windows, NULL where it is outside; pixels of y are ldy apart. T_apart: the core of a kernel of its own, which
  * convolutions that differ in bias (NULL: none) and tail share; otherwise the tail is in it. T_some_clipped: some windows
- * reach over the ends of a line. Holes and layouts are those of conv_direct.c. */
+ * reach over the ends of a line; T_some_loose: of some the taps do not lie side by side in x. Holes and layouts are those of conv_direct.c. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
 MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
@@ -43,9 +43,11 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *
                                  T_MORE(T_some_clipped && T_fixed_ow, const int left, const int right) T_ARGS)
 {
     const int vectors = (columns + T_LANES - 1) / T_LANES, tile = rows * vectors, x0 = pixel * T_sw - T_pw;
+#if T_some_loose
     /* the taps of a line of the window lie side by side in x as in w: they are one sum */
     const bool joined = T_dw == 1 && T_ldx == T_c;
     const int pieces = joined ? 1 : T_kw, piece = joined ? T_kw * T_c : T_c;
+#endif
     T_vec sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
@@ -71,9 +73,14 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *
 #endif
 #if T_some_clipped && T_fixed_ow
         if (left || right) {
-            /* then taps whole ... end - 1, which no row leaves out, are one too */
-            const int whole = !joined ? T_kw : left ? T_pw : 0, reach = T_w + T_pw - (T_ow - 1) * T_sw;
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by side */
+            const int reach = T_w + T_pw - (T_ow - 1) * T_sw;
+#if T_some_loose
+            const int whole = !joined ? T_kw : left ? T_pw : 0;
             const int end = joined && right && reach < T_kw ? reach : T_kw;
+#else
+            const int whole = left ? T_pw : 0, end = right && reach < T_kw ? reach : T_kw;
+#endif
 
             MODC_UNROLL
             for (int kw = 0; kw < T_kw; kw++) {
@@ -88,10 +95,14 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *
             continue;
         }
 #endif
+#if T_some_loose
         MODC_UNROLL
         for (int kw = 0; kw < pieces; kw++)
             T_NAME_taps(sum, xh + (x0 + kw * T_dw) * T_ldx, wh + kw * (T_c * T_P), piece, 0, rows,
                         vectors T_PASS);
+#else
+        T_NAME_taps(sum, xh + x0 * T_ldx, wh, T_kw * T_c, 0, rows, vectors T_PASS);
+#endif
     }
 
     MODC_UNROLL

@@ -1,6 +1,6 @@
 /* The part of conv_winograd.c that bias and tail come behind, so that all convolutions of one shape share it. Holes and
  * layouts are those of conv_winograd.c; T_some_stream: of some the weights are more than T_stream_kb KiB, and fetched
- * ahead. */
+ * ahead; T_some_rest: of some T_oc is not a number of T_chunk. */
 
 /* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
 MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int line,
@@ -164,8 +164,10 @@ MODC_INLINE void T_NAME(T_real *restrict m, T_real *restrict v, const T_real *re
 {
     if (x)
         T_NAME_inputs(v, x, m + T_planes * (T_block * T_chunk + T_P), first, count T_PASS);
+#if T_some_rest
     if (T_oc % T_chunk > 0 && columns < T_chunk)
         T_NAME_block(m, v, w, count, T_oc % T_chunk T_PASS);
     else
+#endif
         T_NAME_block(m, v, w, count, T_chunk T_PASS);
 }

@@ -119,6 +119,16 @@ static bool is_clipped(const struct op *op)
            last + (int64_t)(op->window.kernel[1] - 1) * op->window.dilation[1] >= in;
 }
 
+/* Do the taps of a line of a window lie apart in what is read? */
+static bool is_loose(struct cx *cx, const struct op *op)
+{
+    const struct value *x = op->inputs[0];
+    const struct dim *pixel = op->head ? x->dims[3] : row_stride(cx, x);
+
+    return op->window.kernel[1] > 1 &&
+           (op->window.dilation[1] > 1 || op->window.groups > 1 || !dim_equal(pixel, x->dims[3]));
+}
+
 /* Where y lies: in pixels T_ldy apart, or in planes, of which a band is made in v. */
 static void holes_result(struct draft *draft)
 {
@@ -178,6 +188,7 @@ static void holes_winograd(struct draft *draft, enum packed_format weights)
     hole_shape(draft, "T_block", plan.block);
     hole_shape(draft, "T_chunk", plan.chunk);
     hole_some(draft, "T_some_stream", plan.stream);
+    hole_some(draft, "T_some_rest", dim_upper(y->dims[3]) % plan.chunk > 0);
     hole_int(draft, "T_stream_kb", draft->plan->backend->cost.cache_bytes / 1024);
     hole_int(draft, "T_fixed_tiles",
              dim_is_const(y->dims[0], NULL) && dim_is_const(y->dims[1], NULL) &&
@@ -205,6 +216,7 @@ static void holes_line(struct draft *draft, int joined)
     hole_int(draft, "T_after", apart && op->tail);
     hole_some(draft, "T_most_kh", op->window.kernel[0]);
     hole_some(draft, "T_some_clipped", is_clipped(op));
+    hole_some(draft, "T_some_loose", is_loose(draft->cx, op));
     draft->part = &part;
     draft->part_comment = arena_format(
         arena, "a line of y (%s, %s) = windows of %d x %d of lines of x (%s, %s), times the weight",

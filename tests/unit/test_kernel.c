@@ -548,203 +548,200 @@ static void test_stored_numbers(void **state)
         forget(m);
     }
     remove_folder(folder);
+}
 
-    /* Parts that tails share are a kernel for each shape, of one core; the whole's core is told which. */
-    static void test_parts(void **state)
-    {
-        struct model *m = with(
-            "  first: Conv2d(1, 64, 3, padding=1)\n  one: Conv2d(64, 64, 3, padding=2, dilation=2)\n"
-            "  act: ReLU()\n  two: Conv2d(64, 64, 3, padding=2, dilation=2)\n  act2: Tanh()\n"
-            "  three: Conv2d(64, 32, 3, padding=2, dilation=2)\n",
-            "three(act2(two(act(one(first(x.view(batch, 1, 8, 8)))))))");
-        const struct kernel *one = find(m, "one_relu"), *two = find(m, "two_tanh"),
-                            *three = find(m, "three_conv2d");
-        const char *text;
+/* Parts that tails share are a kernel for each shape, of one core; the whole's core is told which. */
+static void test_parts(void **state)
+{
+    struct model *m = with(
+        "  first: Conv2d(1, 64, 3, padding=1)\n  one: Conv2d(64, 64, 3, padding=2, dilation=2)\n"
+        "  act: ReLU()\n  two: Conv2d(64, 64, 3, padding=2, dilation=2)\n  act2: Tanh()\n"
+        "  three: Conv2d(64, 32, 3, padding=2, dilation=2)\n",
+        "three(act2(two(act(one(first(x.view(batch, 1, 8, 8)))))))");
+    const struct kernel *one = find(m, "one_relu"), *two = find(m, "two_tanh"),
+                        *three = find(m, "three_conv2d");
+    const char *text;
 
-        (void)state;
-        assert_true(one && two && three);
-        assert_non_null(one->parts);
-        assert_ptr_equal(one->parts, two->parts);
-        assert_ptr_not_equal(one->parts, three->parts);
-        assert_ptr_equal(one->parts->core, three->parts->core);
-        assert_ptr_equal(one->core, two->core);
-        assert_ptr_not_equal(one->core, three->core); /* no tail comes after its lines */
-        assert_true(one->alone && one->parts->alone && !one->core->alone);
-        assert_non_null(strstr(kernel_text(&m->cx, m->plan, two), one->parts->name));
-        assert_non_null(strstr(kernel_text(&m->cx, m->plan, three), three->parts->name));
-        assert_non_null(strstr(kernel_text(&m->cx, m->plan, one->parts), "MODC_ALONE"));
-        text = kernel_text(&m->cx, m->plan, one->core);
-        assert_non_null(strstr(text, "typedef void conv_direct_apart_tail_part("));
-        assert_null(strstr(text, one->parts->name));
-        forget(m);
+    (void)state;
+    assert_true(one && two && three);
+    assert_non_null(one->parts);
+    assert_ptr_equal(one->parts, two->parts);
+    assert_ptr_not_equal(one->parts, three->parts);
+    assert_ptr_equal(one->parts->core, three->parts->core);
+    assert_ptr_equal(one->core, two->core);
+    assert_ptr_not_equal(one->core, three->core); /* no tail comes after its lines */
+    assert_true(one->alone && one->parts->alone && !one->core->alone);
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, two), one->parts->name));
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, three), three->parts->name));
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, one->parts), "MODC_ALONE"));
+    text = kernel_text(&m->cx, m->plan, one->core);
+    assert_non_null(strstr(text, "void (*const LINE)("));
+    assert_null(strstr(text, one->parts->name));
+    forget(m);
+}
+
+/* The most that a call of a core has is what it has room for. */
+static void test_most(void **state)
+{
+    struct model *m = with("  one: Conv2d(1, 2, 3, padding=1)\n  two: Conv2d(2, 4, 5, padding=2)\n",
+                           "two(one(x.view(batch, 1, 8, 8)))");
+    const struct kernel *one = find(m, "one_conv2d"), *two = find(m, "two_conv2d");
+
+    (void)state;
+    assert_true(one && two && one->core == two->core);
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, one->core), "lines[5];"));
+    forget(m);
+}
+
+/* ---- equality --------------------------------------------------------------------------------------------------------- */
+
+static void test_equality(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  out: Linear(32, 2)\n", "out(act(fc(x)))");
+    const struct kernel *kernel = find(m, "fc_relu");
+    struct kernel other = *kernel;
+    struct kernel_parameter parameters[8];
+
+    (void)state;
+    other.name = "another";
+    assert_true(kernel_equal(kernel, &other)); /* the name does not count */
+    other.comment = "y = something else";
+    assert_false(kernel_equal(kernel, &other));
+    other = *kernel;
+    other.split.slices = 2;
+    assert_false(kernel_equal(kernel, &other));
+    other = *kernel;
+    memcpy(parameters, kernel->parameters, (size_t)kernel->parameter_count * sizeof *parameters);
+    parameters[0].restricted = !parameters[0].restricted;
+    other.parameters = parameters;
+    assert_false(kernel_equal(kernel, &other));
+    other = *kernel->core;
+    other.hole_count--;
+    assert_false(kernel_equal(kernel->core, &other));
+    for (int i = 0; i < m->plan->kernel_count; i++)
+        for (int j = 0; j < i; j++)
+            assert_false(kernel_equal(m->plan->kernels[i], m->plan->kernels[j]));
+    forget(m);
+}
+
+/* Of `forward` in evaluation and training: one function serves both where no module asks for the mode. */
+static void test_modes(void **state)
+{
+    struct model *plain = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x))");
+    struct model *drawn = with("  fc: Linear(64, 32)\n  drop: Dropout(p=0.5)\n", "drop(fc(x))");
+    struct model *fixed = with("  fc: Linear(64, 32)\n  drop: Dropout(p=0.0)\n", "drop(fc(x))");
+
+    (void)state;
+    assert_int_equal(plain->plan->variant_count, 2);
+    assert_null(plain->plan->variants[0]->same);
+    assert_ptr_equal(plain->plan->variants[1]->same, plain->plan->variants[0]);
+    assert_null(drawn->plan->variants[1]->same);
+    assert_ptr_equal(fixed->plan->variants[1]->same, fixed->plan->variants[0]);
+    forget(plain);
+    forget(drawn);
+    forget(fixed);
+}
+
+/* ---- text: records in, C out ------------------------------------------------------------------------------------------- */
+
+static void test_text(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x))");
+    static const char *const named[] = {"output", "x", "k", "p", "batch"};
+    const struct variant *variant = m->plan->variants[0];
+    struct kernel nest = {
+        .name = "twice", .comment = "y (3) = x0", .form = KERNEL_NEST, .kind = NEST_SORT, .parameters = NULL};
+    const struct dim *one = dim_const(&m->cx.arena, 1), *steps[2] = {one, one};
+    struct uses *uses = uses_new(&m->cx.arena, m->plan->program->tree);
+    struct nest_operand operands[2] = {{.dtype = DTYPE_INT64}, {.dtype = DTYPE_FLOAT32}};
+
+    (void)state;
+    assert_string_equal(kernel_step(&m->cx, variant, uses, &variant->steps[variant->step_count - 1]),
+                        "    fc_relu(output, x, k->fc_weight, p->fc.bias, batch);\n");
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        assert_true(uses_name(uses, named[i]));
+    assert_false(uses_name(uses, "x0") || uses_name(uses, "ws") || uses_name(uses, "net"));
+    nest.nest = (struct nest){.operands = operands, .operand_count = 2};
+    nest.line = (struct line){dim_const(&m->cx.arena, 3), steps, false};
+    nest.used = ARENA_ARRAY(&m->cx.arena, 2, bool);
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest),
+                           "static MODC_KERNEL void twice(int64_t *y, const float *x0)\n{\n"));
+    nest.descending = true;
+    assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest), "if (u < v)\n        return 1;"));
+    forget(m);
+}
+
+/* ---- operands ----------------------------------------------------------------------------------------------------------- */
+
+static void test_operands(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32, bias=False)\n  act: ReLU()\n", "act(fc(x))");
+    const struct kernel_call *call = call_of(m, find(m, "fc_relu"));
+
+    (void)state;
+    assert_non_null(call);
+    assert_int_equal(call->operand_count, 5);
+    assert_int_equal(call->operands[0].kind, OPERAND_VALUE);
+    assert_int_equal(call->operands[1].kind, OPERAND_VALUE);
+    assert_int_equal(call->operands[2].kind, OPERAND_PACKED);
+    assert_string_equal(call->operands[2].packed.entry->name, "fc_weight");
+    assert_int_equal(call->operands[3].kind, OPERAND_NULL); /* no bias */
+    assert_int_equal(call->operands[4].kind, OPERAND_SIZE);
+    assert_string_equal(call->operands[4].size->c_name, "batch");
+    forget(m);
+}
+
+/* What a packed entry is filled from. */
+static void test_packing(void **state)
+{
+    struct model *m = with("  fc: Linear(64, 32)\n", "fc(x)");
+    const struct packed *entry = m->plan->groups[0]->entries[0];
+
+    (void)state;
+    assert_int_equal(entry->calls.count, 1);
+    assert_int_equal(entry->calls.list[0].operands[0].kind, OPERAND_ENTRY);
+    assert_ptr_equal(entry->calls.list[0].operands[0].packed.entry, entry);
+    assert_int_equal(entry->calls.list[0].operands[1].kind, OPERAND_TENSOR);
+    assert_string_equal(entry->calls.list[0].operands[1].tensor->path, "fc.weight");
+    assert_true(m->plan->function_kernels < m->plan->kernel_count);
+    forget(m);
+}
+
+/* The result comes first and is written; what is read is not. */
+static void test_parameters(void **state)
+{
+    struct model *m = with("  norm: LayerNorm(64)\n  act: Softmax(dim=-1)\n  fc: Linear(64, 7)\n",
+                           "fc(act(norm(x)))");
+
+    (void)state;
+    for (int i = 0; i < m->plan->kernel_count; i++) {
+        const struct kernel *kernel = m->plan->kernels[i];
+
+        assert_true(kernel->parameter_count > 0);
+        assert_true(kernel->parameters[0].written);
+        if (kernel->form == KERNEL_NEST)
+            assert_int_equal(kernel->parameter_count, kernel->nest.operand_count);
     }
+    forget(m);
+}
 
-    /* The most that a call of a core has is what it has room for. */
-    static void test_most(void **state)
-    {
-        struct model *m = with("  one: Conv2d(1, 2, 3, padding=1)\n  two: Conv2d(2, 4, 5, padding=2)\n",
-                               "two(one(x.view(batch, 1, 8, 8)))");
-        const struct kernel *one = find(m, "one_conv2d"), *two = find(m, "two_conv2d");
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_names_stay),
+        cmocka_unit_test(test_shared),         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_told_apart),     cmocka_unit_test(test_order),
+        cmocka_unit_test(test_maps),           cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_tails),          cmocka_unit_test(test_library),
+        cmocka_unit_test(test_one_tail),       cmocka_unit_test(test_tail_words),
+        cmocka_unit_test(test_some),           cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_modes),          cmocka_unit_test(test_text),
+        cmocka_unit_test(test_operands),       cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_parameters),     cmocka_unit_test(test_callees),
+        cmocka_unit_test(test_directions),     cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_stored_numbers), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_most),
+    };
 
-        (void)state;
-        assert_true(one && two && one->core == two->core);
-        assert_non_null(strstr(kernel_text(&m->cx, m->plan, one->core), "lines[5];"));
-        forget(m);
-    }
-
-    /* ---- equality --------------------------------------------------------------------------------------------------------- */
-
-    static void test_equality(void **state)
-    {
-        struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  out: Linear(32, 2)\n",
-                               "out(act(fc(x)))");
-        const struct kernel *kernel = find(m, "fc_relu");
-        struct kernel other = *kernel;
-        struct kernel_parameter parameters[8];
-
-        (void)state;
-        other.name = "another";
-        assert_true(kernel_equal(kernel, &other)); /* the name does not count */
-        other.comment = "y = something else";
-        assert_false(kernel_equal(kernel, &other));
-        other = *kernel;
-        other.split.slices = 2;
-        assert_false(kernel_equal(kernel, &other));
-        other = *kernel;
-        memcpy(parameters, kernel->parameters, (size_t)kernel->parameter_count * sizeof *parameters);
-        parameters[0].restricted = !parameters[0].restricted;
-        other.parameters = parameters;
-        assert_false(kernel_equal(kernel, &other));
-        other = *kernel->core;
-        other.hole_count--;
-        assert_false(kernel_equal(kernel->core, &other));
-        for (int i = 0; i < m->plan->kernel_count; i++)
-            for (int j = 0; j < i; j++)
-                assert_false(kernel_equal(m->plan->kernels[i], m->plan->kernels[j]));
-        forget(m);
-    }
-
-    /* Of `forward` in evaluation and training: one function serves both where no module asks for the mode. */
-    static void test_modes(void **state)
-    {
-        struct model *plain = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x))");
-        struct model *drawn = with("  fc: Linear(64, 32)\n  drop: Dropout(p=0.5)\n", "drop(fc(x))");
-        struct model *fixed = with("  fc: Linear(64, 32)\n  drop: Dropout(p=0.0)\n", "drop(fc(x))");
-
-        (void)state;
-        assert_int_equal(plain->plan->variant_count, 2);
-        assert_null(plain->plan->variants[0]->same);
-        assert_ptr_equal(plain->plan->variants[1]->same, plain->plan->variants[0]);
-        assert_null(drawn->plan->variants[1]->same);
-        assert_ptr_equal(fixed->plan->variants[1]->same, fixed->plan->variants[0]);
-        forget(plain);
-        forget(drawn);
-        forget(fixed);
-    }
-
-    /* ---- text: records in, C out ------------------------------------------------------------------------------------------- */
-
-    static void test_text(void **state)
-    {
-        struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n", "act(fc(x))");
-        static const char *const named[] = {"output", "x", "k", "p", "batch"};
-        const struct variant *variant = m->plan->variants[0];
-        struct kernel nest = {.name = "twice",
-                              .comment = "y (3) = x0",
-                              .form = KERNEL_NEST,
-                              .kind = NEST_SORT,
-                              .parameters = NULL};
-        const struct dim *one = dim_const(&m->cx.arena, 1), *steps[2] = {one, one};
-        struct uses *uses = uses_new(&m->cx.arena, m->plan->program->tree);
-        struct nest_operand operands[2] = {{.dtype = DTYPE_INT64}, {.dtype = DTYPE_FLOAT32}};
-
-        (void)state;
-        assert_string_equal(kernel_step(&m->cx, variant, uses, &variant->steps[variant->step_count - 1]),
-                            "    fc_relu(output, x, k->fc_weight, p->fc.bias, batch);\n");
-        for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-            assert_true(uses_name(uses, named[i]));
-        assert_false(uses_name(uses, "x0") || uses_name(uses, "ws") || uses_name(uses, "net"));
-        nest.nest = (struct nest){.operands = operands, .operand_count = 2};
-        nest.line = (struct line){dim_const(&m->cx.arena, 3), steps, false};
-        nest.used = ARENA_ARRAY(&m->cx.arena, 2, bool);
-        assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest),
-                               "static MODC_KERNEL void twice(int64_t *y, const float *x0)\n{\n"));
-        nest.descending = true;
-        assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest), "if (u < v)\n        return 1;"));
-        forget(m);
-    }
-
-    /* ---- operands ----------------------------------------------------------------------------------------------------------- */
-
-    static void test_operands(void **state)
-    {
-        struct model *m = with("  fc: Linear(64, 32, bias=False)\n  act: ReLU()\n", "act(fc(x))");
-        const struct kernel_call *call = call_of(m, find(m, "fc_relu"));
-
-        (void)state;
-        assert_non_null(call);
-        assert_int_equal(call->operand_count, 5);
-        assert_int_equal(call->operands[0].kind, OPERAND_VALUE);
-        assert_int_equal(call->operands[1].kind, OPERAND_VALUE);
-        assert_int_equal(call->operands[2].kind, OPERAND_PACKED);
-        assert_string_equal(call->operands[2].packed.entry->name, "fc_weight");
-        assert_int_equal(call->operands[3].kind, OPERAND_NULL); /* no bias */
-        assert_int_equal(call->operands[4].kind, OPERAND_SIZE);
-        assert_string_equal(call->operands[4].size->c_name, "batch");
-        forget(m);
-    }
-
-    /* What a packed entry is filled from. */
-    static void test_packing(void **state)
-    {
-        struct model *m = with("  fc: Linear(64, 32)\n", "fc(x)");
-        const struct packed *entry = m->plan->groups[0]->entries[0];
-
-        (void)state;
-        assert_int_equal(entry->calls.count, 1);
-        assert_int_equal(entry->calls.list[0].operands[0].kind, OPERAND_ENTRY);
-        assert_ptr_equal(entry->calls.list[0].operands[0].packed.entry, entry);
-        assert_int_equal(entry->calls.list[0].operands[1].kind, OPERAND_TENSOR);
-        assert_string_equal(entry->calls.list[0].operands[1].tensor->path, "fc.weight");
-        assert_true(m->plan->function_kernels < m->plan->kernel_count);
-        forget(m);
-    }
-
-    /* The result comes first and is written; what is read is not. */
-    static void test_parameters(void **state)
-    {
-        struct model *m = with("  norm: LayerNorm(64)\n  act: Softmax(dim=-1)\n  fc: Linear(64, 7)\n",
-                               "fc(act(norm(x)))");
-
-        (void)state;
-        for (int i = 0; i < m->plan->kernel_count; i++) {
-            const struct kernel *kernel = m->plan->kernels[i];
-
-            assert_true(kernel->parameter_count > 0);
-            assert_true(kernel->parameters[0].written);
-            if (kernel->form == KERNEL_NEST)
-                assert_int_equal(kernel->parameter_count, kernel->nest.operand_count);
-        }
-        forget(m);
-    }
-
-    int main(void)
-    {
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_names),          cmocka_unit_test(test_names_stay),
-            cmocka_unit_test(test_shared),         cmocka_unit_test(test_products),
-            cmocka_unit_test(test_told_apart),     cmocka_unit_test(test_order),
-            cmocka_unit_test(test_maps),           cmocka_unit_test(test_cores),
-            cmocka_unit_test(test_tails),          cmocka_unit_test(test_library),
-            cmocka_unit_test(test_one_tail),       cmocka_unit_test(test_tail_words),
-            cmocka_unit_test(test_some),           cmocka_unit_test(test_equality),
-            cmocka_unit_test(test_modes),          cmocka_unit_test(test_text),
-            cmocka_unit_test(test_operands),       cmocka_unit_test(test_packing),
-            cmocka_unit_test(test_parameters),     cmocka_unit_test(test_callees),
-            cmocka_unit_test(test_directions),     cmocka_unit_test(test_stored),
-            cmocka_unit_test(test_stored_numbers), cmocka_unit_test(test_parts),
-            cmocka_unit_test(test_most),
-        };
-
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -355,7 +355,7 @@ static void test_callees(void **state)
     assert_non_null(callee(found[0], "SCORES"));
     assert_ptr_not_equal(callee(found[0], "SCORES"), callee(found[1], "SCORES"));
     text = kernel_text(&m->cx, m->plan, found[0]->core);
-    assert_non_null(strstr(text, "void (*const SCORES)(float *y, "));
+    assert_non_null(strstr(text, "void (*const SCORES)(float *restrict y, "));
     assert_null(strstr(text, callee(found[0], "SCORES")->name));
     text = kernel_text(&m->cx, m->plan, found[0]);
     assert_non_null(strstr(text, callee(found[0], "SCORES")->name));

@@ -340,7 +340,8 @@ static struct kernel *new_core(const struct draft *draft, struct kernel *wrapper
 {
     struct cx *cx = draft->cx;
     struct kernel *core = new_kernel(cx, draft->plan, KERNEL_TEMPLATE);
-    bool *used = core->used, calls = wrapper->parts != NULL;
+    const bool handed = wrapper->parts && !wrapper->parts->own_name; /* not the same for all shapes */
+    bool *used = core->used, calls = handed;
 
     *core = *wrapper;
     core->used = used;
@@ -351,11 +352,12 @@ static struct kernel *new_core(const struct draft *draft, struct kernel *wrapper
     core->own_name = true;
     core->comment = NULL;
     core->alone = false;
-    core->parts = NULL;
-    core->handed = wrapper->parts;
+    core->handed = handed ? wrapper->parts : NULL;
+    core->parts = handed ? NULL : wrapper->parts;
     core->holes = NULL;
     core->hole_count = 0;
     wrapper->form = KERNEL_WRAPPER;
+    wrapper->parts = handed ? wrapper->parts : NULL;
     wrapper->parts_template = NULL;
     for (int i = 0; i < wrapper->hole_count; i++) {
         calls |= wrapper->holes[i].kind == HOLE_KERNEL;

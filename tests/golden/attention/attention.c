@@ -376,11 +376,11 @@ MODC_INLINE void attention_blocks_causal_turned_tokens(
     const int V1, const int Y0, const int Q0, const int Y1, const int Q1, const int YM,
     const int QM, const int M, const int ROWS, const int ROOM, const int AHEAD, const int N,
     void (*const KEYS)(float *y, const float *x0, int tokens),
-    void (*const SCORES)(float *y, const float *x, const float *w, const float *bias, int queries,
-                         int seen),
-    void (*const SOFTMAX)(float *y, int queries, int seen, int reach),
-    void (*const VALUES)(float *y, const float *x, const float *w, const float *bias, int queries,
-                         int seen), int tokens)
+    void (*const SCORES)(float *restrict y, const float *restrict x, const float *restrict w,
+                         const float *restrict bias, int queries, int seen),
+    void (*const SOFTMAX)(float *restrict y, int queries, int seen, int reach),
+    void (*const VALUES)(float *restrict y, const float *restrict x, const float *restrict w,
+                         const float *restrict bias, int queries, int seen), int tokens)
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {

@@ -21,6 +21,270 @@ typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES
 
 MODC_KERNELS_BEGIN
 
+/* What is done to a result before it is stored: a constant of each call. */
+enum { CONV_DIRECT_RELU, CONV_DIRECT_NONE };
+
+MODC_INLINE modc_f64 conv_direct_tail_v(modc_f64 x, const int TAIL)
+{
+    switch (TAIL) {
+    case CONV_DIRECT_RELU:
+        return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
+    default:
+        return x;
+    }
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv_direct_line_taps(
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
+    const int from, const int to, const int vectors, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    modc_f64 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (KH * KW * C * 8) +
+                                 j * MODC_LANES64 % 8 + k * 8);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const double a = x[i * (SW * LDX) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv_direct_line_tile(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int row, const int channel, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
+            x0 = pixel * SW - PW;
+    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = BIAS ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < KH; kh++) {
+        const double *const xh = lines[kh], *const wh = w + kh * (KW * C * 8);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8), C, 0, rows, vectors, row,
+                        channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY,
+                        GROUPS, BIAS, TAIL);
+            }
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    conv_direct_line_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8),
+                                          kw == whole && whole < end ? (end - whole) * C : C,
+                                          modc_max(from, 0), modc_min(to, rows), vectors, row,
+                                          channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW,
+                                          C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            }
+            continue;
+        }
+        conv_direct_line_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, row, channel, N, H, W, OH, OW, KH, KW,
+            SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES64;
+        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
+
+        if (rest >= MODC_LANES64) {
+            modc_f64_store(out, conv_direct_tail_v(sum[i], TAIL));
+            continue;
+        }
+        modc_f64_store_part(out, conv_direct_tail_v(sum[i], TAIL), rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv_direct_line_tiles(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, row, channel, N, H, W, OH, OW, KH,
+                KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        return;
+    }
+    if (left)
+        conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1, tiles == 1 && right,
+                              row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                              OC, LDY, GROUPS, BIAS, TAIL);
+    for (int t = left; t < tall && t < end; t++)
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, row, channel, N, H,
+            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, row, channel, N, H, W,
+            OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    if (right && (tiles > 1 || !left))
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, row, channel, N, H, W, OH,
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv_direct_line(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
+    const int rest = OC % band;
+
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_tiles(
+            y, ldy, lines, w, bias, band, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    else
+        conv_direct_line_tiles(
+            y, ldy, lines, w, bias, rest, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void conv_direct_under(
+    const double **lines, const double *x, const int y0, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
+
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void conv_direct_band(
+    double *restrict y, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int line, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int ldy = LDY, row = line * OW;
+    double *const out = y + row * ldy + channel;
+
+    conv_direct_line(
+        out, ldy, lines, w, bias, columns, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW,
+        DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_images(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int columns, const int first, const int last, const int g,
+    const int c, const int N, const int H, const int W, const int OH, const int OW, const int KH,
+    const int KW, const int SH, const int SW, const int PH, const int PW, const int DH,
+    const int DW, const int C, const int LDX, const int OC, const int LDY, const int GROUPS,
+    const int BIAS, const int TAIL)
+{
+    const int panel = KH * KW * C * 8, panels = (OC + 8 - 1) / 8;
+    const double *const wc = w + (g * panels + c / 8) * panel + c % 8;
+    const double *const bc = BIAS ? bias + g * (panels * 8) + c : NULL;
+    const double *lines[3];
+
+    for (int n = first; n < last; n++) {
+        const double *const xn = x + n * (H * W * LDX) + g * C;
+
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_under(
+                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                OC, LDY, GROUPS, BIAS, TAIL);
+            conv_direct_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        }
+    }
+}
+
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int N, const int H, const int W, const int OH, const int OW,
+    const int KH, const int KW, const int SH, const int SW, const int PH, const int PW,
+    const int DH, const int DW, const int C, const int LDX, const int OC, const int LDY,
+    const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
+    const int full = OC / band * band, panel = KH * KW * C * 8;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 8 - 1) / 8 * panel * GROUPS * (int)sizeof(double) <= 256 * 1024;
+    const int step = small ? 1 : N;
+
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_images(
+                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            if (OC > full)
+                conv_direct_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        }
+    }
+}
+
 /* By line and pixel, vectors of channels innermost. */
 MODC_INLINE void pool_max(
     double *restrict y, const double *restrict x, const int N, const int C, const int H,
@@ -39,7 +303,8 @@ MODC_INLINE void pool_max(
 
                 for (int kh = 0; kh < KH; kh++) {
                     for (int kw = 0; kw < KW; kw++) {
-                        const modc_f64 a = modc_f64_load(x + (corner + kh * W + kw) * LDX + c);
+                        const int tap = corner + kh * W + kw;
+                        const modc_f64 a = modc_f64_load(x + tap * LDX + c);
 
                         value = modc_f64_max(value, a);
                     }
@@ -57,16 +322,16 @@ MODC_INLINE void gemm_dot_tile(
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
     const int LDW)
 {
+    const int tile = rows * outputs, whole = K / MODC_LANES64 * MODC_LANES64;
     modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES64 * MODC_LANES64;
 
     x += row * LDX;
     w += column * LDW;
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
+    for (int i = 0; i < tile; i++)
         sum[i] = modc_f64_set(0);
     MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES64) {
+    for (int k = 0; k < whole; k += MODC_LANES64) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             a[i] = modc_f64_load(x + i * LDX + k);
@@ -82,56 +347,40 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f64_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f64 b = modc_f64_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f64_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f64_load_part(w + i % outputs * LDW + whole, K - whole);
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         double total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
 
-        if (outputs == 4) {
-            modc_f64_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f64_sum(sum[i * outputs + j]);
-        }
+        modc_f64_sums(sum + i * outputs, total, outputs);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
             const double value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[r * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = value;
         }
     }
 }
 
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_rows(
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
     double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int rows, const int row, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const double *restrict bias, const int rows, const int from, const int to, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW);
-    if (N > full)
-        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
@@ -141,13 +390,10 @@ MODC_INLINE void gemm_dot(
     const double *restrict bias, const int BIAS, const int M, const int N, const int K,
     const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = M / MODC_DOT_ROWS;
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
-    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y = where(dim(size0) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
@@ -272,18 +518,12 @@ MODC_INLINE void map_mul_add_relu_rows(
     }
 }
 
-MODC_INLINE modc_f64 y_0_relu_tail_v(modc_f64 x)
-{
-    return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
-}
-
-/* Channels of a register tile. */
-enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
-
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_relu_line_taps(
+MODC_INLINE void conv_direct_line_apart_taps(
     modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
-    const int from, const int to, const int vectors)
+    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
 {
     modc_f64 b[MODC_TILE_VECTORS(1)];
 
@@ -291,11 +531,11 @@ MODC_INLINE void y_0_relu_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 +
-                                 k * 8);
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (KH * KW * C * 8) +
+                                 j * MODC_LANES64 % 8 + k * 8);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
-            const double a = x[i * (1) + k];
+            const double a = x[i * (SW * LDX) + k];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -306,265 +546,60 @@ MODC_INLINE void y_0_relu_line_taps(
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
  * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_relu_line_tile(
+MODC_INLINE void conv_direct_line_apart_tile(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel, int batch)
+    const double *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int W, const int OW, const int KH, const int KW,
+    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
 {
     const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
-            x0 = pixel - 1;
+            x0 = pixel * SW - PW;
     modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
-        b[j] = modc_f64_load(bias + j * MODC_LANES64);
+        b[j] = bias ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);
     MODC_UNROLL
     for (int i = 0; i < tile; i++)
         sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const double *const xh = lines[kh], *const wh = w + kh * (3 * 8);
+    for (int kh = 0; kh < KH; kh++) {
+        const double *const xh = lines[kh], *const wh = w + kh * (KW * C * 8);
 
         if (!xh)
             continue;
         if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_apart_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8), C, 0, rows, vectors, W,
+                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
             }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
 
             MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
-                                       kw == whole && whole < end ? (end - whole) : 1,
-                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8),
+                                                kw == whole && whole < end ? (end - whole) * C : C,
+                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
+                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
             }
-        } else {
-            y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES64;
-        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
-
-        if (rest >= MODC_LANES64) {
-            modc_f64_store(out, y_0_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f64_store_part(out, y_0_relu_tail_v(sum[i]), rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_relu_line_tiles(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
-        return;
-    }
-    if (left)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                           row, channel, batch);
-    for (int t = left; t < tall && t < end; t++)
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
-            batch);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
-    if (right && (tiles > 1 || !left))
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
-}
-
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_relu_line(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    enum { rest = 16 % y_0_relu_line_band };
-
-    if (rest == 0 || (rest < 16 && columns > rest))
-        y_0_relu_line_tiles(y, ldy, lines, w, bias, y_0_relu_line_band, row, channel, batch);
-    else
-        y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_0_relu_lines(const double **lines, const double *x, const int y0, int batch)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_0_relu_band(
-    double *restrict y, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int line, const int channel, int batch)
-{
-    const int ldy = 16, row = line * 8;
-    double *const out = y + row * ldy + channel;
-
-    y_0_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
-}
-
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void y_0_relu(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, int batch)
-{
-    enum {
-        panel = 3 * 3 * 8,
-        panels = (16 + 8 - 1) / 8,
-        band = y_0_relu_line_band,
-        full = 16 / band * band,
-        small = panel * panels * (int)sizeof(double) <= 256 * 1024
-    };
-    const double *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const double *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_relu_lines(lines, xn, oh - 1, batch);
-                        y_0_relu_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh,
-                            g * 16 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
-                const double *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_relu_lines(lines, xn, oh - 1, batch);
-                    y_0_relu_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full,
-                        n * 8 + oh, g * 16 + full, batch);
-                }
-            }
-        }
-    }
-}
-
-/* Channels of a register tile. */
-enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES64 };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_conv2d_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f64 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 8) + j * MODC_LANES64 % 8 +
-                                 k * 8);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const double a = x[i * (1) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_conv2d_line_tile(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel, int batch)
-{
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = modc_f64_load(bias + j * MODC_LANES64);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const double *const xh = lines[kh], *const wh = w + kh * (3 * 8);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(
-                        sum, xh + (x0 + kw), wh + kw * (1 * 8), 1, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 8),
-                                         kw == whole && whole < end ? (end - whole) : 1,
-                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
+        conv_direct_line_apart_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
+            OC);
     }
 
     MODC_UNROLL
@@ -581,125 +616,178 @@ MODC_INLINE void y_0_conv2d_line_tile(
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_conv2d_line_tiles(
+MODC_INLINE void conv_direct_line_apart_tiles(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
+    const double *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
 
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_conv2d_line_tile(
-                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_apart_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
+                OC);
         return;
     }
     if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                             row, channel, batch);
+        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
+                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
     for (int t = left; t < tall && t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
-            batch);
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
+            PW, DW, C, LDX, OC);
     for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
+            DW, C, LDX, OC);
     if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
+            LDX, OC);
 }
 
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_conv2d_line(
+/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
+ * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
+ * taps that lie outside are left out.
+ * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
+ * bias may be NULL. */
+MODC_INLINE void conv_direct_line_apart(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
+    const double *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
 {
-    enum { rest = 16 % y_0_conv2d_line_band };
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
+    const int rest = OC % band;
 
-    if (rest == 0 || (rest < 16 && columns > rest))
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
     else
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
  * outside. */
-MODC_INLINE void y_0_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
+MODC_INLINE void conv_direct_apart_under(
+    const double **lines, const double *x, const int y0, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
 {
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
 
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
     }
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
  * and bias begin. */
-MODC_INLINE void y_0_conv2d_band(
+MODC_INLINE void conv_direct_apart_band(
     double *restrict y, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int line, const int channel, int batch)
+    const double *restrict bias, const int columns, const int line, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
 {
-    const int ldy = 16, row = line * 8;
+    const int ldy = LDY, row = line * OW;
     double *const out = y + row * ldy + channel;
 
-    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    LINE(out, ldy, lines, w, bias, columns);
 }
 
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_apart_images(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int columns, const int first, const int last, const int g,
+    const int c, const int N, const int H, const int W, const int OH, const int OW, const int KH,
+    const int KW, const int SH, const int SW, const int PH, const int PW, const int DH,
+    const int DW, const int C, const int LDX, const int OC, const int LDY, const int GROUPS,
+    const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
+{
+    const int panel = KH * KW * C * 8, panels = (OC + 8 - 1) / 8;
+    const double *const wc = w + (g * panels + c / 8) * panel + c % 8;
+    const double *const bc = BIAS ? bias + g * (panels * 8) + c : NULL;
+    const double *lines[3];
+
+    for (int n = first; n < last; n++) {
+        const double *const xn = x + n * (H * W * LDX) + g * C;
+
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_apart_under(
+                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                OC, LDY, GROUPS, BIAS, LINE);
+            conv_direct_apart_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+        }
+    }
+}
+
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct_apart(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int N, const int H, const int W, const int OH, const int OW,
+    const int KH, const int KW, const int SH, const int SW, const int PH, const int PW,
+    const int DH, const int DW, const int C, const int LDX, const int OC, const int LDY,
+    const int GROUPS, const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
+    const int full = OC / band * band, panel = KH * KW * C * 8;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 8 - 1) / 8 * panel * GROUPS * (int)sizeof(double) <= 256 * 1024;
+    const int step = small ? 1 : N;
+
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_apart_images(
+                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+            if (OC > full)
+                conv_direct_apart_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+        }
+    }
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL MODC_ALONE void y_0_relu(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
+{
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1,
+        CONV_DIRECT_RELU);
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     double *restrict y, const double *restrict x, const double *restrict w,
     const double *restrict bias, int batch)
 {
-    enum {
-        panel = 3 * 3 * 8,
-        panels = (16 + 8 - 1) / 8,
-        band = y_0_conv2d_line_band,
-        full = 16 / band * band,
-        small = panel * panels * (int)sizeof(double) <= 256 * 1024
-    };
-    const double *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const double *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                        y_0_conv2d_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 8 + oh,
-                            g * 16 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
-                const double *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                    y_0_conv2d_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 16 - full,
-                        n * 8 + oh, g * 16 + full, batch);
-                }
-            }
-        }
-    }
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1,
+        CONV_DIRECT_NONE);
 }
 
 /* y () = x0 + 1 */
@@ -789,434 +877,32 @@ static MODC_KERNEL void y_3_max_pool2d(double *restrict y, const double *restric
     pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16);
 }
 
-MODC_INLINE modc_f64 y_4_relu_tail_v(modc_f64 x)
-{
-    return modc_f64_select(modc_f64_le(x, modc_f64_set(0.0)), modc_f64_set(0.0), x);
-}
-
-/* Channels of a register tile. */
-enum { y_4_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_4_relu_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f64 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 16 * 8) +
-                                 j * MODC_LANES64 % 8 + k * 8);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const double a = x[i * (1 * 16) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_4_relu_line_tile(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel, int batch)
-{
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = modc_f64_load(bias + j * MODC_LANES64);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const double *const xh = lines[kh], *const wh = w + kh * (3 * 16 * 8);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 4)
-                    y_4_relu_line_taps(
-                        sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 16 > 16) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_4_relu_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
-                                       kw == whole && whole < end ? (end - whole) * 16 : 16,
-                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_4_relu_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES64;
-        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
-
-        if (rest >= MODC_LANES64) {
-            modc_f64_store(out, y_4_relu_tail_v(sum[i]));
-            continue;
-        }
-        modc_f64_store_part(out, y_4_relu_tail_v(sum[i]), rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_4_relu_line_tiles(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(4),
-        rows = 4 / tiles,
-        tall = 4 % tiles,
-        first = MODC_LINE_TALLEST(4),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (4 - 1) + reach >= 4,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 4; p++)
-            y_4_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
-        return;
-    }
-    if (left)
-        y_4_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                           row, channel, batch);
-    for (int t = left; t < tall && t < end; t++)
-        y_4_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
-            batch);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_4_relu_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
-    if (right && (tiles > 1 || !left))
-        y_4_relu_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows, row, channel, batch);
-}
-
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_4_relu_line(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    enum { rest = 32 % y_4_relu_line_band };
-
-    if (rest == 0 || (rest < 32 && columns > rest))
-        y_4_relu_line_tiles(y, ldy, lines, w, bias, y_4_relu_line_band, row, channel, batch);
-    else
-        y_4_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_4_relu_lines(const double **lines, const double *x, const int y0, int batch)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 4 ? x + h * (4 * 16) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_4_relu_band(
-    double *restrict y, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int line, const int channel, int batch)
-{
-    const int ldy = 32, row = line * 4;
-    double *const out = y + row * ldy + channel;
-
-    y_4_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
-}
-
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+ * then where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL MODC_ALONE void y_4_relu(
     double *restrict y, const double *restrict x, const double *restrict w,
     const double *restrict bias, int batch)
 {
-    enum {
-        panel = 3 * 3 * 16 * 8,
-        panels = (32 + 8 - 1) / 8,
-        band = y_4_relu_line_band,
-        full = 32 / band * band,
-        small = panel * panels * (int)sizeof(double) <= 256 * 1024
-    };
-    const double *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const double *const xn = x + n * (4 * 4 * 16) + g * 16;
-
-                    for (int oh = 0; oh < 4; oh++) {
-                        y_4_relu_lines(lines, xn, oh - 1, batch);
-                        y_4_relu_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh,
-                            g * 32 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
-                const double *const xn = x + n * (4 * 4 * 16) + g * 16;
-
-                for (int oh = 0; oh < 4; oh++) {
-                    y_4_relu_lines(lines, xn, oh - 1, batch);
-                    y_4_relu_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full,
-                        n * 4 + oh, g * 32 + full, batch);
-                }
-            }
-        }
-    }
+    conv_direct(
+        y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1,
+        CONV_DIRECT_RELU);
 }
 
-/* Channels of a register tile. */
-enum { y_4_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES64 };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_4_line_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f64 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (3 * 3 * 16 * 8) +
-                                 j * MODC_LANES64 % 8 + k * 8);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const double a = x[i * (1 * 16) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_4_line_tile(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel)
-{
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = bias ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const double *const xh = lines[kh], *const wh = w + kh * (3 * 16 * 8);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 4)
-                    y_4_line_taps(
-                        sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8), 16, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 16 > 16) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 8),
-                                  kw == whole && whole < end ? (end - whole) * 16 : 16,
-                                  from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_4_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES64;
-        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
-
-        if (rest >= MODC_LANES64) {
-            modc_f64_store(out, sum[i]);
-            continue;
-        }
-        modc_f64_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_4_line_tiles(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(4),
-        rows = 4 / tiles,
-        tall = 4 % tiles,
-        first = MODC_LINE_TALLEST(4),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (4 - 1) + reach >= 4,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 4; p++)
-            y_4_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
-        return;
-    }
-    if (left)
-        y_4_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0);
-    for (int t = left; t < tall && t < end; t++)
-        y_4_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1));
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall);
-    if (right && (tiles > 1 || !left))
-        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
-}
-
-/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or
- * those that are left.
- * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps
- * that lie outside are left out. lines[kh] is the line of x under line kh of the windows, NULL
- * outside; pixels of y are ldy apart; bias may be NULL.
- * Apart, since all tails share it. */
+/* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
 static MODC_KERNEL MODC_ALONE void y_4_line(
     double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
     const double *restrict bias, const int columns)
 {
-    enum { rest = 32 % y_4_line_band };
-
-    if (rest == 0 || (rest < 32 && columns > rest))
-        y_4_line_tiles(y, ldy, lines, w, bias, y_4_line_band);
-    else
-        y_4_line_tiles(y, ldy, lines, w, bias, rest);
+    conv_direct_line_apart(y, ldy, lines, w, bias, columns, 4, 4, 3, 3, 1, 1, 1, 16, 16, 32);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_4_conv2d_lines(const double **lines, const double *x, const int y0, int batch)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 4 ? x + h * (4 * 16) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_4_conv2d_band(
-    double *restrict y, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int line, const int channel, int batch)
-{
-    const int ldy = 32, row = line * 4;
-    double *const out = y + row * ldy + channel;
-
-    y_4_line(out, ldy, lines, w, bias, columns);
-}
-
-/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_4_conv2d(
     double *restrict y, const double *restrict x, const double *restrict w,
     const double *restrict bias, int batch)
 {
-    enum {
-        panel = 3 * 3 * 16 * 8,
-        panels = (32 + 8 - 1) / 8,
-        band = y_4_line_band,
-        full = 32 / band * band,
-        small = panel * panels * (int)sizeof(double) <= 256 * 1024
-    };
-    const double *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const double *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 8);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const double *const xn = x + n * (4 * 4 * 16) + g * 16;
-
-                    for (int oh = 0; oh < 4; oh++) {
-                        y_4_conv2d_lines(lines, xn, oh - 1, batch);
-                        y_4_conv2d_band(
-                            y, lines, wg + c / 8 * panel + c % 8, bg + c, band, n * 4 + oh,
-                            g * 32 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
-                const double *const xn = x + n * (4 * 4 * 16) + g * 16;
-
-                for (int oh = 0; oh < 4; oh++) {
-                    y_4_conv2d_lines(lines, xn, oh - 1, batch);
-                    y_4_conv2d_band(
-                        y, lines, wg + full / 8 * panel + full % 8, bg + full, 32 - full,
-                        n * 4 + oh, g * 32 + full, batch);
-                }
-            }
-        }
-    }
+    conv_direct_apart(
+        y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1, y_4_line);
 }
 
 /* y (32) = sum of x0, then x0 / float64(dim(16 * batch)) */

@@ -21,6 +21,268 @@ typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 :
 
 MODC_KERNELS_BEGIN
 
+/* What is done to a result before it is stored: a constant of each call. */
+enum { CONV_DIRECT_RELU, CONV_DIRECT_NONE };
+
+MODC_INLINE modc_f32 conv_direct_tail_v(modc_f32 x, const int TAIL)
+{
+    switch (TAIL) {
+    case CONV_DIRECT_RELU:
+        return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+    default:
+        return x;
+    }
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv_direct_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
+                                 j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (SW * LDX) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv_direct_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int row, const int channel, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel * SW - PW;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = BIAS ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < KH; kh++) {
+        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors,
+                        row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC,
+                        LDY, GROUPS, BIAS, TAIL);
+            }
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    conv_direct_line_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16),
+                                          kw == whole && whole < end ? (end - whole) * C : C,
+                                          modc_max(from, 0), modc_min(to, rows), vectors, row,
+                                          channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW,
+                                          C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            }
+            continue;
+        }
+        conv_direct_line_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, row, channel, N, H, W, OH, OW, KH, KW,
+            SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(out, conv_direct_tail_v(sum[i], TAIL));
+            continue;
+        }
+        modc_f32_store_part(out, conv_direct_tail_v(sum[i], TAIL), rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv_direct_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, row, channel, N, H, W, OH, OW, KH,
+                KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        return;
+    }
+    if (left)
+        conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1, tiles == 1 && right,
+                              row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                              OC, LDY, GROUPS, BIAS, TAIL);
+    for (int t = left; t < tall && t < end; t++)
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, row, channel, N, H,
+            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, row, channel, N, H, W,
+            OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    if (right && (tiles > 1 || !left))
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, row, channel, N, H, W, OH,
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv_direct_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int rest = OC % band;
+
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_tiles(
+            y, ldy, lines, w, bias, band, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    else
+        conv_direct_line_tiles(
+            y, ldy, lines, w, bias, rest, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void conv_direct_under(
+    const float **lines, const float *x, const int y0, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
+
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void conv_direct_band(
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int ldy = LDY, row = line * OW;
+    float *const out = y + row * ldy + channel;
+
+    conv_direct_line(
+        out, ldy, lines, w, bias, columns, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW,
+        DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_images(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int first, const int last, const int g, const int c, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
+    const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
+    const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
+    const float *lines[3];
+
+    for (int n = first; n < last; n++) {
+        const float *const xn = x + n * (H * W * LDX) + g * C;
+
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_under(
+                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                OC, LDY, GROUPS, BIAS, TAIL);
+            conv_direct_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        }
+    }
+}
+
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
+    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int full = OC / band * band, panel = KH * KW * C * 16;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 16 - 1) / 16 * panel * GROUPS * (int)sizeof(float) <= 256 * 1024;
+    const int step = small ? 1 : N;
+
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_images(
+                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            if (OC > full)
+                conv_direct_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        }
+    }
+}
+
 /* By line and pixel, vectors of channels innermost. */
 MODC_INLINE void pool_max(
     float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
@@ -39,12 +301,271 @@ MODC_INLINE void pool_max(
 
                 for (int kh = 0; kh < KH; kh++) {
                     for (int kw = 0; kw < KW; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * W + kw) * LDX + c);
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
 
                         value = modc_f32_max(value, a);
                     }
                 }
                 modc_f32_store(y + r * LDY + c, value);
+            }
+        }
+    }
+}
+
+/* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
+MODC_INLINE void conv_winograd4_tiles_input(
+    float *restrict v, const float *restrict x, const int line, const int pixel, const int H,
+    const int W, const int OH, const int OW, const int PH, const int PW, const int C, const int LDX,
+    const int OC, const int BLOCK, const int CHUNK)
+{
+    for (int c = 0; c < C; c += MODC_LANES) {
+        modc_f32 d[36];
+
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            d[i] = modc_f32_load(x + i / 6 * line + i % 6 * pixel + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_input(d + 6 * i, 1, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_input(d + i, 6, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            modc_f32_store(v + i * (BLOCK * C + 16) + c, d[i]);
+    }
+}
+
+/* B^T d B of `count` tiles, BLOCK at the most, from tile `first` on, counted over lines and images
+ * of x, into the planes of v. What is outside of an image is 0, by way of `halo`. */
+MODC_INLINE void conv_winograd4_tiles_inputs(
+    float *restrict v, const float *restrict x, float *restrict halo, const int first,
+    const int count, const int H, const int W, const int OH, const int OW, const int PH,
+    const int PW, const int C, const int LDX, const int OC, const int BLOCK, const int CHUNK)
+{
+    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4;
+
+    for (int t = 0; t < count; t++) {
+        const int n = (first + t) / (down * across);
+        const int h = (first + t) / across % down * 4 - PH, w = (first + t) % across * 4 - PW;
+        const float *const xn = x + n * (H * W * LDX);
+        const int inside = h >= 0 && h + 6 <= H && w >= 0 && w + 6 <= W;
+
+        for (int i = 0; !inside && i < 36; i++) {
+            const int line = h + i / 6, pixel = w + i % 6;
+
+            if (line >= 0 && line < H && pixel >= 0 && pixel < W)
+                memcpy(halo + i * C, xn + (line * W + pixel) * LDX, (size_t)C * sizeof *x);
+            else
+                memset(halo + i * C, 0, (size_t)C * sizeof *x);
+        }
+        conv_winograd4_tiles_input(
+            v + t * C, inside ? xn + (h * W + w) * LDX : halo, inside ? W * LDX : 6 * C,
+            inside ? LDX : C, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+    }
+}
+
+/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and
+ * columns are constants. */
+MODC_INLINE void conv_winograd4_tiles_tile(
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int columns, const int tile, const int H, const int W, const int OH, const int OW,
+    const int PH, const int PW, const int C, const int LDX, const int OC, const int BLOCK,
+    const int CHUNK)
+{
+    const int vectors = columns / MODC_LANES;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    v += tile * C;
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < C; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (C * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = v[i * C + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        modc_f32_store(m + (tile + i / vectors) * CHUNK + i % vectors * MODC_LANES, sum[i]);
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of
+ * the panels from w on. */
+MODC_INLINE void conv_winograd4_tiles_planes(
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int tile, const int tall, const int flat, const int columns, const int H, const int W,
+    const int OH, const int OW, const int PH, const int PW, const int C, const int LDX,
+    const int OC, const int BLOCK, const int CHUNK)
+{
+    const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
+                     band = most < columns ? most : columns;
+    const int rest = columns % band;
+
+    for (int p = 0; p < 36; p++) {
+        float *const mp = m + p * (BLOCK * CHUNK + 16);
+        const float *const vp = v + p * (BLOCK * C + 16), *const wp = w + p * (OC * C);
+
+        for (int n = 0; n < columns; n += band) {
+            const float *const wn = wp + n / 16 * (C * 16) + n % 16;
+
+            if (n + band > columns) {
+                for (int t = 0; rest > 0 && t < tall; t++)
+                    conv_winograd4_tiles_tile(
+                        mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), H, W, OH, OW, PH, PW,
+                        C, LDX, OC, BLOCK, CHUNK);
+                for (int t = 0; rest > 0 && t < flat; t++)
+                    conv_winograd4_tiles_tile(
+                        mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, H, W, OH, OW,
+                        PH, PW, C, LDX, OC, BLOCK, CHUNK);
+                break;
+            }
+            for (int t = 0; t < tall; t++)
+                conv_winograd4_tiles_tile(
+                    mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), H, W, OH, OW, PH, PW, C,
+                    LDX, OC, BLOCK, CHUNK);
+            for (int t = 0; t < flat; t++)
+                conv_winograd4_tiles_tile(
+                    mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, H, W, OH, OW, PH,
+                    PW, C, LDX, OC, BLOCK, CHUNK);
+        }
+    }
+}
+
+/* The same for `count` tiles. `columns` is a constant. */
+MODC_INLINE void conv_winograd4_tiles_block(
+    float *restrict m, const float *restrict v, const float *restrict w, const int count,
+    const int columns, const int H, const int W, const int OH, const int OW, const int PH,
+    const int PW, const int C, const int LDX, const int OC, const int BLOCK, const int CHUNK)
+{
+    const int tiles = (BLOCK + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = BLOCK / tiles,
+            tall = BLOCK % tiles;
+    int t = 0;
+
+    if (count < BLOCK) {
+        for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
+            conv_winograd4_tiles_planes(
+                m, v, w, MODC_TILE_ROWS, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK,
+                CHUNK);
+#if MODC_TILE_ROWS > 4
+        for (; t + 4 <= count; t += 4)
+            conv_winograd4_tiles_planes(
+                m, v, w, 4, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+#endif
+#if MODC_TILE_ROWS > 1
+        for (; t < count; t++)
+            conv_winograd4_tiles_planes(
+                m, v, w, 1, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+#endif
+        return;
+    }
+    /* as even as it goes */
+    conv_winograd4_tiles_planes(
+        m, v, w, rows, 0, tall, tiles - tall, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK,
+        CHUNK);
+}
+
+/* Of `count` tiles, BLOCK at the most, from tile `first` on, counted over lines and images of x:
+ * B^T d B into the planes of v, unless x is NULL, since they are there; then the products with the
+ * weights from w on in all planes, into m: CHUNK channels, or those that are left of OC. In
+ * register tiles, for as many channels at a time as keep the products of the tiles in the cache.
+ * Behind v and m there is room for a tile of x. */
+MODC_INLINE void conv_winograd4_tiles(
+    float *restrict m, float *restrict v, const float *restrict x, const float *restrict w,
+    const int first, const int count, const int columns, const int H, const int W, const int OH,
+    const int OW, const int PH, const int PW, const int C, const int LDX, const int OC,
+    const int BLOCK, const int CHUNK)
+{
+    if (x)
+        conv_winograd4_tiles_inputs(
+            v, x, m + 36 * (BLOCK * CHUNK + 16), first, count, H, W, OH, OW, PH, PW, C, LDX, OC,
+            BLOCK, CHUNK);
+        conv_winograd4_tiles_block(
+            m, v, w, count, CHUNK, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+}
+
+MODC_INLINE modc_f32 conv_winograd4_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
+ * `columns` channels from `channel` on. */
+MODC_INLINE void conv_winograd4_output(
+    float *restrict y, const float *restrict m, const float *restrict bias, const int first,
+    const int lines, const int pixels, const int channel, const int columns, const int N,
+    const int H, const int W, const int OH, const int OW, const int PH, const int PW, const int C,
+    const int LDX, const int OC, const int LDY, const int BLOCK, const int CHUNK, const int BIAS,
+    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
+                        const float *restrict w, const int first, const int count,
+                        const int columns))
+{
+    for (int c = 0; c < columns; c += MODC_LANES) {
+        modc_f32 o[36];
+        const modc_f32 b = BIAS ? modc_f32_load(bias + channel + c) : modc_f32_set(0);
+
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            o[i] = modc_f32_load(m + i * (BLOCK * CHUNK + 16) + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_output(o + i, 6, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 4; i++)
+            modc_f32_winograd_output(o + 6 * i, 1, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 4 * 4; i++) {
+            if (i / 4 < lines && i % 4 < pixels) {
+                const int r = first + i / 4 * OW + i % 4;
+                const modc_f32 sum = BIAS ? o[i / 4 * 6 + i % 4] + b : o[i / 4 * 6 + i % 4];
+
+                modc_f32_store(y + r * LDY + channel + c, conv_winograd4_tail_v(sum));
+            }
+        }
+    }
+}
+
+/* By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
+ * 144. */
+MODC_INLINE void conv_winograd4(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict v, const int N, const int H, const int W, const int OH, const int OW,
+    const int PH, const int PW, const int C, const int LDX, const int OC, const int LDY,
+    const int BLOCK, const int CHUNK, const int BIAS,
+    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
+                        const float *restrict w, const int first, const int count,
+                        const int columns))
+{
+    float *const m = v + 36 * (BLOCK * C + 16);
+    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4, tiles = N * down * across;
+
+    for (int first = 0; first < tiles; first += BLOCK) {
+        const int count = tiles - first < BLOCK ? tiles - first : BLOCK;
+        const float *fresh = x;
+
+        for (int c = 0; c < OC; c += CHUNK) {
+            const int columns = OC - c < CHUNK ? OC - c : CHUNK;
+
+            TILES(m, v, fresh, w + c / 16 * (C * 16), first, count, columns);
+            fresh = NULL;
+            for (int t = 0; t < count; t++) {
+                const int n = (first + t) / (down * across);
+                const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
+
+                conv_winograd4_output(
+                    y, m + t * CHUNK, bias, (n * OH + h) * OW + p, OH - h, OW - p, c, columns, N, H,
+                    W, OH, OW, PH, PW, C, LDX, OC, LDY, BLOCK, CHUNK, BIAS, TILES);
             }
         }
     }
@@ -56,16 +577,16 @@ MODC_INLINE void gemm_dot_tile(
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
     const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES * MODC_LANES;
 
     x += row * LDX;
     w += column * LDW;
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
+    for (int i = 0; i < tile; i++)
         sum[i] = modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
+    for (int k = 0; k < whole; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             a[i] = modc_f32_load(x + i * LDX + k);
@@ -81,56 +602,40 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
 
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
+        modc_f32_sums(sum + i * outputs, total, outputs);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[r * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = value;
         }
     }
 }
 
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_rows(
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW)
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW);
-    if (N > full)
-        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
@@ -140,13 +645,10 @@ MODC_INLINE void gemm_dot(
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
     const int LDW)
 {
-    const int tiles = M / MODC_DOT_ROWS;
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
-    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
@@ -275,18 +777,12 @@ MODC_INLINE void map_mul_add_relu_rows(
     }
 }
 
-MODC_INLINE modc_f32 y_0_relu_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-}
-
-/* Channels of a register tile. */
-enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
-
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_relu_line_taps(
+MODC_INLINE void conv_direct_line_apart_taps(
     modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors)
+    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -294,11 +790,11 @@ MODC_INLINE void y_0_relu_line_taps(
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
-                                 k * 16);
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
+                                 j * MODC_LANES % 16 + k * 16);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
-            const float a = x[i * (1) + k];
+            const float a = x[i * (SW * LDX) + k];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -309,266 +805,60 @@ MODC_INLINE void y_0_relu_line_taps(
 
 /* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
  * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_relu_line_tile(
+MODC_INLINE void conv_direct_line_apart_tile(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel, int batch)
+    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int W, const int OW, const int KH, const int KW,
+    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel - 1;
+            x0 = pixel * SW - PW;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
-        b[j] = modc_f32_load(bias + j * MODC_LANES);
+        b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
     MODC_UNROLL
     for (int i = 0; i < tile; i++)
         sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
+    for (int kh = 0; kh < KH; kh++) {
+        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
 
         if (!xh)
             continue;
         if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_relu_line_taps(
-                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_apart_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors, W,
+                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
             }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
 
             MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
                                      : rows;
 
                 if (kw <= whole || kw >= end)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                       kw == whole && whole < end ? (end - whole) : 1,
-                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
+                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16),
+                                                kw == whole && whole < end ? (end - whole) * C : C,
+                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
+                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
             }
-        } else {
-            y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES;
-        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(out, y_0_relu_tail_v(sum[i]));
             continue;
         }
-        modc_f32_store_part(out, y_0_relu_tail_v(sum[i]), rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_relu_line_tiles(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
-        return;
-    }
-    if (left)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                           row, channel, batch);
-    for (int t = left; t < tall && t < end; t++)
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
-            batch);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
-    if (right && (tiles > 1 || !left))
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
-}
-
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_relu_line(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel, int batch)
-{
-    enum { rest = 16 % y_0_relu_line_band };
-
-    if (rest == 0 || (rest < 16 && columns > rest))
-        y_0_relu_line_tiles(y, ldy, lines, w, bias, y_0_relu_line_band, row, channel, batch);
-    else
-        y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y0, int batch)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_0_relu_band(
-    float *restrict y, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int line, const int channel, int batch)
-{
-    const int ldy = 16, row = line * 8;
-    float *const out = y + row * ldy + channel;
-
-    y_0_relu_line(out, ldy, lines, w, bias, columns, row, channel, batch);
-}
-
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
-static MODC_KERNEL MODC_ALONE void y_0_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    enum {
-        panel = 3 * 3 * 16,
-        panels = (16 + 16 - 1) / 16,
-        band = y_0_relu_line_band,
-        full = 16 / band * band,
-        small = panel * panels * (int)sizeof(float) <= 256 * 1024
-    };
-    const float *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const float *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_relu_lines(lines, xn, oh - 1, batch);
-                        y_0_relu_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
-                            g * 16 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
-                const float *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_relu_lines(lines, xn, oh - 1, batch);
-                    y_0_relu_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
-                        n * 8 + oh, g * 16 + full, batch);
-                }
-            }
-        }
-    }
-}
-
-/* Channels of a register tile. */
-enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_conv2d_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f32 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
-                                 k * 16);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (1) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_conv2d_line_tile(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel, int batch)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = modc_f32_load(bias + j * MODC_LANES);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(
-                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                         kw == whole && whole < end ? (end - whole) : 1,
-                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
+        conv_direct_line_apart_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
+            OC);
     }
 
     MODC_UNROLL
@@ -585,125 +875,176 @@ MODC_INLINE void y_0_conv2d_line_tile(
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_conv2d_line_tiles(
+MODC_INLINE void conv_direct_line_apart_tiles(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel, int batch)
+    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
 
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_conv2d_line_tile(
-                y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel, batch);
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_apart_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
+                OC);
         return;
     }
     if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                             row, channel, batch);
+        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
+                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
     for (int t = left; t < tall && t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel,
-            batch);
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
+            PW, DW, C, LDX, OC);
     for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel, batch);
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
+            DW, C, LDX, OC);
     if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel, batch);
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
+            LDX, OC);
 }
 
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_conv2d_line(
+/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
+ * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
+ * taps that lie outside are left out.
+ * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
+ * bias may be NULL. */
+MODC_INLINE void conv_direct_line_apart(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel, int batch)
+    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
 {
-    enum { rest = 16 % y_0_conv2d_line_band };
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int rest = OC % band;
 
-    if (rest == 0 || (rest < 16 && columns > rest))
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel, batch);
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
     else
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel, batch);
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
  * outside. */
-MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
+MODC_INLINE void conv_direct_apart_under(
+    const float **lines, const float *x, const int y0, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
 {
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
 
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
     }
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
  * and bias begin. */
-MODC_INLINE void y_0_conv2d_band(
+MODC_INLINE void conv_direct_apart_band(
     float *restrict y, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int line, const int channel, int batch)
+    const float *restrict bias, const int columns, const int line, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
 {
-    const int ldy = 16, row = line * 8;
+    const int ldy = LDY, row = line * OW;
     float *const out = y + row * ldy + channel;
 
-    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel, batch);
+    LINE(out, ldy, lines, w, bias, columns);
 }
 
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last.
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_apart_images(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int first, const int last, const int g, const int c, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
+{
+    const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
+    const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
+    const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
+    const float *lines[3];
+
+    for (int n = first; n < last; n++) {
+        const float *const xn = x + n * (H * W * LDX) + g * C;
+
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_apart_under(
+                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                OC, LDY, GROUPS, BIAS, LINE);
+            conv_direct_apart_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+        }
+    }
+}
+
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct_apart(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
+    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int full = OC / band * band, panel = KH * KW * C * 16;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 16 - 1) / 16 * panel * GROUPS * (int)sizeof(float) <= 256 * 1024;
+    const int step = small ? 1 : N;
+
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_apart_images(
+                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+            if (OC > full)
+                conv_direct_apart_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+        }
+    }
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
+ * then where(x0 <= 0.0, 0.0, x0) */
+static MODC_KERNEL MODC_ALONE void y_0_relu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1,
+        CONV_DIRECT_RELU);
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    enum {
-        panel = 3 * 3 * 16,
-        panels = (16 + 16 - 1) / 16,
-        band = y_0_conv2d_line_band,
-        full = 16 / band * band,
-        small = panel * panels * (int)sizeof(float) <= 256 * 1024
-    };
-    const float *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const float *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                        y_0_conv2d_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
-                            g * 16 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 16 > full && n < (small ? outer + 1 : batch); n++) {
-                const float *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_conv2d_lines(lines, xn, oh - 1, batch);
-                    y_0_conv2d_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 16 - full,
-                        n * 8 + oh, g * 16 + full, batch);
-                }
-            }
-        }
-    }
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1,
+        CONV_DIRECT_NONE);
 }
 
 /* y () = x0 + 1 */
@@ -795,447 +1136,39 @@ static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict 
     pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16);
 }
 
-/* Winograd's F(4 x 4, 3 x 3) from (4, 4, 16) to (4, 4, 32), channels last, as far as all tails
- * share it: the inputs of a block of tiles are transformed, and multiplied by the weights in
- * register tiles, for as many channels at a time as keep the products of the block in the cache. */
-
-/* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
-MODC_INLINE void y_4_relu_tiles_input(
-    float *restrict v, const float *restrict x, const int line, const int pixel)
+/* products of 64 tiles of x (batch, 4, 4, 16), for 32 channels of y (batch, 4, 4, 32) at a time */
+static MODC_KERNEL MODC_ALONE void y_4_relu_tiles(
+    float *restrict m, float *restrict v, const float *restrict x, const float *restrict w,
+    const int first, const int count, const int columns)
 {
-    for (int c = 0; c < 16; c += MODC_LANES) {
-        modc_f32 d[36];
-
-        MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            d[i] = modc_f32_load(x + i / 6 * line + i % 6 * pixel + c);
-        MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            modc_f32_winograd_input(d + 6 * i, 1, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            modc_f32_winograd_input(d + i, 6, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            modc_f32_store(v + i * (64 * 16 + 16) + c, d[i]);
-    }
-}
-
-/* B^T d B of `count` tiles, 64 at the most, from tile `first` on, counted over lines and images of
- * x, into the planes of v. What is outside of an image is 0, by way of `halo`. */
-static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_inputs(
-    float *restrict v, const float *restrict x, float *restrict halo, const int first,
-    const int count)
-{
-    const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4;
-
-    for (int t = 0; t < count; t++) {
-        const int n = (first + t) / (down * across);
-        const int h = (first + t) / across % down * 4 - 1, w = (first + t) % across * 4 - 1;
-        const float *const xn = x + n * (4 * 4 * 16);
-        const int inside = h >= 0 && h + 6 <= 4 && w >= 0 && w + 6 <= 4;
-        enum { step = 16 };
-
-        for (int i = 0; !inside && i < 36; i++) {
-            const int line = h + i / 6, pixel = w + i % 6;
-
-            if (line >= 0 && line < 4 && pixel >= 0 && pixel < 4)
-                memcpy(halo + i * 16, xn + (line * 4 + pixel) * 16, 16 * sizeof *x);
-            else
-                memset(halo + i * 16, 0, 16 * sizeof *x);
-        }
-        y_4_relu_tiles_input(
-            v + t * 16, inside ? xn + (h * 4 + w) * 16 : halo, inside ? 4 * 16 : 6 * 16, step);
-    }
-}
-
-/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and
- * columns are constants. Where share > 0 it prefetches share values of the next plane with each
- * step in K, as the turn-th of its plane. */
-MODC_INLINE void y_4_relu_tiles_tile(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
-    const int columns, const int tile, const int share, const int turn)
-{
-    const int vectors = columns / MODC_LANES;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    v += tile * 16;
-    MODC_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < 16; k++) {
-        if (share > 0)
-            MODC_PREFETCH(w + 32 * 16 + (turn * 16 + k) * share);
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (16 * 16) + j * MODC_LANES % 16 +
-                                 k * 16);
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = v[i * 16 + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        modc_f32_store(m + (tile + i / vectors) * 32 + i % vectors * MODC_LANES, sum[i]);
-}
-
-/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of
- * the panels from w on. */
-MODC_INLINE void y_4_relu_tiles_planes(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
-    const int tile, const int tall, const int flat, const int columns)
-{
-    const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
-                     band = most < columns ? most : columns;
-    const int rest = columns % band, tiles = tall + flat,
-                                             share = 0 ? (band + tiles - 1) / tiles : 0;
-
-    for (int p = 0; p < 36; p++) {
-        float *const mp = m + p * (64 * 32 + 16);
-        const float *const vp = v + p * (64 * 16 + 16), *const wp = w + p * (32 * 16);
-
-        for (int n = 0; n < columns; n += band) {
-            const float *const wn = wp + n / 16 * (16 * 16) + n % 16;
-
-            if (n + band > columns) {
-                for (int t = 0; rest > 0 && t < tall; t++)
-                    y_4_relu_tiles_tile(
-                        mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), 0, 0);
-                for (int t = 0; rest > 0 && t < flat; t++)
-                    y_4_relu_tiles_tile(
-                        mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, 0, 0);
-                break;
-            }
-            for (int t = 0; t < tall; t++)
-                y_4_relu_tiles_tile(
-                    mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), share, t);
-            for (int t = 0; t < flat; t++)
-                y_4_relu_tiles_tile(
-                    mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, share, tall + t);
-        }
-    }
-}
-
-/* The same for `count` tiles. `columns` is a constant. */
-MODC_INLINE void y_4_relu_tiles_block(
-    float *restrict m, const float *restrict v, const float *restrict w, const int count,
-    const int columns)
-{
-    enum {
-        tiles = (64 + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS,
-        rows = 64 / tiles,
-        tall = 64 % tiles
-    };
-    int t = 0;
-
-    if (count < 64) {
-        for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
-            y_4_relu_tiles_planes(m, v, w, MODC_TILE_ROWS, t, 0, 1, columns);
-#if MODC_TILE_ROWS > 4
-        for (; t + 4 <= count; t += 4)
-            y_4_relu_tiles_planes(m, v, w, 4, t, 0, 1, columns);
-#endif
-#if MODC_TILE_ROWS > 1
-        for (; t < count; t++)
-            y_4_relu_tiles_planes(m, v, w, 1, t, 0, 1, columns);
-#endif
-        return;
-    }
-    y_4_relu_tiles_planes(m, v, w, rows, 0, tall, tiles - tall, columns); /* as even as it goes */
-}
-
-/* The products of `count` tiles and `columns` channels in all planes, of the panels from w on, into
- * m: 32 channels, or those that are left of 32. */
-static MODC_KERNEL MODC_ALONE void y_4_relu_tiles_products(
-    float *restrict m, const float *restrict v, const float *restrict w, const int count,
-    const int columns)
-{
-        y_4_relu_tiles_block(m, v, w, count, 32);
-}
-
-MODC_INLINE modc_f32 y_4_relu_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-}
-
-/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
- * `columns` channels from `channel` on. */
-MODC_INLINE void y_4_relu_output(
-    float *restrict y, const float *restrict m, const float *restrict bias, const int first,
-    const int lines, const int pixels, const int channel, const int columns, int batch)
-{
-    for (int c = 0; c < columns; c += MODC_LANES) {
-        modc_f32 o[36];
-        const modc_f32 b = modc_f32_load(bias + channel + c);
-
-        MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            o[i] = modc_f32_load(m + i * (64 * 32 + 16) + c);
-        MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            modc_f32_winograd_output(o + i, 6, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 4; i++)
-            modc_f32_winograd_output(o + 6 * i, 1, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 4 * 4; i++) {
-            if (i / 4 < lines && i % 4 < pixels) {
-                const int r = first + i / 4 * 4 + i % 4;
-                const modc_f32 sum = o[i / 4 * 6 + i % 4] + b;
-
-                modc_f32_store(y + r * 32 + channel + c, y_4_relu_tail_v(sum));
-            }
-        }
-    }
+    conv_winograd4_tiles(m, v, x, w, first, count, columns, 4, 4, 4, 4, 1, 1, 16, 16, 32, 64, 32);
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0).
- * By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
- * 144 */
+ * then where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL MODC_ALONE void y_4_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     float *restrict v, int batch)
 {
-    float *const m = v + 36 * (64 * 16 + 16), *const halo = m + 36 * (64 * 32 + 16);
-    const int down = (4 + 4 - 1) / 4, across = (4 + 4 - 1) / 4, tiles = batch * down * across;
-
-    for (int first = 0; first < tiles; first += 64) {
-        const int count = tiles - first < 64 ? tiles - first : 64;
-
-        y_4_relu_tiles_inputs(v, x, halo, first, count);
-        for (int c = 0; c < 32; c += 32) {
-            const int columns = 32 - c < 32 ? 32 - c : 32;
-
-            y_4_relu_tiles_products(m, v, w + c / 16 * (16 * 16), count, columns);
-            for (int t = 0; t < count; t++) {
-                const int n = (first + t) / (down * across);
-                const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
-
-                y_4_relu_output(
-                    y, m + t * 32, bias, (n * 4 + h) * 4 + p, 4 - h, 4 - p, c, columns, batch);
-            }
-        }
-    }
+    conv_winograd4(
+        y, x, w, bias, v, batch, 4, 4, 4, 4, 1, 1, 16, 16, 32, 32, 64, 32, 1, y_4_relu_tiles);
 }
 
-/* Channels of a register tile. */
-enum { y_4_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(4)) * MODC_LANES };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_4_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f32 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16 * 16) + j * MODC_LANES % 16 +
-                                 k * 16);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (1 * 16) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_4_line_tile(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16 * 16);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 4)
-                    y_4_line_taps(
-                        sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16), 16, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 16 > 16) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 4 + 1 - (4 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_4_line_taps(sum, xh + (x0 + kw) * 16, wh + kw * (16 * 16),
-                                  kw == whole && whole < end ? (end - whole) * 16 : 16,
-                                  from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_4_line_taps(sum, xh + x0 * 16, wh, 3 * 16, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES;
-        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(out, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_4_line_tiles(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(4),
-        rows = 4 / tiles,
-        tall = 4 % tiles,
-        first = MODC_LINE_TALLEST(4),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (4 - 1) + reach >= 4,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 4; p++)
-            y_4_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p);
-        return;
-    }
-    if (left)
-        y_4_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0);
-    for (int t = left; t < tall && t < end; t++)
-        y_4_line_tile(y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1));
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall);
-    if (right && (tiles > 1 || !left))
-        y_4_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 4 - rows);
-}
-
-/* 4 pixels of y from lines of x, 3 x 3 windows over 16 channels, times `columns` of 32: a band, or
- * those that are left.
- * In register tiles of neighbouring pixels, so that a weight is read once for all of them; taps
- * that lie outside are left out. lines[kh] is the line of x under line kh of the windows, NULL
- * outside; pixels of y are ldy apart; bias may be NULL.
- * Apart, since all tails share it. */
+/* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
 static MODC_KERNEL MODC_ALONE void y_4_line(
     float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
     const float *restrict bias, const int columns)
 {
-    enum { rest = 32 % y_4_line_band };
-
-    if (rest == 0 || (rest < 32 && columns > rest))
-        y_4_line_tiles(y, ldy, lines, w, bias, y_4_line_band);
-    else
-        y_4_line_tiles(y, ldy, lines, w, bias, rest);
+    conv_direct_line_apart(y, ldy, lines, w, bias, columns, 4, 4, 3, 3, 1, 1, 1, 16, 16, 32);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_4_conv2d_lines(const float **lines, const float *x, const int y0, int batch)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 4 ? x + h * (4 * 16) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_4_conv2d_band(
-    float *restrict y, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int line, const int channel, int batch)
-{
-    const int ldy = 32, row = line * 4;
-    float *const out = y + row * ldy + channel;
-
-    y_4_line(out, ldy, lines, w, bias, columns);
-}
-
-/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last.
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_4_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    enum {
-        panel = 3 * 3 * 16 * 16,
-        panels = (32 + 16 - 1) / 16,
-        band = y_4_line_band,
-        full = 32 / band * band,
-        small = panel * panels * (int)sizeof(float) <= 256 * 1024
-    };
-    const float *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? batch : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : batch); n++) {
-                    const float *const xn = x + n * (4 * 4 * 16) + g * 16;
-
-                    for (int oh = 0; oh < 4; oh++) {
-                        y_4_conv2d_lines(lines, xn, oh - 1, batch);
-                        y_4_conv2d_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 4 + oh,
-                            g * 32 + c, batch);
-                    }
-                }
-            }
-            for (int n = outer; 32 > full && n < (small ? outer + 1 : batch); n++) {
-                const float *const xn = x + n * (4 * 4 * 16) + g * 16;
-
-                for (int oh = 0; oh < 4; oh++) {
-                    y_4_conv2d_lines(lines, xn, oh - 1, batch);
-                    y_4_conv2d_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 32 - full,
-                        n * 4 + oh, g * 32 + full, batch);
-                }
-            }
-        }
-    }
+    conv_direct_apart(
+        y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1, y_4_line);
 }
 
 /* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */

@@ -24,6 +24,268 @@ typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PAC
 
 MODC_KERNELS_BEGIN
 
+/* What is done to a result before it is stored: a constant of each call. */
+enum { CONV_DIRECT_RELU, CONV_DIRECT_NONE };
+
+MODC_INLINE modc_f32 conv_direct_tail_v(modc_f32 x, const int TAIL)
+{
+    switch (TAIL) {
+    case CONV_DIRECT_RELU:
+        return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+    default:
+        return x;
+    }
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv_direct_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
+                                 j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (SW * LDX) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv_direct_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int row, const int channel, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel * SW - PW;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = BIAS ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < KH; kh++) {
+        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors,
+                        row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC,
+                        LDY, GROUPS, BIAS, TAIL);
+            }
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    conv_direct_line_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16),
+                                          kw == whole && whole < end ? (end - whole) * C : C,
+                                          modc_max(from, 0), modc_min(to, rows), vectors, row,
+                                          channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW,
+                                          C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            }
+            continue;
+        }
+        conv_direct_line_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, row, channel, N, H, W, OH, OW, KH, KW,
+            SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(out, conv_direct_tail_v(sum[i], TAIL));
+            continue;
+        }
+        modc_f32_store_part(out, conv_direct_tail_v(sum[i], TAIL), rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv_direct_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, row, channel, N, H, W, OH, OW, KH,
+                KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        return;
+    }
+    if (left)
+        conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1, tiles == 1 && right,
+                              row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                              OC, LDY, GROUPS, BIAS, TAIL);
+    for (int t = left; t < tall && t < end; t++)
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, row, channel, N, H,
+            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, row, channel, N, H, W,
+            OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    if (right && (tiles > 1 || !left))
+        conv_direct_line_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, row, channel, N, H, W, OH,
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv_direct_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int rest = OC % band;
+
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_tiles(
+            y, ldy, lines, w, bias, band, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+    else
+        conv_direct_line_tiles(
+            y, ldy, lines, w, bias, rest, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void conv_direct_under(
+    const float **lines, const float *x, const int y0, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
+
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void conv_direct_band(
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int ldy = LDY, row = line * OW;
+    float *const out = y + row * ldy + channel;
+
+    conv_direct_line(
+        out, ldy, lines, w, bias, columns, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW,
+        DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+}
+
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_images(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int first, const int last, const int g, const int c, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
+    const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
+    const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
+    const float *lines[3];
+
+    for (int n = first; n < last; n++) {
+        const float *const xn = x + n * (H * W * LDX) + g * C;
+
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_under(
+                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                OC, LDY, GROUPS, BIAS, TAIL);
+            conv_direct_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        }
+    }
+}
+
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
+    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int full = OC / band * band, panel = KH * KW * C * 16;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 16 - 1) / 16 * panel * GROUPS * (int)sizeof(float) <= 256 * 1024;
+    const int step = small ? 1 : N;
+
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_images(
+                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            if (OC > full)
+                conv_direct_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        }
+    }
+}
+
 /* By line and pixel, vectors of channels innermost. */
 MODC_INLINE void pool_max(
     float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
@@ -43,7 +305,8 @@ MODC_INLINE void pool_max(
 
                 for (int kh = 0; kh < KH; kh++) {
                     for (int kw = 0; kw < KW; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * W + kw) * LDX + c);
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
 
                         value = modc_f32_max(value, a);
                     }
@@ -55,8 +318,8 @@ MODC_INLINE void pool_max(
 
                 for (int kh = 0; kh < KH; kh++) {
                     for (int kw = 0; kw < KW; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * W + kw) * LDX +
-                                                              full, rest);
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load_part(x + tap * LDX + full, rest);
 
                         value = modc_f32_max(value, a);
                     }
@@ -64,6 +327,147 @@ MODC_INLINE void pool_max(
                 modc_f32_store_part(y + r * LDY + full, value, rest);
             }
         }
+    }
+}
+
+MODC_INLINE modc_f32 conv_depthwise_tail_v(modc_f32 x)
+{
+    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+}
+
+/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
+ * line of x. `left` and `right`: the tile begins and ends the line; `clip`: a single pixel
+ * anywhere. rows and these are constants. */
+MODC_INLINE void conv_depthwise_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int lanes,
+    const int line, const int y0, const int pixel, const int channel, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int LDY, const int BIAS)
+{
+    const int x0 = pixel * SW - PW;
+    modc_f32 sum[MODC_DEPTHWISE_ROWS];
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++)
+        sum[i] = !BIAS           ? modc_f32_set(0)
+                 : lanes < MODC_LANES ? modc_f32_load_part(bias + channel, lanes)
+                                   : modc_f32_load(bias + channel);
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
+        const float *const xh = x + (h * W + x0) * LDX + channel;
+        const float *const wh = w + kh * (KW * C) + channel;
+
+        if (h < 0 || h >= H)
+            continue;
+        MODC_UNROLL
+        for (int kw = 0; kw < KW; kw++) {
+            const float *const xw = xh + kw * (DW * LDX), *const ww = wh + kw * C;
+            const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+            const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows) : rows;
+
+            if (!clip || (x0 + kw * DW >= 0 && x0 + kw * DW < W)) {
+                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes)
+                                                      : modc_f32_load(ww);
+
+                MODC_UNROLL
+                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
+                    const float *const a = xw + i * (SW * LDX);
+
+                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes)
+                                                  : modc_f32_load(a)) * b;
+                }
+            }
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const int r = line * OW + pixel + i;
+        float *const out = y + r * LDY + channel;
+
+        if (lanes == MODC_LANES) {
+            modc_f32_store(out, conv_depthwise_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(out, conv_depthwise_tail_v(sum[i]), lanes);
+    }
+}
+
+/* Channels channel ... end - 1 of such a tile. */
+MODC_INLINE void conv_depthwise_pixels(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int channel,
+    const int end, const int line, const int y0, const int pixel, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int LDY, const int BIAS)
+{
+    int c = channel;
+
+    for (; c + MODC_LANES <= end; c += MODC_LANES)
+        conv_depthwise_tile(
+            y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c, N, H, W, OH, OW,
+            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+    if (C % MODC_LANES > 0 && c < end)
+        conv_depthwise_tile(
+            y, x, w, bias, rows, left, right, clip, C % MODC_LANES, line, y0, pixel, c, N, H, W, OH,
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+}
+
+/* Channels from ... to - 1 of one line of y. */
+MODC_INLINE void conv_depthwise_line(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int from, const int to, const int line, const int y0, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int LDY, const int BIAS)
+{
+    const int tiles = (OW + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS, rows = OW / tiles,
+            tall = OW % tiles;
+    const int first = rows + (tall > 0), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_depthwise_pixels(
+                y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, LDY, BIAS);
+        return;
+    }
+    if (left)
+        conv_depthwise_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0,
+                              0, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY,
+                              BIAS);
+    for (int t = left; t < tall && t < end; t++)
+        conv_depthwise_pixels(
+            y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1), N, H, W, OH, OW,
+            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_depthwise_pixels(
+            y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall, N, H, W, OH, OW, KH,
+            KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+    if (right && (tiles > 1 || !left))
+        conv_depthwise_pixels(
+            y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, OW - rows, N, H, W, OH, OW, KH, KW,
+            SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+}
+
+/* By line, tile of pixels and vector of channels, all taps at once. */
+MODC_INLINE void conv_depthwise(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
+    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int LDY, const int BIAS)
+{
+
+    for (int line = 0; line < N * OH; line++) {
+        const int n = line / OH, y0 = line % OH * SH - PH;
+        conv_depthwise_line(
+            y, x + n * (H * W * LDX), w, bias, 0, C, line, y0, N, H, W, OH, OW, KH, KW, SH, SW, PH,
+            PW, DH, DW, C, LDX, LDY, BIAS);
     }
 }
 
@@ -87,7 +491,8 @@ MODC_INLINE void pool_mean(
 
                 for (int kh = 0; kh < KH; kh++) {
                     for (int kw = 0; kw < KW; kw++) {
-                        const modc_f32 a = modc_f32_load(x + (corner + kh * W + kw) * LDX + c);
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
 
                         value = value + a;
                     }
@@ -100,8 +505,8 @@ MODC_INLINE void pool_mean(
 
                 for (int kh = 0; kh < KH; kh++) {
                     for (int kw = 0; kw < KW; kw++) {
-                        const modc_f32 a = modc_f32_load_part(x + (corner + kh * W + kw) * LDX +
-                                                              full, rest);
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load_part(x + tap * LDX + full, rest);
 
                         value = value + a;
                     }
@@ -275,16 +680,16 @@ MODC_INLINE void gemm_dot_tile(
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
     const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-    const int full = K / MODC_LANES * MODC_LANES;
 
     x += row * LDX;
     w += column * LDW;
     MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
+    for (int i = 0; i < tile; i++)
         sum[i] = modc_f32_set(0);
     MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
+    for (int k = 0; k < whole; k += MODC_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             a[i] = modc_f32_load(x + i * LDX + k);
@@ -300,56 +705,40 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * LDX + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * LDW + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
 
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
+        modc_f32_sums(sum + i * outputs, total, outputs);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[r * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = value;
         }
     }
 }
 
-/* rows rows of y from `row` on; rows is a constant of the call. */
-MODC_INLINE void gemm_dot_rows(
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int row, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW)
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int tiles = N / MODC_DOT_OUTPUTS, full = tiles * MODC_DOT_OUTPUTS;
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_tile(
-            y, x, w, bias, rows, MODC_DOT_OUTPUTS, row, t * MODC_DOT_OUTPUTS, BIAS, M, N, K, LDX,
-            LDY, LDW);
-    if (N > full)
-        gemm_dot_tile(y, x, w, bias, rows, N - full, row, full, BIAS, M, N, K, LDX, LDY, LDW);
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
 }
 
 /* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
@@ -359,13 +748,10 @@ MODC_INLINE void gemm_dot(
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
     const int LDW)
 {
-    const int tiles = M / MODC_DOT_ROWS;
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    for (int t = 0; t < tiles; t++)
-        gemm_dot_rows(
-            y, x, w, bias, MODC_DOT_ROWS, t * MODC_DOT_ROWS, BIAS, M, N, K, LDX, LDY, LDW);
-    for (int row = tiles * MODC_DOT_ROWS; row < M; row++)
-        gemm_dot_rows(y, x, w, bias, 1, row, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
@@ -414,429 +800,21 @@ MODC_INLINE void softmax(
     }
 }
 
-MODC_INLINE modc_f32 y_0_relu_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-}
-
-/* Channels of a register tile. */
-enum { y_0_relu_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_relu_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f32 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
-                                 k * 16);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (1) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_relu_line_tile(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = modc_f32_load(bias + j * MODC_LANES);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_relu_line_taps(
-                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_0_relu_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                       kw == whole && whole < end ? (end - whole) : 1,
-                                       from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_0_relu_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES;
-        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(out, y_0_relu_tail_v(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(out, y_0_relu_tail_v(sum[i]), rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_relu_line_tiles(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_relu_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel);
-        return;
-    }
-    if (left)
-        y_0_relu_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                           row, channel);
-    for (int t = left; t < tall && t < end; t++)
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_relu_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
-    if (right && (tiles > 1 || !left))
-        y_0_relu_line_tile(y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel);
-}
-
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_relu_line(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel)
-{
-    enum { rest = 6 % y_0_relu_line_band };
-
-    if (rest == 0 || (rest < 6 && columns > rest))
-        y_0_relu_line_tiles(y, ldy, lines, w, bias, y_0_relu_line_band, row, channel);
-    else
-        y_0_relu_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_0_relu_lines(const float **lines, const float *x, const int y0)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_0_relu_band(
-    float *restrict y, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int line, const int channel)
-{
-    const int ldy = 6, row = line * 8;
-    float *const out = y + row * ldy + channel;
-
-    y_0_relu_line(out, ldy, lines, w, bias, columns, row, channel);
-}
-
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0).
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+ * then where(x0 <= 0.0, 0.0, x0) */
 static MODC_KERNEL MODC_ALONE void y_0_relu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    enum {
-        panel = 3 * 3 * 16,
-        panels = (6 + 16 - 1) / 16,
-        band = y_0_relu_line_band,
-        full = 6 / band * band,
-        small = panel * panels * (int)sizeof(float) <= 256 * 1024
-    };
-    const float *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? 1 : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : 1); n++) {
-                    const float *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_relu_lines(lines, xn, oh - 1);
-                        y_0_relu_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
-                            g * 6 + c);
-                    }
-                }
-            }
-            for (int n = outer; 6 > full && n < (small ? outer + 1 : 1); n++) {
-                const float *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_relu_lines(lines, xn, oh - 1);
-                    y_0_relu_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full,
-                        n * 8 + oh, g * 6 + full);
-                }
-            }
-        }
-    }
+    conv_direct(
+        y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, CONV_DIRECT_RELU);
 }
 
-/* Channels of a register tile. */
-enum { y_0_conv2d_line_band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(8)) * MODC_LANES };
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void y_0_conv2d_line_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors)
-{
-    modc_f32 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (3 * 3 * 16) + j * MODC_LANES % 16 +
-                                 k * 16);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (1) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void y_0_conv2d_line_tile(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int left, const int right,
-    const int clip, const int pixel, const int row, const int channel)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel - 1;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = modc_f32_load(bias + j * MODC_LANES);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < 3; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (3 * 16);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < 3; kw++) {
-                if (x0 + kw >= 0 && x0 + kw < 8)
-                    y_0_conv2d_line_taps(
-                        sum, xh + (x0 + kw), wh + kw * (1 * 16), 1, 0, rows, vectors);
-            }
-        } else if (left || right || 1 > 1 || 1 > 1) {
-            /* taps whole ... end - 1, which no row leaves out, lie side by side in x and in w: they
-             * are one sum */
-            const int whole = left ? 1 : 0, reach = 8 + 1 - (8 - 1);
-            const int end = right && reach < 3 ? reach : 3;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < 3; kw++) {
-                const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-                const int to = right ? modc_floordiv(8 - 1 + 1 - kw, 1) + 1 - (8 - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    y_0_conv2d_line_taps(sum, xh + (x0 + kw), wh + kw * (1 * 16),
-                                         kw == whole && whole < end ? (end - whole) : 1,
-                                         from < 0 ? 0 : from, to > rows ? rows : to, vectors);
-            }
-        } else {
-            y_0_conv2d_line_taps(sum, xh + x0, wh, 3, 0, rows, vectors);
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES;
-        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(out, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void y_0_conv2d_line_tiles(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    enum {
-        tiles = MODC_LINE_TILES(8),
-        rows = 8 / tiles,
-        tall = 8 % tiles,
-        first = MODC_LINE_TALLEST(8),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (8 - 1) + reach >= 8,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (8 - rows - 1) + reach >= 8)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 8; p++)
-            y_0_conv2d_line_tile(y, ldy, lines, w, bias, 1, columns, 0, 0, 1, p, row, channel);
-        return;
-    }
-    if (left)
-        y_0_conv2d_line_tile(y, ldy, lines, w, bias, first, columns, 1, tiles == 1 && right, 0, 0,
-                             row, channel);
-    for (int t = left; t < tall && t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, 0, 0, 0, t * (rows + 1), row, channel);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 0, 0, t * rows + tall, row, channel);
-    if (right && (tiles > 1 || !left))
-        y_0_conv2d_line_tile(
-            y, ldy, lines, w, bias, rows, columns, 0, 1, 0, 8 - rows, row, channel);
-}
-
-/* A line of y, `columns` of its channels. */
-MODC_INLINE void y_0_conv2d_line(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int row, const int channel)
-{
-    enum { rest = 6 % y_0_conv2d_line_band };
-
-    if (rest == 0 || (rest < 6 && columns > rest))
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, y_0_conv2d_line_band, row, channel);
-    else
-        y_0_conv2d_line_tiles(y, ldy, lines, w, bias, rest, row, channel);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void y_0_conv2d_lines(const float **lines, const float *x, const int y0)
-{
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-
-        lines[kh] = h >= 0 && h < 8 ? x + h * (8) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void y_0_conv2d_band(
-    float *restrict y, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int line, const int channel)
-{
-    const int ldy = 6, row = line * 8;
-    float *const out = y + row * ldy + channel;
-
-    y_0_conv2d_line(out, ldy, lines, w, bias, columns, row, channel);
-}
-
-/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last.
- * In register tiles of pixels of a line times panels of w; taps that lie outside are left out */
+/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    enum {
-        panel = 3 * 3 * 16,
-        panels = (6 + 16 - 1) / 16,
-        band = y_0_conv2d_line_band,
-        full = 6 / band * band,
-        small = panel * panels * (int)sizeof(float) <= 256 * 1024
-    };
-    const float *lines[3];
-
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    for (int outer = 0; outer < (small ? 1 : 1); outer++) {
-        for (int g = 0; g < 1; g++) {
-            const float *const wg = w + g * panels * panel, *const bg = bias + g * (panels * 16);
-
-            for (int c = 0; c < full; c += band) {
-                for (int n = outer; n < (small ? outer + 1 : 1); n++) {
-                    const float *const xn = x + n * (8 * 8) + g;
-
-                    for (int oh = 0; oh < 8; oh++) {
-                        y_0_conv2d_lines(lines, xn, oh - 1);
-                        y_0_conv2d_band(
-                            y, lines, wg + c / 16 * panel + c % 16, bg + c, band, n * 8 + oh,
-                            g * 6 + c);
-                    }
-                }
-            }
-            for (int n = outer; 6 > full && n < (small ? outer + 1 : 1); n++) {
-                const float *const xn = x + n * (8 * 8) + g;
-
-                for (int oh = 0; oh < 8; oh++) {
-                    y_0_conv2d_lines(lines, xn, oh - 1);
-                    y_0_conv2d_band(
-                        y, lines, wg + full / 16 * panel + full % 16, bg + full, 6 - full,
-                        n * 8 + oh, g * 6 + full);
-                }
-            }
-        }
-    }
+    conv_direct(
+        y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, CONV_DIRECT_NONE);
 }
 
 /* y () = x0 + 1 */
@@ -919,125 +897,12 @@ static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict 
     pool_max(y, x, 1, 6, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 6, 6);
 }
 
-MODC_INLINE modc_f32 y_4_gelu_tail_v(modc_f32 x)
-{
-    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
-}
-
-/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
- * line of x. `left` and `right`: the tile begins and ends the line; `clip`: a single pixel
- * anywhere. rows and these are constants. */
-MODC_INLINE void y_4_gelu_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int lanes,
-    const int line, const int y0, const int pixel, const int channel)
-{
-    const int x0 = pixel - 1;
-    modc_f32 sum[MODC_DEPTHWISE_ROWS];
-
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        sum[i] = lanes < MODC_LANES ? modc_f32_load_part(bias + channel, lanes)
-                                    : modc_f32_load(bias + channel);
-    }
-    for (int kh = 0; kh < 3; kh++) {
-        const int h = y0 + kh;
-        const float *const xh = x + (h * 4 + x0) * 6 + channel;
-        const float *const wh = w + kh * (3 * 6) + channel;
-
-        if (h < 0 || h >= 4)
-            continue;
-        MODC_UNROLL
-        for (int kw = 0; kw < 3; kw++) {
-            const float *const xw = xh + kw * (1 * 6), *const ww = wh + kw * 6;
-            const int from = left ? -modc_floordiv(kw - 1, 1) : 0;
-            const int to = right ? modc_floordiv(4 - 1 + 1 - kw, 1) + 1 - (4 - rows) : rows;
-
-            if (!clip || (x0 + kw >= 0 && x0 + kw < 4)) {
-                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes)
-                                                      : modc_f32_load(ww);
-
-                MODC_UNROLL
-                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
-                    const float *const a = xw + i * (1 * 6);
-
-                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes)
-                                                  : modc_f32_load(a)) * b;
-                }
-            }
-        }
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        const int r = line * 4 + pixel + i;
-        float *const out = y + r * 6 + channel;
-
-        if (lanes == MODC_LANES) {
-            modc_f32_store(out, y_4_gelu_tail_v(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(out, y_4_gelu_tail_v(sum[i]), lanes);
-    }
-}
-
-/* Channels channel ... end - 1 of such a tile. */
-MODC_INLINE void y_4_gelu_pixels(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int channel,
-    const int end, const int line, const int y0, const int pixel)
-{
-    int c = channel;
-
-    for (; c + MODC_LANES <= end; c += MODC_LANES)
-        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c);
-    if (6 % MODC_LANES > 0 && c < end)
-        y_4_gelu_tile(y, x, w, bias, rows, left, right, clip, 6 % MODC_LANES, line, y0, pixel, c);
-}
-
-/* Channels from ... to - 1 of one line of y. */
-MODC_INLINE void y_4_gelu_line(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int from, const int to, const int line, const int y0)
-{
-    enum {
-        tiles = (4 + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS,
-        rows = 4 / tiles,
-        tall = 4 % tiles,
-        first = rows + (tall > 0),
-        reach = (3 - 1) - 1,
-        left = 1 > 0,
-        right = (4 - 1) + reach >= 4,
-        end = tiles - right,
-        narrow = tiles > 1 && (first < 1 || (4 - rows - 1) + reach >= 4)
-    };
-
-    if (narrow) { /* the padding reaches beyond one tile */
-        for (int p = 0; p < 4; p++)
-            y_4_gelu_pixels(y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p);
-        return;
-    }
-    if (left)
-        y_4_gelu_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0, 0);
-    for (int t = left; t < tall && t < end; t++)
-        y_4_gelu_pixels(y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1));
-    for (int t = tall > left ? tall : left; t < end; t++)
-        y_4_gelu_pixels(y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall);
-    if (right && (tiles > 1 || !left))
-        y_4_gelu_pixels(y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, 4 - rows);
-}
-
 /* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)).
- * By line, tile of pixels and vector of channels, all taps at once */
+ * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
 static MODC_KERNEL void y_4_gelu(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-
-    for (int line = 0; line < 1 * 4; line++) {
-        const int n = line / 4, y0 = line % 4 - 1;
-        y_4_gelu_line(y, x + n * (4 * 4 * 6), w, bias, 0, 6, line, y0);
-    }
+    conv_depthwise(y, x, w, bias, 1, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 6, 6, 6, 1);
 }
 
 /* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last */

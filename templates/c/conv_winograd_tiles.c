@@ -168,6 +168,8 @@ MODC_INLINE void T_NAME(T_real *restrict m, T_real *restrict v, const T_real *re
     if (T_oc % T_chunk > 0 && columns < T_chunk)
         T_NAME_block(m, v, w, count, T_oc % T_chunk T_PASS);
     else
-#endif
         T_NAME_block(m, v, w, count, T_chunk T_PASS);
+#else
+    T_NAME_block(m, v, w, count, T_chunk T_PASS);
+#endif
 }

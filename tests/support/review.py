@@ -94,6 +94,7 @@ def change_of(modc, specs, options):
         count += 1 + sum(map(int, re.findall(r"with (\d+) modules? inside", "".join(texts))))
         paths = [words_of(path) for path in (row["name"], row.get("new_name", "")) if path]
         words += [path[-1] if not is_number(path[-1]) else " ".join(path) for path in paths if len(path) > 1 or not is_number(path[0])]
+        words += [f"{letter} {path[0]}" for path in paths if is_number(path[0]) for letter in "ym"]
         words += words_of(" ".join(texts))
     for row in rows["statements"]:
         count += max(classes.count(row["name"].split(".")[0]), 1)

@@ -491,8 +491,8 @@ MODC_INLINE void conv_winograd4_tiles(
         conv_winograd4_tiles_inputs(
             v, x, m + 36 * (BLOCK * CHUNK + 16), first, count, H, W, OH, OW, PH, PW, C, LDX, OC,
             BLOCK, CHUNK);
-        conv_winograd4_tiles_block(
-            m, v, w, count, CHUNK, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+    conv_winograd4_tiles_block(
+        m, v, w, count, CHUNK, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
 }
 
 MODC_INLINE modc_f32 conv_winograd4_tail_v(modc_f32 x)

@@ -134,6 +134,7 @@ enum kernel_form {
 struct kernel_users {
     int count;
     int module; /* the first of them, by index; the whole model comes behind all others */
+    int first;  /* how many kernels were used before it */
     const char *
         path; /* of modules, flat: "trunk_0"; "block_fc" in a class that is emitted once; "" where there is none */
     const char *words;    /* what is told behind the path: "_relu", "_dweight"; "" */

@@ -15,8 +15,9 @@ stray    changed lines that hold neither a changed number nor a changed name. No
          - A line that goes and one that comes in its place are a pair: of a run of changed lines those are paired, in order,
            that have most words in common, and at least half. A pair is stray where what one has and the other has not is
            neither a number nor a changed name: letters that move on, another helper, a line that is broken elsewhere.
-         - Lines that only go or only come are taken together up to the next blank line: a function with its comment, a
-           paragraph. They are stray where none of them has a changed name, or a number that the other text has nowhere.
+         - Lines that only go or only come are taken together up to the next blank line: a paragraph. They are stray where none
+           of them has a changed name, or a number that the other text has nowhere. The lines of a function that only one of the
+           texts has are told by the function's own name.
 
 The columns of limits.txt are: edit, hunks, stray. What is above its limit is a fault, and so is what is better by more than a
 tenth: then the limit stands too high. --update writes limits that are too high down; none is ever raised. --show prints
@@ -108,18 +109,40 @@ def generated(modc, spec, folder, options):
 
 
 def runs_of(diff):
-    """Runs of changed lines, as (those that go, those that come); how many hunks there are."""
-    runs, hunks, inside = [], 0, False
+    """Runs of changed lines, as (those that go, those that come), each with its place in its text; how many hunks there are."""
+    runs, hunks, inside, at = [], 0, False, [0, 0]
     for line in diff.splitlines()[2:]:
-        hunks += line.startswith("@@")
+        if line.startswith("@@"):
+            at = [int(number) - 1 for number in re.findall(r"[-+](\d+)", line)[:2]]
+            hunks += 1
         if line[0] not in "-+":
             inside = False
+            at = at if line.startswith("@@") else [at[0] + 1, at[1] + 1]
             continue
         if not inside:
             runs.append(([], []))
         inside = True
-        runs[-1]["-+".index(line[0])].append(line[1:])
+        side = "-+".index(line[0])
+        runs[-1][side].append((at[side], line[1:]))
+        at[side] += 1
     return runs, hunks
+
+
+def functions_of(text):
+    """By line, which function it is of, with the comment over it; None: none."""
+    lines, found, start = text.splitlines(), [], None
+    for index, line in enumerate(lines):
+        found.append(None)
+        if line.startswith("/*") or (start is None and re.match(r"[A-Za-z]", line)):
+            start = index
+        elif line == "}" and start is not None:
+            head = "\n".join(own for own in lines[start:index] if not own.startswith((" *", "/*")))
+            name = re.search(r"(\w+)\(", head)
+            found[start:] = [name[1] if name else None] * (index + 1 - start)
+            start = None
+        elif not line and found[index - 1] is None and start is not None and "{" not in "\n".join(lines[start:index]):
+            start = None
+    return found
 
 
 def pairs_of(old, new):
@@ -152,12 +175,12 @@ def told(words, names, numbers):
 
 
 def alone(lines, paired, names, numbers):
-    """Lines without another in their place that are stray, paragraph by paragraph."""
+    """Lines without another in their place that are stray, paragraph by paragraph; None: one that is told by its function."""
     paragraph = []
     for index, line in enumerate([*lines, ""]):
-        if line.strip() and index not in paired:
+        if line is not None and line.strip() and index not in paired:
             paragraph.append(line)
-        elif not line.strip():
+        elif line is None or not line.strip():
             if paragraph and not told([word for own in paragraph for word in words_of(own)], names, numbers):
                 yield from paragraph
             paragraph = []
@@ -166,15 +189,18 @@ def alone(lines, paired, names, numbers):
 def stray_lines(runs, names, texts):
     """Those of the runs, with - or + before them."""
     numbers = [{word for word in words_of(text) if is_number(word)} for text in texts]
-    for old, new in runs:
+    functions = [functions_of(text) for text in texts]
+    for run in runs:
+        old, new = ([line for _, line in side] for side in run)
         pairs = pairs_of(old, new)
         for i, j in pairs:
             differ = surplus(words_of(old[i]), words_of(new[j]))
             if not any(map(is_number, differ)) and not told(differ, names, ()):
                 yield from (f"-{old[i]}", f"+{new[j]}")
-        for sign, lines, paired, only in (("-", old, {i for i, _ in pairs}, numbers[0] - numbers[1]),
-                                          ("+", new, {j for _, j in pairs}, numbers[1] - numbers[0])):
-            yield from (sign + line for line in alone(lines, paired, names, only))
+        for side, sign, paired in ((0, "-", {i for i, _ in pairs}), (1, "+", {j for _, j in pairs})):
+            others = set(functions[1 - side])
+            lines = [line if functions[side][place] in others else None for place, line in run[side]]
+            yield from (sign + line for line in alone(lines, paired, names, numbers[side] - numbers[1 - side]))
 
 
 def measured(modc, work, name, edit):

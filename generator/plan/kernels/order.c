@@ -1,6 +1,8 @@
-/* order.c - in which order kernels stand in the emitted file: cores first, then those of each module, in the order of the
- * modules, so that a change of one module changes one place. */
+/* order.c - in which order kernels stand in the emitted file: cores first, by their names, then those of each module, in the
+ * order of the modules, so that a change of one module changes one place and moves nothing else. */
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "plan/kernels/draft.h"
 
@@ -36,6 +38,17 @@ static void place(struct ordering *ordering, const struct kernel *kernel, int al
     ordering->list[ordering->count++] = (struct kernel *)kernel; /* the plan's own */
 }
 
+/* By rank; cores of one rank by name, and kernels of a module as they are used first. */
+static int compare(const void *a, const void *b)
+{
+    const struct kernel *x = *(const struct kernel *const *)a, *y = *(const struct kernel *const *)b;
+    const int first = rank_of(x), second = rank_of(y);
+
+    if (first != second)
+        return first < second ? -1 : 1;
+    return first < 0 ? strcmp(x->name, y->name) : x->users.first - y->users.first;
+}
+
 void order_kernels(struct cx *cx, struct plan *plan)
 {
     const int all = plan->function_kernels;
@@ -43,17 +56,11 @@ void order_kernels(struct cx *cx, struct plan *plan)
     struct ordering ordering = {
         .list = plan->kernels, .done = ARENA_ARRAY(&cx->arena, all + 1, bool), .before = before};
 
-    for (int i = 0; i < all; i++)
+    for (int i = 0; i < all; i++) {
+        plan->kernels[i]->users.first = i;
         before[i] = plan->kernels[i];
-    for (int rank = -1, next; rank < INT_MAX; rank = next) {
-        next = INT_MAX;
-        for (int i = 0; i < all; i++) {
-            const int own = rank_of(before[i]);
-
-            if (own == rank)
-                place(&ordering, before[i], all);
-            else if (own > rank && own < next)
-                next = own;
-        }
     }
+    qsort(before, (size_t)all, sizeof *before, compare);
+    for (int i = 0; i < all; i++)
+        place(&ordering, before[i], all);
 }

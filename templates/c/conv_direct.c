@@ -26,7 +26,10 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *const *lines, c
                              const int line, const int channel T_ARGS)
 {
 #if T_turned
-    const int ldy = T_ldv, row = 0; /* no tail of planes reads by row */
+    const int ldy = T_ldv;
+#if !T_apart
+    const int row = 0; /* no tail of planes reads by row */
+#endif
     T_real *const out = v + T_behind;
 #else
     const int ldy = T_ldy, row = line * T_ow;
@@ -41,10 +44,10 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *const *lines, c
 #if T_vector_tail
         for (; c + T_LANES <= columns; c += T_LANES)
             T_V(store)(out + i * ldy + c,
-                       T_EPILOGUE_V(T_V(load)(out + i * ldy + c), row + i, channel + c));
+                       T_EPILOGUE_V(T_V(load)(out + i * ldy + c), T_IF(T_turned, 0, row) + i, channel + c));
 #endif
         for (; c < columns; c++)
-            out[i * ldy + c] = T_EPILOGUE(out[i * ldy + c], row + i, channel + c);
+            out[i * ldy + c] = T_EPILOGUE(out[i * ldy + c], T_IF(T_turned, 0, row) + i, channel + c);
     }
 #endif
 #if T_turned

@@ -153,9 +153,6 @@ static void holes_result(struct draft *draft)
         hole_int(draft, "T_ring", 0);
         hole_int(draft, "T_behind", 0);
     }
-    if ((turned || op->head) && draft->kernel->split.slices > 1)
-        hole_shape(draft, "T_scratch",
-                   draft->step->algorithm->scratch(op) / dtype_rows[draft->kernel->computed].bytes);
 }
 
 /* Of a weight that lies as it is. */

@@ -41,8 +41,8 @@ static void print_plain(struct emit *e, struct text *out, const struct parts *pa
 
     memset(all, true, (size_t)e->plan->constant_count * sizeof *all);
     print_constants(e, out, all);
-    print_packed_structs(e, out);
     print_kernels(e, out, 0, e->plan->kernel_count);
+    print_packed_structs(e, out);
     text_add(out, parts->packs.data);
     text_add(out, parts->functions.data);
     text_add(out, parts->entries.data);
@@ -88,8 +88,8 @@ static void print_dispatched(struct emit *e, struct text *out, const struct part
     for (int i = 0; i < count; i++)
         once[i] = !shared[i];
     print_constants(e, out, shared);
-    print_packed_structs(e, out);
     text_add(out, kernels.data);
+    print_packed_structs(e, out);
     text_add(out, parts->functions.data);
     print_code(e, out);
     text_add(out, "#ifdef MODC_ONCE /* packing, what users call, tables */\n\n");
@@ -168,7 +168,7 @@ static const char *source_text(struct emit *e)
     print_values(e, &parts.tables);
     if (e->tree->rollout)
         emit_rollout_source(e->cx, &parts.tables,
-                            (struct rollout_names){e->m, e->M, gammas_name(e, e->tree->rollout->multi_step)},
+                            (struct rollout_names){e->m, e->M, gammas_name(e, e->tree->rollout)},
                             e->tree->rollout);
     print_tables(e, &parts.tables);
     if (has_optimizer(e)) {

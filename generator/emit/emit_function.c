@@ -368,8 +368,12 @@ static void print_given(struct emit *e, struct text *list, struct text *end, con
                         e->plan->gradient_names[g]);
     if (list->length > 0)
         text_add(list, "};\n");
-    text_printf(end, "\n    modc_backward_end(&%s->base, %s, %d);\n", use(e->uses, "net"),
-                list->length > 0 ? "given" : "NULL", count);
+    if (list->length > 0)
+        text_printf(end, "\n    modc_backward_end(&%s->base, given, MODC_ROWS(given));\n",
+                    use(e->uses, "net"));
+    else
+        text_printf(end, "\n    modc_backward_end(&%s->base, NULL, %s);\n", use(e->uses, "net"),
+                    all > 0 ? arena_format(&e->cx->arena, "%s_GRADIENTS", e->M) : "0");
 }
 
 /* What one condition is for. A statement alone needs no braces. */

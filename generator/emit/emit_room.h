@@ -126,7 +126,7 @@ void print_train_step(struct emit *e, struct text *out);
 
 void print_values(struct emit *e, struct text *out); /* initial values that tables point to */
 /* The one of MultiStep's powers of gamma; NULL: there is none. */
-const char *gammas_name(struct emit *e, const struct module *multi_step);
+const char *gammas_name(struct emit *e, const struct rollout *rollout);
 void print_row_tables(struct emit *e, struct text *out); /* keys, states, draws, modules, gradients */
 int count_draws(const struct emit *e);                   /* rows of the table of draws */
 

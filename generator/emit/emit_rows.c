@@ -9,6 +9,7 @@
 #include "emit/emit_room.h"
 #include "emit/template.h"
 #include "module/module.h"
+#include "module/rollout.h"
 
 /* One of several equal children of a list, and where its rows begin; NULL stands for rows of their own. */
 struct unit {
@@ -100,14 +101,16 @@ static void print_value(struct emit *e, struct text *out, const struct module_te
         print_array(e, out, value_name(e, tensor), tensor->value);
 }
 
-const char *gammas_name(struct emit *e, const struct module *multi_step)
+const char *gammas_name(struct emit *e, const struct rollout *rollout)
 {
+    const struct module *multi_step = rollout->multi_step;
+
     for (int i = 0; multi_step && i < multi_step->tensor_count; i++) {
         const struct module_tensor *tensor = multi_step->tensors[i];
 
         if (tensor->key >= 0 && strcmp(tensor->name, "gammas") == 0 && tensor->init == INIT_VALUE &&
-            tensor->dtype == DTYPE_FLOAT32)
-            return value_name(e, tensor);
+            tensor->dtype == DTYPE_FLOAT32 && module_tensor_count(tensor) == rollout->n_steps + 1)
+            return value_name(e, tensor); /* n_steps=0 has one, and counts as one step here */
     }
     return NULL;
 }

@@ -126,6 +126,15 @@ static const char *joined(struct cx *cx, const char *a, const char *b)
     return text_ends_with(name, "_t") ? arena_format(&cx->arena, "%s_", name) : name; /* int32_t */
 }
 
+/* dweight, dbias, ...: there is one in every module, and a module that comes or goes is not to change how they are called. */
+static bool is_own_gradient(const struct module *module, const char *name)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (name[0] == 'd' && strcmp(name + 1, module->tensors[i]->name) == 0)
+            return true;
+    return false;
+}
+
 /* The names that a value may have, the best first; the last stands for all behind it. */
 static struct named named_of(struct planner *planner, const struct value *value, struct place *place)
 {
@@ -139,12 +148,14 @@ static struct named named_of(struct planner *planner, const struct value *value,
     struct named named = {.place = place};
     int count = 0;
 
-    if (name)
+    if (name && !(call && is_own_gradient(call->module, name)))
         named.words[count++] = name;
+    if (name && path[0] && count == 0)
+        named.words[count++] = joined(cx, arena_format(&cx->arena, "%s_of", name), flat);
     if (path[0])
         named.words[count++] = flat;
-    if (name && path[0])
-        named.words[count++] = joined(cx, flat, name);
+    if (name && path[0] && count < 3)
+        named.words[count++] = joined(cx, arena_format(&cx->arena, "%s_of", name), flat);
     if (!name && !path[0])
         named.words[count++] = label;
     if (count < WORDS)

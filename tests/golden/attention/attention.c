@@ -6,18 +6,37 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct attention_packed {
-    MODC_ALIGNED float qkv_weight[1920]; /* panels [5][24][16] */
-    MODC_ALIGNED float qkv_bias[80]; /* [72], zero padded */
-    MODC_ALIGNED float out_weight[768]; /* panels [2][24][16] */
-    MODC_ALIGNED float out_bias[32]; /* [24], zero padded */
-};
-
-typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_PACKED_BYTES ? 1
-        : -1];
-
 MODC_KERNELS_BEGIN
+
+/* Some queries of a head at a time: so few that their scores stay in the cache. */
+MODC_INLINE void attention_blocks_causal_turned_tokens(
+    float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
+    float *restrict s, const int BATCH0, const int K0, const int V0, const int BATCH1, const int K1,
+    const int V1, const int Y0, const int Q0, const int Y1, const int Q1, const int YM,
+    const int QM, const int M, const int ROWS, const int ROOM, const int AHEAD, const int N,
+    void (*const KEYS)(float *y, const float *x0, int tokens),
+    void (*const SCORES)(float *restrict y, const float *restrict x, const float *restrict w,
+                         const float *restrict bias, int queries, int seen),
+    void (*const SOFTMAX)(float *restrict y, int queries, int seen, int reach),
+    void (*const VALUES)(float *restrict y, const float *restrict x, const float *restrict w,
+                         const float *restrict bias, int queries, int seen), int tokens)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            KEYS(s + ROOM, k + batch0 * K0 + batch1 * K1, tokens);
+            for (int row = 0; row < M; row += ROWS) {
+                const int queries = modc_min(ROWS, M - row);
+                const int reach = row + 1 + AHEAD, seen = modc_min(row + queries + AHEAD, N);
+
+                SCORES(s, q + batch0 * Q0 + batch1 * Q1 + row * QM, s + ROOM, NULL, queries, seen);
+                SOFTMAX(s, queries, seen, reach);
+                VALUES(
+                    y + batch0 * Y0 + batch1 * Y1 + row * YM, s, v + batch0 * V0 + batch1 * V1,
+                    NULL, queries, seen);
+            }
+        }
+    }
+}
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
@@ -88,6 +107,114 @@ MODC_INLINE void gemm_panel(
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
 {
     MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
+MODC_INLINE void matmul_strided_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * XM;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
+    }
+    MODC_ROLL
+    for (int k = 0; k < K; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * WK + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * XM + k * XK];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * YM + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * YM + c, sum[i], count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_strided_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_strided_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        if (N > full)
+            matmul_strided_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN);
+    }
+}
+
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#if MODC_LANES > 1
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#endif
+        }
+    }
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
@@ -261,144 +388,6 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
     }
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
- * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
-MODC_INLINE void matmul_strided_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row,
-    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
-    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
-{
-    const int tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * XM;
-    w += column;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int c = column + i % vectors * MODC_LANES;
-
-        sum[i] = !BIAS                                  ? modc_f32_set(0)
-                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
-                                                      : modc_f32_load(bias + c);
-    }
-    MODC_ROLL
-    for (int k = 0; k < K; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
-
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
-                                            : modc_f32_load(start);
-        }
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
-
-        if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * YM + c, sum[i], count);
-    }
-}
-
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
-
-    for (int t = 0; t < count; t++) {
-        for (int c = 0; c < full; c += band)
-            matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-        if (N > full)
-            matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN);
-    }
-}
-
-/* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
-{
-    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
-        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
-            float *const yb = y + batch0 * Y0 + batch1 * Y1;
-            const float *const xb = x + batch0 * X0 + batch1 * X1;
-            const float *const wb = w + batch0 * W0 + batch1 * W1;
-            const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#endif
-        }
-    }
-}
-
-/* Some queries of a head at a time: so few that their scores stay in the cache. */
-MODC_INLINE void attention_blocks_causal_turned_tokens(
-    float *restrict y, const float *restrict q, const float *restrict k, const float *restrict v,
-    float *restrict s, const int BATCH0, const int K0, const int V0, const int BATCH1, const int K1,
-    const int V1, const int Y0, const int Q0, const int Y1, const int Q1, const int YM,
-    const int QM, const int M, const int ROWS, const int ROOM, const int AHEAD, const int N,
-    void (*const KEYS)(float *y, const float *x0, int tokens),
-    void (*const SCORES)(float *restrict y, const float *restrict x, const float *restrict w,
-                         const float *restrict bias, int queries, int seen),
-    void (*const SOFTMAX)(float *restrict y, int queries, int seen, int reach),
-    void (*const VALUES)(float *restrict y, const float *restrict x, const float *restrict w,
-                         const float *restrict bias, int queries, int seen), int tokens)
-{
-    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
-        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
-            KEYS(s + ROOM, k + batch0 * K0 + batch1 * K1, tokens);
-            for (int row = 0; row < M; row += ROWS) {
-                const int queries = modc_min(ROWS, M - row);
-                const int reach = row + 1 + AHEAD, seen = modc_min(row + queries + AHEAD, N);
-
-                SCORES(s, q + batch0 * Q0 + batch1 * Q1 + row * QM, s + ROOM, NULL, queries, seen);
-                SOFTMAX(s, queries, seen, reach);
-                VALUES(
-                    y + batch0 * Y0 + batch1 * Y1 + row * YM, s, v + batch0 * V0 + batch1 * V1,
-                    NULL, queries, seen);
-            }
-        }
-    }
-}
-
 /* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
 static MODC_KERNEL void qkv_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -463,6 +452,17 @@ static MODC_KERNEL void root_attention(
 }
 
 MODC_KERNELS_END
+
+/* What the kernels read */
+struct attention_packed {
+    MODC_ALIGNED float qkv_weight[1920]; /* panels [5][24][16] */
+    MODC_ALIGNED float qkv_bias[80]; /* [72], zero padded */
+    MODC_ALIGNED float out_weight[768]; /* panels [2][24][16] */
+    MODC_ALIGNED float out_bias[32]; /* [24], zero padded */
+};
+
+typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_PACKED_BYTES ? 1
+        : -1];
 
 static enum modc_status attention_pack_all(struct modc_params *params)
 {

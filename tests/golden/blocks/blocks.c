@@ -20,94 +20,86 @@ static const float constant_64[64] MODC_ALIGNED = {
     0.0124093769f, 0.0115478197f, 0.0107460786f
 };
 
-/* Block(64, 2) */
-struct blocks_block_packed {
-    MODC_ALIGNED float up_weight[8192]; /* panels [8][64][16] */
-    MODC_ALIGNED float down_weight_folded[8192]; /* panels [4][128][16] */
-    MODC_ALIGNED float down_bias_folded[64]; /* [64] */
-};
-
-/* What the kernels read */
-struct blocks_packed {
-    struct blocks_block_packed blocks[12];
-};
-
-typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
 
-/* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight_add(
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, const int M, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
-    for (int r = 0; r < M; r++) {
-        const float *const row = x + r * LDX;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, error, scale;
-
-        for (int k = 0; k < four; k += 4 * MODC_LANES) {
-            MODC_UNROLL
-            for (int j = 0; j < 4; j++)
-                part[j] += modc_f32_load(row + k + j * MODC_LANES);
-        }
-        for (int k = four; k < full; k += MODC_LANES)
-            part[0] += modc_f32_load(row + k);
-        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < K; k++)
-            sum += row[k];
-        mean = sum / (float)K;
-
-        middle = modc_f32_set(mean);
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += MODC_LANES) {
         MODC_UNROLL
-        for (int j = 0; j < 4; j++)
-            part[j] = modc_f32_set(0);
-        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
+
+            MODC_KEEP(b);
             MODC_UNROLL
-            for (int j = 0; j < 4; j++) {
-                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
-
-                part[j] += d * d;
-                off[j % 2] += d;
-            }
-        }
-        for (int k = four; k < full; k += MODC_LANES) {
-            const modc_f32 d = modc_f32_load(row + k) - middle;
-
-            part[0] += d * d;
-            off[0] += d;
-        }
-        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < K; k++) {
-            sum += (row[k] - mean) * (row[k] - mean);
-            error += row[k] - mean;
-        }
-        error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
-                                (9.99999975e-06f));
-
-        for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
-
-            value *= modc_f32_load(w + k);
-            value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + (r) * LDE0 + (k)));
-        }
-        for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
-
-            value *= w[k];
-            value += bias[k];
-            y[r * LDY + k] = value + e0[(r) * LDE0 + (k)];
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
         }
     }
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+
+        modc_f32_sums(sum + i * outputs, total, outputs);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[(row + i) * LDY + column + j] = value;
+        }
+    }
+}
+
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW)
+{
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
+
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
+{
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* What is done to a result before it is stored: a constant of each call. */
@@ -353,6 +345,80 @@ MODC_INLINE void layer_norm_bias_weight(
     }
 }
 
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight_add(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int M, const int K, const int LDX, const int LDY,
+    const int LDE0)
+{
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
+
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
+
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
+        }
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < K; k++)
+            sum += row[k];
+        mean = sum / (float)K;
+
+        middle = modc_f32_set(mean);
+        MODC_UNROLL
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+
+                part[j] += d * d;
+                off[j % 2] += d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+            off[0] += d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < K; k++) {
+            sum += (row[k] - mean) * (row[k] - mean);
+            error += row[k] - mean;
+        }
+        error /= (float)K;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + (r) * LDE0 + (k)));
+        }
+        for (int k = full; k < K; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * LDY + k] = value + e0[(r) * LDE0 + (k)];
+        }
+    }
+}
+
 /* y = x0 + x1, for each element. */
 MODC_INLINE void map_add_rows(
     float *y, const float *x0, const float *x1, const int ni, const int nj)
@@ -386,86 +452,6 @@ MODC_INLINE void map_gelu(float *y, const float *x0, const int count)
 
         modc_f32_store_part(y + i, 0.5f * v0 * (1.0f + modc_f32_erf(v0 * 0.707106769f)), count - i);
     }
-}
-
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
-{
-    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * LDW + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-
-        modc_f32_sums(sum + i * outputs, total, outputs);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[(row + i) * LDY + column + j] = value;
-        }
-    }
-}
-
-/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void gemm_dot_block(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
-{
-    for (int r = from; r < to; r += rows) {
-        int c = 0;
-
-        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
-            gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-        if (c < N)
-            gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-    }
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
-{
-    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
-
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* y = x0 + x1 * x2, for each element. */
@@ -591,6 +577,20 @@ static MODC_KERNEL void pack_down_bias_folded(float *y, const float *x0, const f
 }
 
 MODC_KERNELS_END
+
+/* Block(64, 2) */
+struct blocks_block_packed {
+    MODC_ALIGNED float up_weight[8192]; /* panels [8][64][16] */
+    MODC_ALIGNED float down_weight_folded[8192]; /* panels [4][128][16] */
+    MODC_ALIGNED float down_bias_folded[64]; /* [64] */
+};
+
+/* What the kernels read */
+struct blocks_packed {
+    struct blocks_block_packed blocks[12];
+};
+
+typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BYTES ? 1 : -1];
 
 static void pack_block(const struct blocks_block *p, struct blocks_block_packed *k)
 {

@@ -6,23 +6,6 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct cnn_packed {
-    MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
-    MODC_ALIGNED float _4_weight_folded[18432]; /* planes [36] of panels [2][16][16], G g G^T */
-    MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
-    MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
-    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _1_bias_prepared[16]; /* (16, 1, 1) */
-    MODC_ALIGNED float _1_weight_prepared[16]; /* (16, 1, 1) */
-    MODC_ALIGNED float _4_weight[4608]; /* panels [2][144][16] */
-    MODC_ALIGNED float _5_bias_prepared[32]; /* (32, 1, 1) */
-    MODC_ALIGNED float _5_weight_prepared[32]; /* (32, 1, 1) */
-};
-
-typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
 
 /* What is done to a result before it is stored: a constant of each call. */
@@ -287,31 +270,326 @@ MODC_INLINE void conv_direct(
     }
 }
 
-/* By line and pixel, vectors of channels innermost. */
-MODC_INLINE void pool_max(
-    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
-    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
-    const int PW, const int LDX, const int LDY)
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void conv_direct_apart_under(
+    const float **lines, const float *x, const int y0, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
 {
-    for (int line = 0; line < N * OH; line++) {
-        const int top = line % OH * SH - PH;
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
 
-        for (int ow = 0; ow < OW; ow++) {
-            const int west = ow * SW - PW, r = line * OW + ow;
-            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
+    }
+}
 
-            for (int c = 0; c < C; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void conv_direct_apart_band(
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
+{
+    const int ldy = LDY, row = line * OW;
+    float *const out = y + row * ldy + channel;
 
-                for (int kh = 0; kh < KH; kh++) {
-                    for (int kw = 0; kw < KW; kw++) {
-                        const int tap = corner + kh * W + kw;
-                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
+    LINE(out, ldy, lines, w, bias, columns);
+}
 
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * LDY + c, value);
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_apart_images(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int first, const int last, const int g, const int c, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
+{
+    const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
+    const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
+    const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
+    const float *lines[3];
+
+    for (int n = first; n < last; n++) {
+        const float *const xn = x + n * (H * W * LDX) + g * C;
+
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_apart_under(
+                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                OC, LDY, GROUPS, BIAS, LINE);
+            conv_direct_apart_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+        }
+    }
+}
+
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct_apart(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
+    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
+                       const float *restrict w, const float *restrict bias, const int columns))
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int full = OC / band * band, panel = KH * KW * C * 16;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 16 - 1) / 16 * panel * GROUPS * (int)sizeof(float) <= 256 * 1024;
+    const int step = small ? 1 : N;
+
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_apart_images(
+                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+            if (OC > full)
+                conv_direct_apart_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+        }
+    }
+}
+
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv_direct_line_apart_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
+                                 j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (SW * LDX) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv_direct_line_apart_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int W, const int OW, const int KH, const int KW,
+    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel * SW - PW;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < KH; kh++) {
+        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_apart_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors, W,
+                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
+            }
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16),
+                                                kw == whole && whole < end ? (end - whole) * C : C,
+                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
+                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
+            }
+            continue;
+        }
+        conv_direct_line_apart_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
+            OC);
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(out, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(out, sum[i], rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv_direct_line_apart_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_apart_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
+                OC);
+        return;
+    }
+    if (left)
+        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
+                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+    for (int t = left; t < tall && t < end; t++)
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
+            PW, DW, C, LDX, OC);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
+            DW, C, LDX, OC);
+    if (right && (tiles > 1 || !left))
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
+            LDX, OC);
+}
+
+/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
+ * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
+ * taps that lie outside are left out.
+ * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
+ * bias may be NULL. */
+MODC_INLINE void conv_direct_line_apart(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int rest = OC % band;
+
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+    else
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+}
+
+MODC_INLINE modc_f32 conv_winograd4_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
+ * `columns` channels from `channel` on. */
+MODC_INLINE void conv_winograd4_output(
+    float *restrict y, const float *restrict m, const float *restrict bias, const int first,
+    const int lines, const int pixels, const int channel, const int columns, const int N,
+    const int H, const int W, const int OH, const int OW, const int PH, const int PW, const int C,
+    const int LDX, const int OC, const int LDY, const int BLOCK, const int CHUNK, const int BIAS,
+    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
+                        const float *restrict w, const int first, const int count,
+                        const int columns))
+{
+    for (int c = 0; c < columns; c += MODC_LANES) {
+        modc_f32 o[36];
+        const modc_f32 b = BIAS ? modc_f32_load(bias + channel + c) : modc_f32_set(0);
+
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            o[i] = modc_f32_load(m + i * (BLOCK * CHUNK + 16) + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_output(o + i, 6, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 4; i++)
+            modc_f32_winograd_output(o + 6 * i, 1, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 4 * 4; i++) {
+            if (i / 4 < lines && i % 4 < pixels) {
+                const int r = first + i / 4 * OW + i % 4;
+                const modc_f32 sum = BIAS ? o[i / 4 * 6 + i % 4] + b : o[i / 4 * 6 + i % 4];
+
+                modc_f32_store(y + r * LDY + channel + c, conv_winograd4_tail_v(sum));
+            }
+        }
+    }
+}
+
+/* By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
+ * 144. */
+MODC_INLINE void conv_winograd4(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict v, const int N, const int H, const int W, const int OH, const int OW,
+    const int PH, const int PW, const int C, const int LDX, const int OC, const int LDY,
+    const int BLOCK, const int CHUNK, const int BIAS,
+    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
+                        const float *restrict w, const int first, const int count,
+                        const int columns))
+{
+    float *const m = v + 36 * (BLOCK * C + 16);
+    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4, tiles = N * down * across;
+
+    for (int first = 0; first < tiles; first += BLOCK) {
+        const int count = tiles - first < BLOCK ? tiles - first : BLOCK;
+        const float *fresh = x;
+
+        for (int c = 0; c < OC; c += CHUNK) {
+            const int columns = OC - c < CHUNK ? OC - c : CHUNK;
+
+            TILES(m, v, fresh, w + c / 16 * (C * 16), first, count, columns);
+            fresh = NULL;
+            for (int t = 0; t < count; t++) {
+                const int n = (first + t) / (down * across);
+                const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
+
+                conv_winograd4_output(
+                    y, m + t * CHUNK, bias, (n * OH + h) * OW + p, OH - h, OW - p, c, columns, N, H,
+                    W, OH, OW, PH, PW, C, LDX, OC, LDY, BLOCK, CHUNK, BIAS, TILES);
             }
         }
     }
@@ -499,82 +777,6 @@ MODC_INLINE void conv_winograd4_tiles(
         m, v, w, count, CHUNK, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
 }
 
-MODC_INLINE modc_f32 conv_winograd4_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-}
-
-/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
- * `columns` channels from `channel` on. */
-MODC_INLINE void conv_winograd4_output(
-    float *restrict y, const float *restrict m, const float *restrict bias, const int first,
-    const int lines, const int pixels, const int channel, const int columns, const int N,
-    const int H, const int W, const int OH, const int OW, const int PH, const int PW, const int C,
-    const int LDX, const int OC, const int LDY, const int BLOCK, const int CHUNK, const int BIAS,
-    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
-                        const float *restrict w, const int first, const int count,
-                        const int columns))
-{
-    for (int c = 0; c < columns; c += MODC_LANES) {
-        modc_f32 o[36];
-        const modc_f32 b = BIAS ? modc_f32_load(bias + channel + c) : modc_f32_set(0);
-
-        MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            o[i] = modc_f32_load(m + i * (BLOCK * CHUNK + 16) + c);
-        MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            modc_f32_winograd_output(o + i, 6, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 4; i++)
-            modc_f32_winograd_output(o + 6 * i, 1, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 4 * 4; i++) {
-            if (i / 4 < lines && i % 4 < pixels) {
-                const int r = first + i / 4 * OW + i % 4;
-                const modc_f32 sum = BIAS ? o[i / 4 * 6 + i % 4] + b : o[i / 4 * 6 + i % 4];
-
-                modc_f32_store(y + r * LDY + channel + c, conv_winograd4_tail_v(sum));
-            }
-        }
-    }
-}
-
-/* By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
- * 144. */
-MODC_INLINE void conv_winograd4(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    float *restrict v, const int N, const int H, const int W, const int OH, const int OW,
-    const int PH, const int PW, const int C, const int LDX, const int OC, const int LDY,
-    const int BLOCK, const int CHUNK, const int BIAS,
-    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
-                        const float *restrict w, const int first, const int count,
-                        const int columns))
-{
-    float *const m = v + 36 * (BLOCK * C + 16);
-    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4, tiles = N * down * across;
-
-    for (int first = 0; first < tiles; first += BLOCK) {
-        const int count = tiles - first < BLOCK ? tiles - first : BLOCK;
-        const float *fresh = x;
-
-        for (int c = 0; c < OC; c += CHUNK) {
-            const int columns = OC - c < CHUNK ? OC - c : CHUNK;
-
-            TILES(m, v, fresh, w + c / 16 * (C * 16), first, count, columns);
-            fresh = NULL;
-            for (int t = 0; t < count; t++) {
-                const int n = (first + t) / (down * across);
-                const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
-
-                conv_winograd4_output(
-                    y, m + t * CHUNK, bias, (n * OH + h) * OW + p, OH - h, OW - p, c, columns, N, H,
-                    W, OH, OW, PH, PW, C, LDX, OC, LDY, BLOCK, CHUNK, BIAS, TILES);
-            }
-        }
-    }
-}
-
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -655,6 +857,24 @@ MODC_INLINE void gemm_dot(
     gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
+/* y = rsqrt(x1 + 9.999999747378752e-06) * x0, for each element. */
+MODC_INLINE void map_add_rsqrt_mul(float *y, const float *x0, const float *x1, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
+
+        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, modc_f32_rsqrt(v1 + 9.99999975e-06f) * v0, count - i);
+    }
+}
+
 /* y = x1 * x2 + x0, for each element. */
 MODC_INLINE void map_mul_add_planes(
     float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
@@ -678,6 +898,60 @@ MODC_INLINE void map_mul_add_planes(
     }
 }
 
+/* One vector of what map_mul_add_relu_rows computes. */
+MODC_INLINE modc_f32 map_mul_add_relu_rows_lanes(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    const modc_f32 sum = x1 * x2 + x0;
+
+    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
+}
+
+/* y = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4), for each element. */
+MODC_INLINE void map_mul_add_relu_rows(
+    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj)
+{
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
+            const modc_f32 v0 = modc_f32_load(x0 + j);
+            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
+            const modc_f32 v2 = modc_f32_load(x2 + j);
+
+            modc_f32_store(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2));
+        }
+        if (j < nj) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
+            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
+
+            modc_f32_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
+        }
+    }
+}
+
+/* y = x0 - x1 * x2, for each element. */
+MODC_INLINE void map_mul_sub(
+    float *y, const float *x0, const float *x1, const float *x2, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+
+        modc_f32_store(y + i, v0 - v1 * v2);
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
+
+        modc_f32_store_part(y + i, v0 - v1 * v2, count - i);
+    }
+}
+
 /* One vector of what map_relu computes. */
 MODC_INLINE modc_f32 map_relu_lanes(modc_f32 x0)
 {
@@ -694,6 +968,90 @@ MODC_INLINE void map_relu(float *y, const float *x0, const int count)
     if (i < count) {
         modc_f32_store_part(
             y + i, map_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+    }
+}
+
+/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
+ * element. */
+MODC_INLINE void map_write(
+    float *y, const float *x0, const float *x1, const int count, const int size0)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
+
+        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
+                            count - i);
+    }
+}
+
+/* One vector of what map_write_running_var computes. */
+MODC_INLINE modc_f32 map_write_running_var_lanes(
+    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
+{
+    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
+
+    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
+}
+
+/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
+MODC_INLINE void map_write_running_var(
+    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
+    const int size2)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        modc_f32_store(
+            y + i,
+            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0, size1,
+                                        size2));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(
+            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+    }
+}
+
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int LDX, const int LDY)
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+
+            for (int c = 0; c < C; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * LDY + c, value);
+            }
+        }
     }
 }
 
@@ -764,381 +1122,6 @@ MODC_INLINE void pool_planes_max_compact(
                 }
                 modc_f32_store_part(y + line * OW + ow, value, across - ow);
             }
-        }
-    }
-}
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv_direct_line_apart_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    modc_f32 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
-                                 j * MODC_LANES % 16 + k * 16);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (SW * LDX) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv_direct_line_apart_tile(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
-    const int left, const int right, const int W, const int OW, const int KH, const int KW,
-    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel * SW - PW;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < KH; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < KW; kw++) {
-                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
-                    conv_direct_line_apart_taps(
-                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors, W,
-                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
-            }
-            continue;
-        }
-        if (left || right) {
-            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
-             * side */
-            const int reach = W + PW - (OW - 1) * SW;
-            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < KW; kw++) {
-                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
-                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16),
-                                                kw == whole && whole < end ? (end - whole) * C : C,
-                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
-                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
-            }
-            continue;
-        }
-        conv_direct_line_apart_taps(
-            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
-            OC);
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES;
-        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(out, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv_direct_line_apart_tiles(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
-    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
-    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
-    const int end = tiles - right;
-
-    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
-        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
-            conv_direct_line_apart_tile(
-                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
-                OC);
-        return;
-    }
-    if (left)
-        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
-                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
-    for (int t = left; t < tall && t < end; t++)
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
-            PW, DW, C, LDX, OC);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
-            DW, C, LDX, OC);
-    if (right && (tiles > 1 || !left))
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
-            LDX, OC);
-}
-
-/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
- * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
- * taps that lie outside are left out.
- * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
- * bias may be NULL. */
-MODC_INLINE void conv_direct_line_apart(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
-    const int rest = OC % band;
-
-    if (rest == 0 || (rest < OC && columns > rest))
-        conv_direct_line_apart_tiles(
-            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
-    else
-        conv_direct_line_apart_tiles(
-            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
-}
-
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void conv_direct_apart_under(
-    const float **lines, const float *x, const int y0, const int N, const int H, const int W,
-    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
-    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int OC, const int LDY, const int GROUPS, const int BIAS,
-    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
-{
-    for (int kh = 0; kh < KH; kh++) {
-        const int h = y0 + kh * DH;
-
-        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void conv_direct_apart_band(
-    float *restrict y, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int line, const int channel, const int N,
-    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
-    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
-    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
-{
-    const int ldy = LDY, row = line * OW;
-    float *const out = y + row * ldy + channel;
-
-    LINE(out, ldy, lines, w, bias, columns);
-}
-
-/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
-MODC_INLINE void conv_direct_apart_images(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int columns, const int first, const int last, const int g, const int c, const int N,
-    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
-    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
-    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
-{
-    const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
-    const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
-    const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
-    const float *lines[3];
-
-    for (int n = first; n < last; n++) {
-        const float *const xn = x + n * (H * W * LDX) + g * C;
-
-        for (int oh = 0; oh < OH; oh++) {
-            conv_direct_apart_under(
-                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
-                OC, LDY, GROUPS, BIAS, LINE);
-            conv_direct_apart_band(
-                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
-                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
-        }
-    }
-}
-
-/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
-MODC_INLINE void conv_direct_apart(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
-    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
-    void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
-{
-    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
-    const int full = OC / band * band, panel = KH * KW * C * 16;
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    const bool small = (OC + 16 - 1) / 16 * panel * GROUPS * (int)sizeof(float) <= 256 * 1024;
-    const int step = small ? 1 : N;
-
-    for (int first = 0; first < N; first += step) {
-        for (int g = 0; g < GROUPS; g++) {
-            for (int c = 0; c < full; c += band)
-                conv_direct_apart_images(
-                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
-                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
-            if (OC > full)
-                conv_direct_apart_images(
-                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
-                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
-        }
-    }
-}
-
-/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
- * element. */
-MODC_INLINE void map_write(
-    float *y, const float *x0, const float *x1, const int count, const int size0)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
-
-        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
-                            count - i);
-    }
-}
-
-/* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f32 map_write_running_var_lanes(
-    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
-{
-    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
-
-    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
-}
-
-/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_running_var(
-    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
-    const int size2)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        modc_f32_store(
-            y + i,
-            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0, size1,
-                                        size2));
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(
-            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
-    }
-}
-
-/* y = rsqrt(x1 + 9.999999747378752e-06) * x0, for each element. */
-MODC_INLINE void map_add_rsqrt_mul(float *y, const float *x0, const float *x1, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
-
-        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(y + i, modc_f32_rsqrt(v1 + 9.99999975e-06f) * v0, count - i);
-    }
-}
-
-/* y = x0 - x1 * x2, for each element. */
-MODC_INLINE void map_mul_sub(
-    float *y, const float *x0, const float *x1, const float *x2, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 v1 = modc_f32_load(x1 + i);
-        const modc_f32 v2 = modc_f32_load(x2 + i);
-
-        modc_f32_store(y + i, v0 - v1 * v2);
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
-
-        modc_f32_store_part(y + i, v0 - v1 * v2, count - i);
-    }
-}
-
-/* One vector of what map_mul_add_relu_rows computes. */
-MODC_INLINE modc_f32 map_mul_add_relu_rows_lanes(modc_f32 x0, modc_f32 x1, modc_f32 x2)
-{
-    const modc_f32 sum = x1 * x2 + x0;
-
-    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
-}
-
-/* y = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4), for each element. */
-MODC_INLINE void map_mul_add_relu_rows(
-    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj)
-{
-    for (int i = 0; i < ni; i++) {
-        int j = 0;
-
-        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
-            const modc_f32 v0 = modc_f32_load(x0 + j);
-            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
-            const modc_f32 v2 = modc_f32_load(x2 + j);
-
-            modc_f32_store(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2));
-        }
-        if (j < nj) {
-            const modc_f32 v0 = modc_f32_load_part(x0 + j, nj - j);
-            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
-            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
-
-            modc_f32_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
         }
     }
 }
@@ -1686,6 +1669,23 @@ static MODC_KERNEL void pack_5_weight_prepared(float *y, const float *x0, const 
 
 MODC_KERNELS_END
 
+/* What the kernels read */
+struct cnn_packed {
+    MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
+    MODC_ALIGNED float _4_weight_folded[18432]; /* planes [36] of panels [2][16][16], G g G^T */
+    MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
+    MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
+    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _1_bias_prepared[16]; /* (16, 1, 1) */
+    MODC_ALIGNED float _1_weight_prepared[16]; /* (16, 1, 1) */
+    MODC_ALIGNED float _4_weight[4608]; /* panels [2][144][16] */
+    MODC_ALIGNED float _5_bias_prepared[32]; /* (32, 1, 1) */
+    MODC_ALIGNED float _5_weight_prepared[32]; /* (32, 1, 1) */
+};
+
+typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 : -1];
+
 static enum modc_status cnn_pack_all(struct modc_params *params)
 {
     const struct cnn_params *p = (const struct cnn_params *)(const void *)params;
@@ -1824,17 +1824,17 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     const struct cnn_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_1_mean = (void *)(ws + 262144); /* (16) */
-    float *const y_1_var = (void *)(ws + 262208); /* (16) */
-    float *const y_1_scale = (void *)(ws + 262208); /* (16) */
-    float *const y_1_shift = (void *)(ws + 262144); /* (16) */
+    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */
+    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */
+    float *const scale_of_y_1 = (void *)(ws + 262208); /* (16) */
+    float *const shift_of_y_1 = (void *)(ws + 262144); /* (16) */
     float *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
     float *const y_3 = (void *)(ws + 262144); /* (batch, 4, 4, 16) */
     float *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const y_5_mean = (void *)(ws + 131072); /* (32) */
-    float *const y_5_var = (void *)(ws + 131200); /* (32) */
-    float *const y_5_scale = (void *)(ws + 131200); /* (32) */
-    float *const y_5_shift = (void *)(ws + 131072); /* (32) */
+    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */
+    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */
+    float *const scale_of_y_5 = (void *)(ws + 131200); /* (32) */
+    float *const shift_of_y_5 = (void *)(ws + 131072); /* (32) */
     float *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
     float *const max_pool2d_of_y_7 = (void *)(ws + 131072); /* (batch, 2, 2, 32) */
     float *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */
@@ -1845,15 +1845,15 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div(y_1_mean, y_0, batch);
-    y_1_div_var(y_1_var, y_0, y_1_mean, batch);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
-    y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
-    y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
+    y_1_div(mean_of_y_1, y_0, batch);
+    y_1_div_var(var_of_y_1, y_0, mean_of_y_1, batch);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1, batch);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1, batch);
+    y_1_add_rsqrt_mul(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_mul_sub(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_mul_add_relu(y_2, y_1_shift, y_0, y_1_scale, batch);
+    y_2_mul_add_relu(y_2, shift_of_y_1, y_0, scale_of_y_1, batch);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2, batch);
@@ -1863,15 +1863,15 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div(y_5_mean, y_4, batch);
-    y_5_div_var(y_5_var, y_4, y_5_mean, batch);
-    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
-    y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);
-    y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
-    y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
+    y_5_div(mean_of_y_5, y_4, batch);
+    y_5_div_var(var_of_y_5, y_4, mean_of_y_5, batch);
+    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_of_y_5, batch);
+    y_5_running_var(p->_5.running_var, p->_5.running_var, var_of_y_5, batch);
+    y_5_add_rsqrt_mul(scale_of_y_5, p->_5.weight, var_of_y_5);
+    y_5_mul_sub(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
 
     /* 6 */
-    y_6_mul_add_relu(y_6, y_5_shift, y_4, y_5_scale, batch);
+    y_6_mul_add_relu(y_6, shift_of_y_5, y_4, scale_of_y_5, batch);
 
     /* 7 */
     y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);
@@ -1901,20 +1901,20 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     const struct modc_tensor copy_of_image = {ws + 524288, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
     float *const conv2d_of_y_0 = (void *)(ws + 262144); /* (batch, 8, 8, 16) */
     const struct modc_tensor y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    float *const y_1_mean = (void *)(ws + 262144); /* (16) */
-    float *const y_1_var = (void *)(ws + 262208); /* (16) */
-    float *const y_1_scale = (void *)(ws + 541184); /* (16) */
-    float *const y_1_shift = (void *)(ws + 541248); /* (16) */
+    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */
+    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */
+    float *const scale_of_y_1 = (void *)(ws + 541184); /* (16) */
+    float *const shift_of_y_1 = (void *)(ws + 541248); /* (16) */
     const struct modc_tensor y_1 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     const struct modc_tensor y_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
     const struct modc_tensor y_3 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 4, 4}};
     float *const copy_of_y_4 = (void *)(ws + 0); /* (batch, 4, 4, 16) */
     float *const conv2d_of_y_4 = (void *)(ws + 131072); /* (batch, 4, 4, 32) */
     const struct modc_tensor y_4 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    float *const y_5_mean = (void *)(ws + 131072); /* (32) */
-    float *const y_5_var = (void *)(ws + 131200); /* (32) */
-    float *const y_5_scale = (void *)(ws + 262144); /* (32) */
-    float *const y_5_shift = (void *)(ws + 262272); /* (32) */
+    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */
+    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */
+    float *const scale_of_y_5 = (void *)(ws + 262144); /* (32) */
+    float *const shift_of_y_5 = (void *)(ws + 262272); /* (32) */
     const struct modc_tensor y_5 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     const struct modc_tensor y_6 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
     const struct modc_tensor y_7 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 2, 2}};
@@ -1938,13 +1938,13 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
     y_1_num_batches_tracked(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
-    y_1_div_fenced(y_1_mean, m_1_call_in[0].data, batch);
-    y_1_div_var_fenced(y_1_var, m_1_call_in[0].data, y_1_mean, batch);
-    y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, y_1_mean, batch);
-    y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, y_1_var, batch);
-    y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
-    y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
-    y_1_mul_add(y_1.data, y_1_shift, m_1_call_in[0].data, y_1_scale, batch);
+    y_1_div_fenced(mean_of_y_1, m_1_call_in[0].data, batch);
+    y_1_div_var_fenced(var_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
+    y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, mean_of_y_1, batch);
+    y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, var_of_y_1, batch);
+    y_1_add_rsqrt_mul(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_mul_sub(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
+    y_1_mul_add(y_1.data, shift_of_y_1, m_1_call_in[0].data, scale_of_y_1, batch);
     MODC_LEAVE(net, m_1_call, y_1);
 
     MODC_ENTER(net, m_2_call, CNN_2, m_1_call_out[0]);
@@ -1963,13 +1963,13 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
     y_1_num_batches_tracked(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
-    y_5_div_fenced(y_5_mean, m_5_call_in[0].data, batch);
-    y_5_div_var_fenced(y_5_var, m_5_call_in[0].data, y_5_mean, batch);
-    y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, y_5_mean, batch);
-    y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, y_5_var, batch);
-    y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
-    y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
-    y_5_mul_add(y_5.data, y_5_shift, m_5_call_in[0].data, y_5_scale, batch);
+    y_5_div_fenced(mean_of_y_5, m_5_call_in[0].data, batch);
+    y_5_div_var_fenced(var_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
+    y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, mean_of_y_5, batch);
+    y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, var_of_y_5, batch);
+    y_5_add_rsqrt_mul(scale_of_y_5, p->_5.weight, var_of_y_5);
+    y_5_mul_sub(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
+    y_5_mul_add(y_5.data, shift_of_y_5, m_5_call_in[0].data, scale_of_y_5, batch);
     MODC_LEAVE(net, m_5_call, y_5);
 
     MODC_ENTER(net, m_6_call, CNN_6, m_5_call_out[0]);

@@ -6,19 +6,6 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct cnn64_packed {
-    MODC_ALIGNED double _0_weight_folded[144]; /* panels [2][9][8] */
-    MODC_ALIGNED double _0_bias_folded[16]; /* [16] */
-    MODC_ALIGNED double _4_weight_folded[4608]; /* panels [4][144][8] */
-    MODC_ALIGNED double _4_bias_folded[32]; /* [32] */
-    MODC_ALIGNED double _10_weight[1280]; /* [10][128] */
-    MODC_ALIGNED double _0_weight[144]; /* panels [2][9][8] */
-    MODC_ALIGNED double _4_weight[4608]; /* panels [4][144][8] */
-};
-
-typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
 
 /* What is done to a result before it is stored: a constant of each call. */
@@ -285,235 +272,97 @@ MODC_INLINE void conv_direct(
     }
 }
 
-/* By line and pixel, vectors of channels innermost. */
-MODC_INLINE void pool_max(
-    double *restrict y, const double *restrict x, const int N, const int C, const int H,
-    const int OH, const int KH, const int SH, const int PH, const int W, const int OW, const int KW,
-    const int SW, const int PW, const int LDX, const int LDY)
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void conv_direct_apart_under(
+    const double **lines, const double *x, const int y0, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
 {
-    for (int line = 0; line < N * OH; line++) {
-        const int top = line % OH * SH - PH;
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
 
-        for (int ow = 0; ow < OW; ow++) {
-            const int west = ow * SW - PW, r = line * OW + ow;
-            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
-
-            for (int c = 0; c < C; c += MODC_LANES64) {
-                modc_f64 value = modc_f64_set(-modc_f64_inf());
-
-                for (int kh = 0; kh < KH; kh++) {
-                    for (int kw = 0; kw < KW; kw++) {
-                        const int tap = corner + kh * W + kw;
-                        const modc_f64 a = modc_f64_load(x + tap * LDX + c);
-
-                        value = modc_f64_max(value, a);
-                    }
-                }
-                modc_f64_store(y + r * LDY + c, value);
-            }
-        }
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
     }
 }
 
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void conv_direct_apart_band(
+    double *restrict y, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int line, const int channel, const int N,
+    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
+    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
+{
+    const int ldy = LDY, row = line * OW;
+    double *const out = y + row * ldy + channel;
+
+    LINE(out, ldy, lines, w, bias, columns);
+}
+
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_apart_images(
     double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int rows, const int outputs, const int row, const int column,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const double *restrict bias, const int columns, const int first, const int last, const int g,
+    const int c, const int N, const int H, const int W, const int OH, const int OW, const int KH,
+    const int KW, const int SH, const int SW, const int PH, const int PW, const int DH,
+    const int DW, const int C, const int LDX, const int OC, const int LDY, const int GROUPS,
+    const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
 {
-    const int tile = rows * outputs, whole = K / MODC_LANES64 * MODC_LANES64;
-    modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int panel = KH * KW * C * 8, panels = (OC + 8 - 1) / 8;
+    const double *const wc = w + (g * panels + c / 8) * panel + c % 8;
+    const double *const bc = BIAS ? bias + g * (panels * 8) + c : NULL;
+    const double *lines[3];
 
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = modc_f64_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES64) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f64_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f64 b = modc_f64_load(w + j * LDW + k);
+    for (int n = first; n < last; n++) {
+        const double *const xn = x + n * (H * W * LDX) + g * C;
 
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f64_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f64_load_part(w + i % outputs * LDW + whole, K - whole);
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        double total[MODC_DOT_OUTPUTS];
-
-        modc_f64_sums(sum + i * outputs, total, outputs);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const double value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[(row + i) * LDY + column + j] = value;
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_apart_under(
+                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
+                OC, LDY, GROUPS, BIAS, LINE);
+            conv_direct_apart_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
         }
     }
 }
 
-/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void gemm_dot_block(
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct_apart(
     double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int rows, const int from, const int to, const int BIAS,
-    const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const double *restrict bias, const int N, const int H, const int W, const int OH, const int OW,
+    const int KH, const int KW, const int SH, const int SW, const int PH, const int PW,
+    const int DH, const int DW, const int C, const int LDX, const int OC, const int LDY,
+    const int GROUPS, const int BIAS,
+    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
+                       const double *restrict w, const double *restrict bias, const int columns))
 {
-    for (int r = from; r < to; r += rows) {
-        int c = 0;
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
+    const int full = OC / band * band, panel = KH * KW * C * 8;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 8 - 1) / 8 * panel * GROUPS * (int)sizeof(double) <= 256 * 1024;
+    const int step = small ? 1 : N;
 
-        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
-            gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-        if (c < N)
-            gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-    }
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int BIAS, const int M, const int N, const int K,
-    const int LDX, const int LDY, const int LDW)
-{
-    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
-
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* y = where(dim(size0) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
-MODC_INLINE void map_write(
-    double *y, const double *x0, const double *x1, const int count, const int size0)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-
-        modc_f64_store(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
-    }
-    if (i < count) {
-        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
-        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
-
-        modc_f64_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * v1, count - i);
-    }
-}
-
-/* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f64 map_write_running_var_lanes(
-    modc_f64 x0, modc_f64 x1, int size0, int size1, int size2)
-{
-    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)size0 / (double)size1));
-
-    return (int64_t)size2 == 0 ? x0 : sum;
-}
-
-/* y = where(dim(size2) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(size0)) /
- * float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_running_var(
-    double *y, const double *x0, const double *x1, const int count, const int size0,
-    const int size1, const int size2)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
-        modc_f64_store(
-            y + i,
-            map_write_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), size0, size1,
-                                        size2));
-    }
-    if (i < count) {
-        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
-        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
-
-        modc_f64_store_part(
-            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
-    }
-}
-
-/* y = rsqrt(x1 + 1e-05) * x0, for each element. */
-MODC_INLINE void map_add_rsqrt_mul(double *y, const double *x0, const double *x1, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
-        modc_f64_store(
-            y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
-    }
-    if (i < count) {
-        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
-        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
-
-        modc_f64_store_part(y + i, modc_f64_rsqrt(v1 + 1e-05) * v0, count - i);
-    }
-}
-
-/* y = x0 - x1 * x2, for each element. */
-MODC_INLINE void map_mul_sub(
-    double *y, const double *x0, const double *x1, const double *x2, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 v1 = modc_f64_load(x1 + i);
-        const modc_f64 v2 = modc_f64_load(x2 + i);
-
-        modc_f64_store(y + i, v0 - v1 * v2);
-    }
-    if (i < count) {
-        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
-        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
-        const modc_f64 v2 = modc_f64_load_part(x2 + i, count - i);
-
-        modc_f64_store_part(y + i, v0 - v1 * v2, count - i);
-    }
-}
-
-/* One vector of what map_mul_add_relu_rows computes. */
-MODC_INLINE modc_f64 map_mul_add_relu_rows_lanes(modc_f64 x0, modc_f64 x1, modc_f64 x2)
-{
-    const modc_f64 sum = x1 * x2 + x0;
-
-    return modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum);
-}
-
-/* y = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4), for each element. */
-MODC_INLINE void map_mul_add_relu_rows(
-    double *y, const double *x0, const double *x1, const double *x2, const int ni, const int nj)
-{
-    for (int i = 0; i < ni; i++) {
-        int j = 0;
-
-        for (; j <= nj - MODC_LANES64; j += MODC_LANES64) {
-            const modc_f64 v0 = modc_f64_load(x0 + j);
-            const modc_f64 v1 = modc_f64_load(x1 + i * nj + j);
-            const modc_f64 v2 = modc_f64_load(x2 + j);
-
-            modc_f64_store(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2));
-        }
-        if (j < nj) {
-            const modc_f64 v0 = modc_f64_load_part(x0 + j, nj - j);
-            const modc_f64 v1 = modc_f64_load_part(x1 + i * nj + j, nj - j);
-            const modc_f64 v2 = modc_f64_load_part(x2 + j, nj - j);
-
-            modc_f64_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_apart_images(
+                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+            if (OC > full)
+                conv_direct_apart_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
         }
     }
 }
@@ -674,97 +523,235 @@ MODC_INLINE void conv_direct_line_apart(
             y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
 }
 
-/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
- * outside. */
-MODC_INLINE void conv_direct_apart_under(
-    const double **lines, const double *x, const int y0, const int N, const int H, const int W,
-    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
-    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int OC, const int LDY, const int GROUPS, const int BIAS,
-    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
-                       const double *restrict w, const double *restrict bias, const int columns))
-{
-    for (int kh = 0; kh < KH; kh++) {
-        const int h = y0 + kh * DH;
-
-        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
-    }
-}
-
-/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
- * and bias begin. */
-MODC_INLINE void conv_direct_apart_band(
-    double *restrict y, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int line, const int channel, const int N,
-    const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
-    const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
-    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
-                       const double *restrict w, const double *restrict bias, const int columns))
-{
-    const int ldy = LDY, row = line * OW;
-    double *const out = y + row * ldy + channel;
-
-    LINE(out, ldy, lines, w, bias, columns);
-}
-
-/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
-MODC_INLINE void conv_direct_apart_images(
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
     double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int columns, const int first, const int last, const int g,
-    const int c, const int N, const int H, const int W, const int OH, const int OW, const int KH,
-    const int KW, const int SH, const int SW, const int PH, const int PW, const int DH,
-    const int DW, const int C, const int LDX, const int OC, const int LDY, const int GROUPS,
-    const int BIAS,
-    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
-                       const double *restrict w, const double *restrict bias, const int columns))
+    const double *restrict bias, const int rows, const int outputs, const int row, const int column,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
 {
-    const int panel = KH * KW * C * 8, panels = (OC + 8 - 1) / 8;
-    const double *const wc = w + (g * panels + c / 8) * panel + c % 8;
-    const double *const bc = BIAS ? bias + g * (panels * 8) + c : NULL;
-    const double *lines[3];
+    const int tile = rows * outputs, whole = K / MODC_LANES64 * MODC_LANES64;
+    modc_f64 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
-    for (int n = first; n < last; n++) {
-        const double *const xn = x + n * (H * W * LDX) + g * C;
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = modc_f64_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += MODC_LANES64) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f64_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f64 b = modc_f64_load(w + j * LDW + k);
 
-        for (int oh = 0; oh < OH; oh++) {
-            conv_direct_apart_under(
-                lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
-                OC, LDY, GROUPS, BIAS, LINE);
-            conv_direct_apart_band(
-                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
-                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f64_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f64_load_part(w + i % outputs * LDW + whole, K - whole);
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        double total[MODC_DOT_OUTPUTS];
+
+        modc_f64_sums(sum + i * outputs, total, outputs);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const double value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[(row + i) * LDY + column + j] = value;
         }
     }
 }
 
-/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
-MODC_INLINE void conv_direct_apart(
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
     double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, const int N, const int H, const int W, const int OH, const int OW,
-    const int KH, const int KW, const int SH, const int SW, const int PH, const int PW,
-    const int DH, const int DW, const int C, const int LDX, const int OC, const int LDY,
-    const int GROUPS, const int BIAS,
-    void (*const LINE)(double *restrict y, const int ldy, const double *const *lines,
-                       const double *restrict w, const double *restrict bias, const int columns))
+    const double *restrict bias, const int rows, const int from, const int to, const int BIAS,
+    const int M, const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
-    const int full = OC / band * band, panel = KH * KW * C * 8;
-    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
-     * images use it. */
-    const bool small = (OC + 8 - 1) / 8 * panel * GROUPS * (int)sizeof(double) <= 256 * 1024;
-    const int step = small ? 1 : N;
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
 
-    for (int first = 0; first < N; first += step) {
-        for (int g = 0; g < GROUPS; g++) {
-            for (int c = 0; c < full; c += band)
-                conv_direct_apart_images(
-                    y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
-                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
-            if (OC > full)
-                conv_direct_apart_images(
-                    y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
-                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, const int BIAS, const int M, const int N, const int K,
+    const int LDX, const int LDY, const int LDW)
+{
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+/* y = rsqrt(x1 + 1e-05) * x0, for each element. */
+MODC_INLINE void map_add_rsqrt_mul(double *y, const double *x0, const double *x1, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64_store(
+            y + i, modc_f64_rsqrt(modc_f64_load(x1 + i) + 1e-05) * modc_f64_load(x0 + i));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+
+        modc_f64_store_part(y + i, modc_f64_rsqrt(v1 + 1e-05) * v0, count - i);
+    }
+}
+
+/* One vector of what map_mul_add_relu_rows computes. */
+MODC_INLINE modc_f64 map_mul_add_relu_rows_lanes(modc_f64 x0, modc_f64 x1, modc_f64 x2)
+{
+    const modc_f64 sum = x1 * x2 + x0;
+
+    return modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum);
+}
+
+/* y = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4), for each element. */
+MODC_INLINE void map_mul_add_relu_rows(
+    double *y, const double *x0, const double *x1, const double *x2, const int ni, const int nj)
+{
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES64; j += MODC_LANES64) {
+            const modc_f64 v0 = modc_f64_load(x0 + j);
+            const modc_f64 v1 = modc_f64_load(x1 + i * nj + j);
+            const modc_f64 v2 = modc_f64_load(x2 + j);
+
+            modc_f64_store(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2));
+        }
+        if (j < nj) {
+            const modc_f64 v0 = modc_f64_load_part(x0 + j, nj - j);
+            const modc_f64 v1 = modc_f64_load_part(x1 + i * nj + j, nj - j);
+            const modc_f64 v2 = modc_f64_load_part(x2 + j, nj - j);
+
+            modc_f64_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
+        }
+    }
+}
+
+/* y = x0 - x1 * x2, for each element. */
+MODC_INLINE void map_mul_sub(
+    double *y, const double *x0, const double *x1, const double *x2, const int count)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        const modc_f64 v0 = modc_f64_load(x0 + i);
+        const modc_f64 v1 = modc_f64_load(x1 + i);
+        const modc_f64 v2 = modc_f64_load(x2 + i);
+
+        modc_f64_store(y + i, v0 - v1 * v2);
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+        const modc_f64 v2 = modc_f64_load_part(x2 + i, count - i);
+
+        modc_f64_store_part(y + i, v0 - v1 * v2, count - i);
+    }
+}
+
+/* y = where(dim(size0) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
+MODC_INLINE void map_write(
+    double *y, const double *x0, const double *x1, const int count, const int size0)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        const modc_f64 v0 = modc_f64_load(x0 + i);
+
+        modc_f64_store(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+
+        modc_f64_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * v1, count - i);
+    }
+}
+
+/* One vector of what map_write_running_var computes. */
+MODC_INLINE modc_f64 map_write_running_var_lanes(
+    modc_f64 x0, modc_f64 x1, int size0, int size1, int size2)
+{
+    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)size0 / (double)size1));
+
+    return (int64_t)size2 == 0 ? x0 : sum;
+}
+
+/* y = where(dim(size2) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(size0)) /
+ * float64(dim(size1))))), for each element. */
+MODC_INLINE void map_write_running_var(
+    double *y, const double *x0, const double *x1, const int count, const int size0,
+    const int size1, const int size2)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64_store(
+            y + i,
+            map_write_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), size0, size1,
+                                        size2));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+
+        modc_f64_store_part(
+            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+    }
+}
+
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    double *restrict y, const double *restrict x, const int N, const int C, const int H,
+    const int OH, const int KH, const int SH, const int PH, const int W, const int OW, const int KW,
+    const int SW, const int PW, const int LDX, const int LDY)
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+
+            for (int c = 0; c < C; c += MODC_LANES64) {
+                modc_f64 value = modc_f64_set(-modc_f64_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const int tap = corner + kh * W + kw;
+                        const modc_f64 a = modc_f64_load(x + tap * LDX + c);
+
+                        value = modc_f64_max(value, a);
+                    }
+                }
+                modc_f64_store(y + r * LDY + c, value);
+            }
         }
     }
 }
@@ -1125,6 +1112,19 @@ static MODC_KERNEL void pack_4_weight(double *y, const double *x0)
 
 MODC_KERNELS_END
 
+/* What the kernels read */
+struct cnn64_packed {
+    MODC_ALIGNED double _0_weight_folded[144]; /* panels [2][9][8] */
+    MODC_ALIGNED double _0_bias_folded[16]; /* [16] */
+    MODC_ALIGNED double _4_weight_folded[4608]; /* panels [4][144][8] */
+    MODC_ALIGNED double _4_bias_folded[32]; /* [32] */
+    MODC_ALIGNED double _10_weight[1280]; /* [10][128] */
+    MODC_ALIGNED double _0_weight[144]; /* panels [2][9][8] */
+    MODC_ALIGNED double _4_weight[4608]; /* panels [4][144][8] */
+};
+
+typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES ? 1 : -1];
+
 static enum modc_status cnn64_pack_all(struct modc_params *params)
 {
     const struct cnn64_params *p = (const struct cnn64_params *)(const void *)params;
@@ -1182,17 +1182,17 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     const struct cnn64_packed *k = net->base.params->packed;
     char *const ws = net->base.workspace;
     double *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
-    double *const y_1_mean = (void *)(ws + 524288); /* (16) */
-    double *const y_1_var = (void *)(ws + 524416); /* (16) */
-    double *const y_1_scale = (void *)(ws + 524416); /* (16) */
-    double *const y_1_shift = (void *)(ws + 524288); /* (16) */
+    double *const mean_of_y_1 = (void *)(ws + 524288); /* (16) */
+    double *const var_of_y_1 = (void *)(ws + 524416); /* (16) */
+    double *const scale_of_y_1 = (void *)(ws + 524416); /* (16) */
+    double *const shift_of_y_1 = (void *)(ws + 524288); /* (16) */
     double *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
     double *const y_3 = (void *)(ws + 524288); /* (batch, 4, 4, 16) */
     double *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
-    double *const y_5_mean = (void *)(ws + 262144); /* (32) */
-    double *const y_5_var = (void *)(ws + 262400); /* (32) */
-    double *const y_5_scale = (void *)(ws + 262400); /* (32) */
-    double *const y_5_shift = (void *)(ws + 262144); /* (32) */
+    double *const mean_of_y_5 = (void *)(ws + 262144); /* (32) */
+    double *const var_of_y_5 = (void *)(ws + 262400); /* (32) */
+    double *const scale_of_y_5 = (void *)(ws + 262400); /* (32) */
+    double *const shift_of_y_5 = (void *)(ws + 262144); /* (32) */
     double *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
     double *const max_pool2d_of_y_7 = (void *)(ws + 262144); /* (batch, 2, 2, 32) */
     double *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */
@@ -1203,15 +1203,15 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div(y_1_mean, y_0, batch);
-    y_1_div_var(y_1_var, y_0, y_1_mean, batch);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, y_1_mean, batch);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, y_1_var, batch);
-    y_1_add_rsqrt_mul(y_1_scale, p->_1.weight, y_1_var);
-    y_1_mul_sub(y_1_shift, p->_1.bias, y_1_mean, y_1_scale);
+    y_1_div(mean_of_y_1, y_0, batch);
+    y_1_div_var(var_of_y_1, y_0, mean_of_y_1, batch);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1, batch);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1, batch);
+    y_1_add_rsqrt_mul(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_mul_sub(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_mul_add_relu(y_2, y_1_shift, y_0, y_1_scale, batch);
+    y_2_mul_add_relu(y_2, shift_of_y_1, y_0, scale_of_y_1, batch);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2, batch);
@@ -1221,15 +1221,15 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div(y_5_mean, y_4, batch);
-    y_5_div_var(y_5_var, y_4, y_5_mean, batch);
-    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, y_5_mean, batch);
-    y_5_running_var(p->_5.running_var, p->_5.running_var, y_5_var, batch);
-    y_5_add_rsqrt_mul(y_5_scale, p->_5.weight, y_5_var);
-    y_5_mul_sub(y_5_shift, p->_5.bias, y_5_mean, y_5_scale);
+    y_5_div(mean_of_y_5, y_4, batch);
+    y_5_div_var(var_of_y_5, y_4, mean_of_y_5, batch);
+    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_of_y_5, batch);
+    y_5_running_var(p->_5.running_var, p->_5.running_var, var_of_y_5, batch);
+    y_5_add_rsqrt_mul(scale_of_y_5, p->_5.weight, var_of_y_5);
+    y_5_mul_sub(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
 
     /* 6 */
-    y_6_mul_add_relu(y_6, y_5_shift, y_4, y_5_scale, batch);
+    y_6_mul_add_relu(y_6, shift_of_y_5, y_4, scale_of_y_5, batch);
 
     /* 7 */
     y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);

@@ -10,19 +10,148 @@
 #error "firmware lays its blocks out at multiples of 8; MODC_ALIGN may not be more"
 #endif
 
-/* What the kernels read */
-struct firmware_packed {
-    MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _0_bias_folded[16]; /* [6], zero padded */
-    MODC_ALIGNED float _4_weight[54]; /* [9][6] */
-    MODC_ALIGNED float _9_weight[384]; /* panels [1][24][16] */
-    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _0_bias[16]; /* [6], zero padded */
-};
-
-typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
+
+MODC_INLINE modc_f32 conv_depthwise_tail_v(modc_f32 x)
+{
+    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+}
+
+/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
+ * line of x. `left` and `right`: the tile begins and ends the line; `clip`: a single pixel
+ * anywhere. rows and these are constants. */
+MODC_INLINE void conv_depthwise_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int lanes,
+    const int line, const int y0, const int pixel, const int channel, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int LDY, const int BIAS)
+{
+    const int x0 = pixel * SW - PW;
+    modc_f32 sum[MODC_DEPTHWISE_ROWS];
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++)
+        sum[i] = !BIAS           ? modc_f32_set(0)
+                 : lanes < MODC_LANES ? modc_f32_load_part(bias + channel, lanes)
+                                   : modc_f32_load(bias + channel);
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
+        const float *const xh = x + (h * W + x0) * LDX + channel;
+        const float *const wh = w + kh * (KW * C) + channel;
+
+        if (h < 0 || h >= H)
+            continue;
+        MODC_UNROLL
+        for (int kw = 0; kw < KW; kw++) {
+            const float *const xw = xh + kw * (DW * LDX), *const ww = wh + kw * C;
+            const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+            const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows) : rows;
+
+            if (!clip || (x0 + kw * DW >= 0 && x0 + kw * DW < W)) {
+                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes)
+                                                      : modc_f32_load(ww);
+
+                MODC_UNROLL
+                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
+                    const float *const a = xw + i * (SW * LDX);
+
+                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes)
+                                                  : modc_f32_load(a)) * b;
+                }
+            }
+        }
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        const int r = line * OW + pixel + i;
+        float *const out = y + r * LDY + channel;
+
+        if (lanes == MODC_LANES) {
+            modc_f32_store(out, conv_depthwise_tail_v(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(out, conv_depthwise_tail_v(sum[i]), lanes);
+    }
+}
+
+/* Channels channel ... end - 1 of such a tile. */
+MODC_INLINE void conv_depthwise_pixels(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int left, const int right, const int clip, const int channel,
+    const int end, const int line, const int y0, const int pixel, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int LDY, const int BIAS)
+{
+    int c = channel;
+
+    for (; c + MODC_LANES <= end; c += MODC_LANES)
+        conv_depthwise_tile(
+            y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c, N, H, W, OH, OW,
+            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+    if (C % MODC_LANES > 0 && c < end)
+        conv_depthwise_tile(
+            y, x, w, bias, rows, left, right, clip, C % MODC_LANES, line, y0, pixel, c, N, H, W, OH,
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+}
+
+/* Channels from ... to - 1 of one line of y. */
+MODC_INLINE void conv_depthwise_line(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int from, const int to, const int line, const int y0, const int N, const int H,
+    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int LDY, const int BIAS)
+{
+    const int tiles = (OW + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS, rows = OW / tiles,
+            tall = OW % tiles;
+    const int first = rows + (tall > 0), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_depthwise_pixels(
+                y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p, N, H, W, OH, OW, KH, KW, SH, SW,
+                PH, PW, DH, DW, C, LDX, LDY, BIAS);
+        return;
+    }
+    if (left)
+        conv_depthwise_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0,
+                              0, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY,
+                              BIAS);
+    for (int t = left; t < tall && t < end; t++)
+        conv_depthwise_pixels(
+            y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1), N, H, W, OH, OW,
+            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_depthwise_pixels(
+            y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall, N, H, W, OH, OW, KH,
+            KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+    if (right && (tiles > 1 || !left))
+        conv_depthwise_pixels(
+            y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, OW - rows, N, H, W, OH, OW, KH, KW,
+            SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+}
+
+/* By line, tile of pixels and vector of channels, all taps at once. */
+MODC_INLINE void conv_depthwise(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
+    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
+    const int LDX, const int LDY, const int BIAS)
+{
+
+    for (int line = 0; line < N * OH; line++) {
+        const int n = line / OH, y0 = line % OH * SH - PH;
+        conv_depthwise_line(
+            y, x + n * (H * W * LDX), w, bias, 0, C, line, y0, N, H, W, OH, OW, KH, KW, SH, SW, PH,
+            PW, DH, DW, C, LDX, LDY, BIAS);
+    }
+}
 
 /* What is done to a result before it is stored: a constant of each call. */
 enum { CONV_DIRECT_RELU, CONV_DIRECT_NONE };
@@ -286,309 +415,84 @@ MODC_INLINE void conv_direct(
     }
 }
 
-/* By line and pixel, vectors of channels innermost. */
-MODC_INLINE void pool_max(
-    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
-    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
-    const int PW, const int LDX, const int LDY)
-{
-    for (int line = 0; line < N * OH; line++) {
-        const int top = line % OH * SH - PH;
-
-        for (int ow = 0; ow < OW; ow++) {
-            const int west = ow * SW - PW, r = line * OW + ow;
-            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
-            const int full = C / MODC_LANES * MODC_LANES, rest = C - full;
-
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < KH; kh++) {
-                    for (int kw = 0; kw < KW; kw++) {
-                        const int tap = corner + kh * W + kw;
-                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * LDY + c, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < KH; kh++) {
-                    for (int kw = 0; kw < KW; kw++) {
-                        const int tap = corner + kh * W + kw;
-                        const modc_f32 a = modc_f32_load_part(x + tap * LDX + full, rest);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store_part(y + r * LDY + full, value, rest);
-            }
-        }
-    }
-}
-
-MODC_INLINE modc_f32 conv_depthwise_tail_v(modc_f32 x)
-{
-    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
-}
-
-/* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
- * line of x. `left` and `right`: the tile begins and ends the line; `clip`: a single pixel
- * anywhere. rows and these are constants. */
-MODC_INLINE void conv_depthwise_tile(
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int lanes,
-    const int line, const int y0, const int pixel, const int channel, const int N, const int H,
-    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
-    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int LDY, const int BIAS)
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
 {
-    const int x0 = pixel * SW - PW;
-    modc_f32 sum[MODC_DEPTHWISE_ROWS];
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
 
+    x += row * LDX;
+    w += column * LDW;
     MODC_UNROLL
-    for (int i = 0; i < rows; i++)
-        sum[i] = !BIAS           ? modc_f32_set(0)
-                 : lanes < MODC_LANES ? modc_f32_load_part(bias + channel, lanes)
-                                   : modc_f32_load(bias + channel);
-    for (int kh = 0; kh < KH; kh++) {
-        const int h = y0 + kh * DH;
-        const float *const xh = x + (h * W + x0) * LDX + channel;
-        const float *const wh = w + kh * (KW * C) + channel;
-
-        if (h < 0 || h >= H)
-            continue;
+    for (int i = 0; i < tile; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += MODC_LANES) {
         MODC_UNROLL
-        for (int kw = 0; kw < KW; kw++) {
-            const float *const xw = xh + kw * (DW * LDX), *const ww = wh + kw * C;
-            const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
-            const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows) : rows;
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
 
-            if (!clip || (x0 + kw * DW >= 0 && x0 + kw * DW < W)) {
-                const modc_f32 b = lanes < MODC_LANES ? modc_f32_load_part(ww, lanes)
-                                                      : modc_f32_load(ww);
-
-                MODC_UNROLL
-                for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
-                    const float *const a = xw + i * (SW * LDX);
-
-                    sum[i] += (lanes < MODC_LANES ? modc_f32_load_part(a, lanes)
-                                                  : modc_f32_load(a)) * b;
-                }
-            }
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
         }
     }
-
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
-        const int r = line * OW + pixel + i;
-        float *const out = y + r * LDY + channel;
+        float total[MODC_DOT_OUTPUTS];
 
-        if (lanes == MODC_LANES) {
-            modc_f32_store(out, conv_depthwise_tail_v(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(out, conv_depthwise_tail_v(sum[i]), lanes);
-    }
-}
-
-/* Channels channel ... end - 1 of such a tile. */
-MODC_INLINE void conv_depthwise_pixels(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int left, const int right, const int clip, const int channel,
-    const int end, const int line, const int y0, const int pixel, const int N, const int H,
-    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
-    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int LDY, const int BIAS)
-{
-    int c = channel;
-
-    for (; c + MODC_LANES <= end; c += MODC_LANES)
-        conv_depthwise_tile(
-            y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c, N, H, W, OH, OW,
-            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
-    if (C % MODC_LANES > 0 && c < end)
-        conv_depthwise_tile(
-            y, x, w, bias, rows, left, right, clip, C % MODC_LANES, line, y0, pixel, c, N, H, W, OH,
-            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
-}
-
-/* Channels from ... to - 1 of one line of y. */
-MODC_INLINE void conv_depthwise_line(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int from, const int to, const int line, const int y0, const int N, const int H,
-    const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
-    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int LDY, const int BIAS)
-{
-    const int tiles = (OW + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS, rows = OW / tiles,
-            tall = OW % tiles;
-    const int first = rows + (tall > 0), reach = (KW - 1) * DW - PW;
-    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
-    const int end = tiles - right;
-
-    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
-        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
-            conv_depthwise_pixels(
-                y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p, N, H, W, OH, OW, KH, KW, SH, SW,
-                PH, PW, DH, DW, C, LDX, LDY, BIAS);
-        return;
-    }
-    if (left)
-        conv_depthwise_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0,
-                              0, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY,
-                              BIAS);
-    for (int t = left; t < tall && t < end; t++)
-        conv_depthwise_pixels(
-            y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1), N, H, W, OH, OW,
-            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        conv_depthwise_pixels(
-            y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall, N, H, W, OH, OW, KH,
-            KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
-    if (right && (tiles > 1 || !left))
-        conv_depthwise_pixels(
-            y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, OW - rows, N, H, W, OH, OW, KH, KW,
-            SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
-}
-
-/* By line, tile of pixels and vector of channels, all taps at once. */
-MODC_INLINE void conv_depthwise(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
-    const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int LDY, const int BIAS)
-{
-
-    for (int line = 0; line < N * OH; line++) {
-        const int n = line / OH, y0 = line % OH * SH - PH;
-        conv_depthwise_line(
-            y, x + n * (H * W * LDX), w, bias, 0, C, line, y0, N, H, W, OH, OW, KH, KW, SH, SW, PH,
-            PW, DH, DW, C, LDX, LDY, BIAS);
-    }
-}
-
-/* By line and pixel, vectors of channels innermost. */
-MODC_INLINE void pool_mean(
-    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
-    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
-    const int PW, const int AREA, const int LDX, const int LDY)
-{
-    for (int line = 0; line < N * OH; line++) {
-        const int top = line % OH * SH - PH;
-
-        for (int ow = 0; ow < OW; ow++) {
-            const int west = ow * SW - PW, r = line * OW + ow;
-            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
-            const float scale = (float)1 / (float)AREA;
-            const int full = C / MODC_LANES * MODC_LANES, rest = C - full;
-
-            for (int c = 0; c < full; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0);
-
-                for (int kh = 0; kh < KH; kh++) {
-                    for (int kw = 0; kw < KW; kw++) {
-                        const int tap = corner + kh * W + kw;
-                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
-
-                        value = value + a;
-                    }
-                }
-                value *= scale;
-                modc_f32_store(y + r * LDY + c, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_set(0);
-
-                for (int kh = 0; kh < KH; kh++) {
-                    for (int kw = 0; kw < KW; kw++) {
-                        const int tap = corner + kh * W + kw;
-                        const modc_f32 a = modc_f32_load_part(x + tap * LDX + full, rest);
-
-                        value = value + a;
-                    }
-                }
-                value *= scale;
-                modc_f32_store_part(y + r * LDY + full, value, rest);
-            }
-        }
-    }
-}
-
-/* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int M, const int K, const int LDX, const int LDY)
-{
-    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
-
-    for (int r = 0; r < M; r++) {
-        const float *const row = x + r * LDX;
-        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
-                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
-        float sum, mean, error, scale;
-
-        for (int k = 0; k < four; k += 4 * MODC_LANES) {
-            MODC_UNROLL
-            for (int j = 0; j < 4; j++)
-                part[j] += modc_f32_load(row + k + j * MODC_LANES);
-        }
-        for (int k = four; k < full; k += MODC_LANES)
-            part[0] += modc_f32_load(row + k);
-        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        for (int k = full; k < K; k++)
-            sum += row[k];
-        mean = sum / (float)K;
-
-        middle = modc_f32_set(mean);
+        modc_f32_sums(sum + i * outputs, total, outputs);
         MODC_UNROLL
-        for (int j = 0; j < 4; j++)
-            part[j] = modc_f32_set(0);
-        for (int k = 0; k < four; k += 4 * MODC_LANES) {
-            MODC_UNROLL
-            for (int j = 0; j < 4; j++) {
-                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
+        for (int j = 0; j < outputs; j++) {
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-                part[j] += d * d;
-                off[j % 2] += d;
-            }
-        }
-        for (int k = four; k < full; k += MODC_LANES) {
-            const modc_f32 d = modc_f32_load(row + k) - middle;
-
-            part[0] += d * d;
-            off[0] += d;
-        }
-        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
-        error = modc_f32_sum(off[0] + off[1]);
-        for (int k = full; k < K; k++) {
-            sum += (row[k] - mean) * (row[k] - mean);
-            error += row[k] - mean;
-        }
-        error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
-        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
-                                (9.99999975e-06f));
-
-        for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
-
-            value *= modc_f32_load(w + k);
-            value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value);
-        }
-        for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
-
-            value *= w[k];
-            value += bias[k];
-            y[r * LDY + k] = value;
+            y[(row + i) * LDY + column + j] = value;
         }
     }
+}
+
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW)
+{
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
+
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
+{
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
@@ -674,84 +578,168 @@ MODC_INLINE void gemv_panel_cached(
             bands * band, BIAS, N, K);
 }
 
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
+/* A row at a time: its mean, then its variance, then the result. */
+MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int M, const int K, const int LDX, const int LDY)
 {
-    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+    const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * LDW + k);
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        modc_f32 part[4] = {modc_f32_set(0), modc_f32_set(0), modc_f32_set(0), modc_f32_set(0)},
+                           off[2] = {modc_f32_set(0), modc_f32_set(0)}, middle;
+        float sum, mean, error, scale;
 
-            MODC_KEEP(b);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
             MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
+            for (int j = 0; j < 4; j++)
+                part[j] += modc_f32_load(row + k + j * MODC_LANES);
         }
-    }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
+        for (int k = four; k < full; k += MODC_LANES)
+            part[0] += modc_f32_load(row + k);
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        for (int k = full; k < K; k++)
+            sum += row[k];
+        mean = sum / (float)K;
 
-        modc_f32_sums(sum + i * outputs, total, outputs);
+        middle = modc_f32_set(mean);
         MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
+        for (int j = 0; j < 4; j++)
+            part[j] = modc_f32_set(0);
+        for (int k = 0; k < four; k += 4 * MODC_LANES) {
+            MODC_UNROLL
+            for (int j = 0; j < 4; j++) {
+                const modc_f32 d = modc_f32_load(row + k + j * MODC_LANES) - middle;
 
-            y[(row + i) * LDY + column + j] = value;
+                part[j] += d * d;
+                off[j % 2] += d;
+            }
+        }
+        for (int k = four; k < full; k += MODC_LANES) {
+            const modc_f32 d = modc_f32_load(row + k) - middle;
+
+            part[0] += d * d;
+            off[0] += d;
+        }
+        sum = modc_f32_sum((part[0] + part[1]) + (part[2] + part[3]));
+        error = modc_f32_sum(off[0] + off[1]);
+        for (int k = full; k < K; k++) {
+            sum += (row[k] - mean) * (row[k] - mean);
+            error += row[k] - mean;
+        }
+        error /= (float)K;
+        mean += error;
+        middle = modc_f32_set(mean);
+        scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
+                                (9.99999975e-06f));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+
+            value *= modc_f32_load(w + k);
+            value += modc_f32_load(bias + k);
+            modc_f32_store(y + r * LDY + k, value);
+        }
+        for (int k = full; k < K; k++) {
+            float value = (row[k] - mean) * scale;
+
+            value *= w[k];
+            value += bias[k];
+            y[r * LDY + k] = value;
         }
     }
 }
 
-/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void gemm_dot_block(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int LDX, const int LDY)
 {
-    for (int r = from; r < to; r += rows) {
-        int c = 0;
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
 
-        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
-            gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-        if (c < N)
-            gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+            const int full = C / MODC_LANES * MODC_LANES, rest = C - full;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * LDY + c, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load_part(x + tap * LDX + full, rest);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store_part(y + r * LDY + full, value, rest);
+            }
+        }
     }
 }
 
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_mean(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int AREA, const int LDX, const int LDY)
 {
-    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+            const float scale = (float)1 / (float)AREA;
+            const int full = C / MODC_LANES * MODC_LANES, rest = C - full;
+
+            for (int c = 0; c < full; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
+
+                        value = value + a;
+                    }
+                }
+                value *= scale;
+                modc_f32_store(y + r * LDY + c, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_set(0);
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load_part(x + tap * LDX + full, rest);
+
+                        value = value + a;
+                    }
+                }
+                value *= scale;
+                modc_f32_store_part(y + r * LDY + full, value, rest);
+            }
+        }
+    }
 }
 
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
@@ -971,6 +959,18 @@ static MODC_KERNEL void pack_0_bias_folded(
 }
 
 MODC_KERNELS_END
+
+/* What the kernels read */
+struct firmware_packed {
+    MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _0_bias_folded[16]; /* [6], zero padded */
+    MODC_ALIGNED float _4_weight[54]; /* [9][6] */
+    MODC_ALIGNED float _9_weight[384]; /* panels [1][24][16] */
+    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _0_bias[16]; /* [6], zero padded */
+};
+
+typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PACKED_BYTES ? 1 : -1];
 
 static enum modc_status firmware_pack_all(struct modc_params *params)
 {

@@ -6,91 +6,7 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct fused_packed {
-    MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
-    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
-};
-
-typedef char fused_packed_fits[sizeof(struct fused_packed) <= FUSED_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-}
-
-/* One tile at (row, column); rows and columns are constants of the call. */
-MODC_INLINE void gemm_panel_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
-    modc_f32 sum[MODC_TILE_REGISTERS];
-
-    MODC_FENCE;
-    x += row * LDX;
-    w += MODC_PANEL_AT(column, K, 16);
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
-                                  : modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += sets) {
-        MODC_UNROLL
-        for (int i = 0; i < tile * sets; i++)
-            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
-                      modc_f32_load(
-                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
-    }
-    for (int k = whole; k < K; k++) {
-        MODC_UNROLL
-        for (int i = 0; i < tile; i++)
-            sum[i] += x[i / vectors * LDX + k] *
-                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
-    }
-}
-
-/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
- * call. */
-MODC_INLINE void gemm_panel_block(
-    const int rows, const int from, const int to, const int left, const int right,
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
-
-    for (int r = from; r < to; r += rows) {
-        int c = left;
-
-        for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
-        if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
-    }
-}
-
-/* In register tiles over all of the inner length, as many rows and panels of w as there are
- * registers. */
-MODC_INLINE void gemm_panel(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
-{
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
-}
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
@@ -172,62 +88,182 @@ MODC_INLINE void gemm_dot(
     gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
 }
 
+MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* One tile at (row, column); rows and columns are constants of the call. */
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    x += row * LDX;
+    w += MODC_PANEL_AT(column, K, 16);
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += sets) {
+        MODC_UNROLL
+        for (int i = 0; i < tile * sets; i++)
+            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
+                      modc_f32_load(
+                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
+    }
+    for (int k = whole; k < K; k++) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += x[i / vectors * LDX + k] *
+                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
+    }
+}
+
+/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
+ * call. */
+MODC_INLINE void gemm_panel_block(
+    const int rows, const int from, const int to, const int left, const int right,
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
+
+    for (int r = from; r < to; r += rows) {
+        int c = left;
+
+        for (; c <= right - band; c += band)
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
+        if (c < right)
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
+    }
+}
+
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+{
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
+}
+
+/* One tile at (row, column); rows and columns are constants of the call. */
+MODC_INLINE void gemm_panel_drelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int row, const int column, const float *restrict e0,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDE0)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    x += row * LDX;
+    w += MODC_PANEL_AT(column, K, 16);
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += sets) {
+        MODC_UNROLL
+        for (int i = 0; i < tile * sets; i++)
+            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
+                      modc_f32_load(
+                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
+    }
+    for (int k = whole; k < K; k++) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += x[i / vectors * LDX + k] *
+                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(
+                y + r * LDY + c,
+                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
+                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
+            continue;
+        }
+        float part[MODC_LANES];
+
+        modc_f32_store(part, sum[i]);
+        for (int l = 0; l < MODC_LANES && l < rest; l++)
+            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
+    }
+}
+
+/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
+ * call. */
+MODC_INLINE void gemm_panel_drelu_block(
+    const int rows, const int from, const int to, const int left, const int right,
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
+
+    for (int r = from; r < to; r += rows) {
+        int c = left;
+
+        for (; c <= right - band; c += band)
+            gemm_panel_drelu_tile(
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        if (c < right)
+            gemm_panel_drelu_tile(
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+    }
+}
+
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
+MODC_INLINE void gemm_panel_drelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
+{
+    MODC_EACH_HEIGHT(
+        gemm_panel_drelu_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+}
+
+/* y = -where(x0, x1, 0.0), for each element. */
+MODC_INLINE void map_dwhere_dneg(float *y, const bool *x0, const float *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = -(x0[i] ? x1[0] : 0.0f);
+}
+
 /* y = x0 != -100, for each element. */
 MODC_INLINE void map_ne(bool *y, const int64_t *x0, const int count)
 {
     for (int i = 0; i < count; i++)
         y[i] = x0[i] != -100;
-}
-
-/* y = where(x0, x1, 0), for each element. */
-MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const int count)
-{
-    for (int i = 0; i < count; i++)
-        y[i] = x0[i] ? x1[i] : 0;
-}
-
-/* A row at a time: its maximum, then exponentials and their sum, then the result. */
-MODC_INLINE void softmax_log(
-    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
-    const int LDY)
-{
-    for (int r = 0; r < M; r++) {
-        const float *const row = x + r * LDX;
-        float *const out = y + r * LDY;
-        const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
-        /* high may lose a NaN, which exp brings back */
-        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
-        float most, last;
-
-        for (int k = 0; k < full; k += MODC_LANES)
-            high = modc_f32_atleast(modc_f32_load(row + k), high);
-        if (rest > 0)
-            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
-        most = modc_f32_hmax(high);
-        for (int k = 0; k < full; k += MODC_LANES) {
-            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
-
-            total += e;
-        }
-        if (rest > 0) {
-            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
-                    -modc_f32_inf()) - most);
-
-            total += e;
-        }
-        last = modc_f32s_log(modc_f32_sum(total));
-
-        for (int k = 0; k < full; k += MODC_LANES) {
-            const modc_f32 value = (modc_f32_load(row + k) - most) - last;
-
-            modc_f32_store(out + k, value);
-        }
-        for (int k = full; k < K; k++) {
-            const float value = (row[k] - most) - last;
-
-            out[k] = value;
-        }
-    }
 }
 
 /* y = where(x0, -x1, 0.0), for each element. */
@@ -237,11 +273,11 @@ MODC_INLINE void map_neg_where(float *y, const bool *x0, const float *x1, const 
         y[i] = x0[i] ? -x1[i] : 0.0f;
 }
 
-/* y = -where(x0, x1, 0.0), for each element. */
-MODC_INLINE void map_dwhere_dneg(float *y, const bool *x0, const float *x1, const int count)
+/* y = where(x0, x1, 0), for each element. */
+MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const int count)
 {
     for (int i = 0; i < count; i++)
-        y[i] = -(x0[i] ? x1[0] : 0.0f);
+        y[i] = x0[i] ? x1[i] : 0;
 }
 
 MODC_INLINE modc_f32 matmul_strided_fixed_tail_v(modc_f32 x)
@@ -357,92 +393,48 @@ MODC_INLINE void matmul_strided_fixed(
     }
 }
 
-/* One tile at (row, column); rows and columns are constants of the call. */
-MODC_INLINE void gemm_panel_drelu_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int columns, const int row, const int column, const float *restrict e0,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0)
+/* A row at a time: its maximum, then exponentials and their sum, then the result. */
+MODC_INLINE void softmax_log(
+    float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
+    const int LDY)
 {
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
-    modc_f32 sum[MODC_TILE_REGISTERS];
+    for (int r = 0; r < M; r++) {
+        const float *const row = x + r * LDX;
+        float *const out = y + r * LDY;
+        const int full = K / MODC_LANES * MODC_LANES, rest = K - full;
+        /* high may lose a NaN, which exp brings back */
+        modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
+        float most, last;
 
-    MODC_FENCE;
-    x += row * LDX;
-    w += MODC_PANEL_AT(column, K, 16);
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
-                                  : modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += sets) {
-        MODC_UNROLL
-        for (int i = 0; i < tile * sets; i++)
-            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
-                      modc_f32_load(
-                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
-    }
-    for (int k = whole; k < K; k++) {
-        MODC_UNROLL
-        for (int i = 0; i < tile; i++)
-            sum[i] += x[i / vectors * LDX + k] *
-                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
+        for (int k = 0; k < full; k += MODC_LANES)
+            high = modc_f32_atleast(modc_f32_load(row + k), high);
+        if (rest > 0)
+            high = modc_f32_atleast(modc_f32_load_rest(row + full, rest, -modc_f32_inf()), high);
+        most = modc_f32_hmax(high);
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load(row + k) - most);
 
-        if (rest >= MODC_LANES) {
-            modc_f32_store(
-                y + r * LDY + c,
-                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
-                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
-            continue;
+            total += e;
         }
-        float part[MODC_LANES];
+        if (rest > 0) {
+            const modc_f32 e = modc_f32_exp_negative(modc_f32_load_rest(row + full, rest,
+                    -modc_f32_inf()) - most);
 
-        modc_f32_store(part, sum[i]);
-        for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
+            total += e;
+        }
+        last = modc_f32s_log(modc_f32_sum(total));
+
+        for (int k = 0; k < full; k += MODC_LANES) {
+            const modc_f32 value = (modc_f32_load(row + k) - most) - last;
+
+            modc_f32_store(out + k, value);
+        }
+        for (int k = full; k < K; k++) {
+            const float value = (row[k] - most) - last;
+
+            out[k] = value;
+        }
     }
-}
-
-/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
- * call. */
-MODC_INLINE void gemm_panel_drelu_block(
-    const int rows, const int from, const int to, const int left, const int right,
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
-
-    for (int r = from; r < to; r += rows) {
-        int c = left;
-
-        for (; c <= right - band; c += band)
-            gemm_panel_drelu_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
-        if (c < right)
-            gemm_panel_drelu_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
-    }
-}
-
-/* In register tiles over all of the inner length, as many rows and panels of w as there are
- * registers. */
-MODC_INLINE void gemm_panel_drelu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
-{
-    MODC_EACH_HEIGHT(
-        gemm_panel_drelu_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
 /* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
@@ -631,6 +623,14 @@ static MODC_KERNEL void root_exp_mul_sub(
 
 MODC_KERNELS_END
 
+/* What the kernels read */
+struct fused_packed {
+    MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
+    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
+};
+
+typedef char fused_packed_fits[sizeof(struct fused_packed) <= FUSED_PACKED_BYTES ? 1 : -1];
+
 static enum modc_status fused_pack_all(struct modc_params *params)
 {
     const struct fused_params *p = (const struct fused_params *)(const void *)params;
@@ -771,7 +771,7 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
         modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, sum_clip_of_y_0);
 
-    modc_backward_end(&net->base, NULL, 0);
+    modc_backward_end(&net->base, NULL, FUSED_GRADIENTS);
 }
 
 MODC_KERNELS_BEGIN

@@ -6,15 +6,6 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct mlp_packed {
-    MODC_ALIGNED float _1_weight[2048]; /* panels [2][64][16] */
-    MODC_ALIGNED float _3_weight[512]; /* panels [1][32][16] */
-    MODC_ALIGNED float _3_bias[16]; /* [10], zero padded */
-};
-
-typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
 
 /* What is done to a result before it is stored: a constant of each call. */
@@ -154,6 +145,15 @@ static MODC_KERNEL void y_3_linear(
 }
 
 MODC_KERNELS_END
+
+/* What the kernels read */
+struct mlp_packed {
+    MODC_ALIGNED float _1_weight[2048]; /* panels [2][64][16] */
+    MODC_ALIGNED float _3_weight[512]; /* panels [1][32][16] */
+    MODC_ALIGNED float _3_bias[16]; /* [10], zero padded */
+};
+
+typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 : -1];
 
 static enum modc_status mlp_pack_all(struct modc_params *params)
 {

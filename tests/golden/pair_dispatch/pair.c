@@ -21,14 +21,92 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct pair_packed {
-    MODC_ALIGNED float wide_weight[131072]; /* panels [32][256][16] */
-};
-
-typedef char pair_packed_fits[sizeof(struct pair_packed) <= PAIR_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_slice_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW, const int slice)
+{
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+
+        modc_f32_sums(sum + i * outputs, total, outputs);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[(row + i) * LDY + column + j] = value;
+        }
+    }
+}
+
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_slice_block(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW, const int slice)
+{
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
+
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_slice_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, slice);
+        if (c < N)
+            gemm_dot_slice_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                slice);
+    }
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot_slice(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW, const int slice)
+{
+    const int all = (M + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
+    const int from = modc_share(all, slice, 2) * MODC_DOT_ROWS;
+    const int to = modc_min(modc_share(all, slice + 1, 2) * MODC_DOT_ROWS, M);
+    const int whole = to / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+    gemm_dot_slice_block(
+        y, x, w, bias, MODC_DOT_ROWS, from, whole, BIAS, M, N, K, LDX, LDY, LDW, slice);
+    gemm_dot_slice_block(y, x, w, bias, 1, whole, to, BIAS, M, N, K, LDX, LDY, LDW, slice);
+}
 
 MODC_INLINE modc_f32 gemm_panel_slice_of_columns_tail_v(modc_f32 x)
 {
@@ -126,91 +204,6 @@ MODC_INLINE void gemm_panel_slice_of_columns(
 {
     MODC_EACH_HEIGHT(
         gemm_panel_slice_of_columns_rows, M, y, x, w, bias, BIAS, M, N, K, LDX, LDY, slice);
-}
-
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_slice_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW, const int slice)
-{
-    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * LDW + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-
-        modc_f32_sums(sum + i * outputs, total, outputs);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[(row + i) * LDY + column + j] = value;
-        }
-    }
-}
-
-/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void gemm_dot_slice_block(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW, const int slice)
-{
-    for (int r = from; r < to; r += rows) {
-        int c = 0;
-
-        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
-            gemm_dot_slice_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, slice);
-        if (c < N)
-            gemm_dot_slice_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
-                slice);
-    }
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot_slice(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW, const int slice)
-{
-    const int all = (M + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
-    const int from = modc_share(all, slice, 2) * MODC_DOT_ROWS;
-    const int to = modc_min(modc_share(all, slice + 1, 2) * MODC_DOT_ROWS, M);
-    const int whole = to / MODC_DOT_ROWS * MODC_DOT_ROWS;
-
-    gemm_dot_slice_block(
-        y, x, w, bias, MODC_DOT_ROWS, from, whole, BIAS, M, N, K, LDX, LDY, LDW, slice);
-    gemm_dot_slice_block(y, x, w, bias, 1, whole, to, BIAS, M, N, K, LDX, LDY, LDW, slice);
 }
 
 /* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
@@ -333,6 +326,13 @@ static void root_sum_split(const struct modc_threading *threading, float *y, con
 }
 
 MODC_KERNELS_END
+
+/* What the kernels read */
+struct pair_packed {
+    MODC_ALIGNED float wide_weight[131072]; /* panels [32][256][16] */
+};
+
+typedef char pair_packed_fits[sizeof(struct pair_packed) <= PAIR_PACKED_BYTES ? 1 : -1];
 
 static void pair_forward_eval(struct pair *net, int batch, const float *x, float *output_0,
                               float *output_1)

@@ -6,19 +6,87 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct stream_packed {
-    MODC_ALIGNED float mix_weight[640]; /* panels [1][40][16] */
-};
-
-typedef char stream_packed_fits[sizeof(struct stream_packed) <= STREAM_PACKED_BYTES ? 1 : -1];
-
-struct stream_state {
-    MODC_ALIGNED float history[48]; /* (5, 8) */
-    MODC_ALIGNED int64_t steps[8]; /* () */
-};
-
 MODC_KERNELS_BEGIN
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW)
+{
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; whole < K && i < tile; i++)
+        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+
+        modc_f32_sums(sum + i * outputs, total, outputs);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[(row + i) * LDY + column + j] = value;
+        }
+    }
+}
+
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW)
+{
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
+
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+    }
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW)
+{
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
+}
 
 /* What is done to a result before it is stored: a constant of each call. */
 enum { GEMV_PANEL_CACHED_TANH, GEMV_PANEL_CACHED_NONE };
@@ -117,86 +185,6 @@ MODC_INLINE void gemv_panel_cached(
             bands * band, BIAS, N, K, TAIL);
 }
 
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
-{
-    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * LDW + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-
-        modc_f32_sums(sum + i * outputs, total, outputs);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[(row + i) * LDY + column + j] = value;
-        }
-    }
-}
-
-/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void gemm_dot_block(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
-{
-    for (int r = from; r < to; r += rows) {
-        int c = 0;
-
-        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
-            gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-        if (c < N)
-            gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-    }
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
-{
-    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
-
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
 /* y = tanh(x0), for each element. */
 MODC_INLINE void map_tanh(float *y, const float *x0, const int count)
 {
@@ -243,6 +231,18 @@ static MODC_KERNEL void root_steps(int64_t *y, const int64_t *x0)
 }
 
 MODC_KERNELS_END
+
+/* What the kernels read */
+struct stream_packed {
+    MODC_ALIGNED float mix_weight[640]; /* panels [1][40][16] */
+};
+
+typedef char stream_packed_fits[sizeof(struct stream_packed) <= STREAM_PACKED_BYTES ? 1 : -1];
+
+struct stream_state {
+    MODC_ALIGNED float history[48]; /* (5, 8) */
+    MODC_ALIGNED int64_t steps[8]; /* () */
+};
 
 static enum modc_status stream_pack_all(struct modc_params *params)
 {

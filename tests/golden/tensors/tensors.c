@@ -8,6 +8,16 @@
 
 MODC_KERNELS_BEGIN
 
+/* y = x0 % 3 - x0 // 2, for each element. */
+MODC_INLINE void map_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, const int count)
+{
+    for (int i = 0; i < count; i++) {
+        const int64_t v0 = x0[i];
+
+        y[i] = (int64_t)((uint64_t)modc_mod_i64(v0, 3) - (uint64_t)modc_floordiv_i64(v0, 2));
+    }
+}
+
 /* y = where(x0, x1, x2 * x3 + 0.5), for each element. */
 MODC_INLINE void map_mul_add_where_planes(
     float *y, const bool *x0, const float *x1, const float *x2, const float *x3, const int ni,
@@ -24,10 +34,17 @@ MODC_INLINE void map_mul_add_where_planes(
     }
 }
 
+/* y = (x0 > 2) & ~x1, for each element. */
+MODC_INLINE void map_not_gt_and(bool *y, const int64_t *x0, const bool *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = x0[i] > 2 && !x1[i];
+}
+
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
  * the call. */
-MODC_INLINE void matmul_strided_fixed_tile(
+MODC_INLINE void matmul_strided_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
@@ -80,7 +97,7 @@ MODC_INLINE void matmul_strided_fixed_tile(
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_fixed_strip(
+MODC_INLINE void matmul_strided_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
@@ -91,11 +108,11 @@ MODC_INLINE void matmul_strided_fixed_strip(
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_fixed_tile(
+            matmul_strided_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
-            matmul_strided_fixed_tile(
+            matmul_strided_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
                 YM, XM, XK, WK, WN);
@@ -103,7 +120,7 @@ MODC_INLINE void matmul_strided_fixed_strip(
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_fixed(
+MODC_INLINE void matmul_strided(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
@@ -115,16 +132,19 @@ MODC_INLINE void matmul_strided_fixed(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles,
-                    tall = M % tiles;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
 
-            if (tall > 0)
-                matmul_strided_fixed_strip(
-                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_fixed_strip(
-                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0,
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#if MODC_LANES > 1
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#endif
         }
     }
 }
@@ -248,7 +268,7 @@ MODC_INLINE void matmul_strided_dot_any(
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
  * the call. */
-MODC_INLINE void matmul_strided_tile(
+MODC_INLINE void matmul_strided_fixed_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
@@ -301,7 +321,7 @@ MODC_INLINE void matmul_strided_tile(
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(
+MODC_INLINE void matmul_strided_fixed_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
@@ -312,11 +332,11 @@ MODC_INLINE void matmul_strided_strip(
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_tile(
+            matmul_strided_fixed_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
                 Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
         if (N > full)
-            matmul_strided_tile(
+            matmul_strided_fixed_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
                 YM, XM, XK, WK, WN);
@@ -324,7 +344,7 @@ MODC_INLINE void matmul_strided_strip(
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(
+MODC_INLINE void matmul_strided_fixed(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
@@ -336,37 +356,17 @@ MODC_INLINE void matmul_strided(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles,
+                    tall = M % tiles;
 
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+            if (tall > 0)
+                matmul_strided_fixed_strip(
+                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_fixed_strip(
+                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0,
                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#endif
         }
-    }
-}
-
-/* y = (x0 > 2) & ~x1, for each element. */
-MODC_INLINE void map_not_gt_and(bool *y, const int64_t *x0, const bool *x1, const int count)
-{
-    for (int i = 0; i < count; i++)
-        y[i] = x0[i] > 2 && !x1[i];
-}
-
-/* y = x0 % 3 - x0 // 2, for each element. */
-MODC_INLINE void map_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, const int count)
-{
-    for (int i = 0; i < count; i++) {
-        const int64_t v0 = x0[i];
-
-        y[i] = (int64_t)((uint64_t)modc_mod_i64(v0, 3) - (uint64_t)modc_floordiv_i64(v0, 2));
     }
 }
 

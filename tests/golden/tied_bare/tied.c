@@ -6,14 +6,6 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct tied_packed {
-    MODC_ALIGNED float embed_weight[96]; /* panels [1][6][16] */
-    MODC_ALIGNED float head_bias[16]; /* [6], zero padded */
-};
-
-typedef char tied_packed_fits[sizeof(struct tied_packed) <= TIED_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
 
 /* What is done to a result before it is stored: a constant of each call. */
@@ -120,6 +112,14 @@ static MODC_KERNEL void head_linear(
 }
 
 MODC_KERNELS_END
+
+/* What the kernels read */
+struct tied_packed {
+    MODC_ALIGNED float embed_weight[96]; /* panels [1][6][16] */
+    MODC_ALIGNED float head_bias[16]; /* [6], zero padded */
+};
+
+typedef char tied_packed_fits[sizeof(struct tied_packed) <= TIED_PACKED_BYTES ? 1 : -1];
 
 static enum modc_status tied_pack_all(struct modc_params *params)
 {

@@ -6,91 +6,7 @@
 
 #include "modc_simd.h"
 
-/* What the kernels read */
-struct trained_packed {
-    MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
-    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
-};
-
-typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED_BYTES ? 1 : -1];
-
 MODC_KERNELS_BEGIN
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-}
-
-/* One tile at (row, column); rows and columns are constants of the call. */
-MODC_INLINE void gemm_panel_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
-    modc_f32 sum[MODC_TILE_REGISTERS];
-
-    MODC_FENCE;
-    x += row * LDX;
-    w += MODC_PANEL_AT(column, K, 16);
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
-                                  : modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += sets) {
-        MODC_UNROLL
-        for (int i = 0; i < tile * sets; i++)
-            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
-                      modc_f32_load(
-                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
-    }
-    for (int k = whole; k < K; k++) {
-        MODC_UNROLL
-        for (int i = 0; i < tile; i++)
-            sum[i] += x[i / vectors * LDX + k] *
-                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
-    }
-}
-
-/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
- * call. */
-MODC_INLINE void gemm_panel_block(
-    const int rows, const int from, const int to, const int left, const int right,
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
-
-    for (int r = from; r < to; r += rows) {
-        int c = left;
-
-        for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
-        if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
-    }
-}
-
-/* In register tiles over all of the inner length, as many rows and panels of w as there are
- * registers. */
-MODC_INLINE void gemm_panel(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
-{
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
-}
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
@@ -170,6 +86,306 @@ MODC_INLINE void gemm_dot(
 
     gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
     gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
+}
+
+MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
+{
+    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+}
+
+/* One tile at (row, column); rows and columns are constants of the call. */
+MODC_INLINE void gemm_panel_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    x += row * LDX;
+    w += MODC_PANEL_AT(column, K, 16);
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += sets) {
+        MODC_UNROLL
+        for (int i = 0; i < tile * sets; i++)
+            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
+                      modc_f32_load(
+                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
+    }
+    for (int k = whole; k < K; k++) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += x[i / vectors * LDX + k] *
+                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
+    }
+}
+
+/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
+ * call. */
+MODC_INLINE void gemm_panel_block(
+    const int rows, const int from, const int to, const int left, const int right,
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
+
+    for (int r = from; r < to; r += rows) {
+        int c = left;
+
+        for (; c <= right - band; c += band)
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
+        if (c < right)
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
+    }
+}
+
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
+MODC_INLINE void gemm_panel(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+{
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
+}
+
+/* One tile at (row, column); rows and columns are constants of the call. */
+MODC_INLINE void gemm_panel_drelu_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int columns, const int row, const int column, const float *restrict e0,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDE0)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
+    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
+    modc_f32 sum[MODC_TILE_REGISTERS];
+
+    MODC_FENCE;
+    x += row * LDX;
+    w += MODC_PANEL_AT(column, K, 16);
+    MODC_UNROLL
+    for (int i = 0; i < tile * sets; i++)
+        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
+                                  : modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += sets) {
+        MODC_UNROLL
+        for (int i = 0; i < tile * sets; i++)
+            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
+                      modc_f32_load(
+                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
+    }
+    for (int k = whole; k < K; k++) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += x[i / vectors * LDX + k] *
+                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
+    }
+    MODC_UNROLL
+    for (int i = tile; i < tile * sets; i++)
+        sum[i % tile] += sum[i];
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int rest = columns - i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(
+                y + r * LDY + c,
+                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
+                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
+            continue;
+        }
+        float part[MODC_LANES];
+
+        modc_f32_store(part, sum[i]);
+        for (int l = 0; l < MODC_LANES && l < rest; l++)
+            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
+    }
+}
+
+/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
+ * call. */
+MODC_INLINE void gemm_panel_drelu_block(
+    const int rows, const int from, const int to, const int left, const int right,
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
+
+    for (int r = from; r < to; r += rows) {
+        int c = left;
+
+        for (; c <= right - band; c += band)
+            gemm_panel_drelu_tile(
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        if (c < right)
+            gemm_panel_drelu_tile(
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+    }
+}
+
+/* In register tiles over all of the inner length, as many rows and panels of w as there are
+ * registers. */
+MODC_INLINE void gemm_panel_drelu(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
+    const int LDY, const int LDE0)
+{
+    MODC_EACH_HEIGHT(
+        gemm_panel_drelu_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+}
+
+/* y = -where(x0, x1, 0.0), for each element. */
+MODC_INLINE void map_dwhere_dneg(float *y, const bool *x0, const float *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = -(x0[i] ? x1[0] : 0.0f);
+}
+
+/* y = x0 != -100, for each element. */
+MODC_INLINE void map_ne(bool *y, const int64_t *x0, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = x0[i] != -100;
+}
+
+/* y = where(x0, -x1, 0.0), for each element. */
+MODC_INLINE void map_neg_where(float *y, const bool *x0, const float *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = x0[i] ? -x1[i] : 0.0f;
+}
+
+/* y = where(x0, x1, 0), for each element. */
+MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const int count)
+{
+    for (int i = 0; i < count; i++)
+        y[i] = x0[i] ? x1[i] : 0;
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
+MODC_INLINE void matmul_strided_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * XM;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int c = column + i % vectors * MODC_LANES;
+
+        sum[i] = !BIAS                                  ? modc_f32_set(0)
+                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                      : modc_f32_load(bias + c);
+    }
+    MODC_ROLL
+    for (int k = 0; k < K; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * WK + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * XM + k * XK];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * YM + c, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(y + r * YM + c, sum[i], count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_strided_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN)
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_strided_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+        if (N > full)
+            matmul_strided_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN);
+    }
+}
+
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN)
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#if MODC_LANES > 1
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+#endif
+        }
+    }
 }
 
 MODC_INLINE float matmul_strided_fixed_accumulate_onto_tail(float x, float e0, float e1)
@@ -300,216 +516,6 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto(
     }
 }
 
-/* One tile at (row, column); rows and columns are constants of the call. */
-MODC_INLINE void gemm_panel_drelu_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int columns, const int row, const int column, const float *restrict e0,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
-    const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
-    modc_f32 sum[MODC_TILE_REGISTERS];
-
-    MODC_FENCE;
-    x += row * LDX;
-    w += MODC_PANEL_AT(column, K, 16);
-    MODC_UNROLL
-    for (int i = 0; i < tile * sets; i++)
-        sum[i] = BIAS && i < tile ? modc_f32_load(bias + column + i % vectors * MODC_LANES)
-                                  : modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += sets) {
-        MODC_UNROLL
-        for (int i = 0; i < tile * sets; i++)
-            sum[i] += x[i / vectors % rows * LDX + k + i / tile] *
-                      modc_f32_load(
-                          w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + (k + i / tile) * 16);
-    }
-    for (int k = whole; k < K; k++) {
-        MODC_UNROLL
-        for (int i = 0; i < tile; i++)
-            sum[i] += x[i / vectors * LDX + k] *
-                      modc_f32_load(w + MODC_PANEL_AT(i % vectors * MODC_LANES, K, 16) + k * 16);
-    }
-    MODC_UNROLL
-    for (int i = tile; i < tile * sets; i++)
-        sum[i % tile] += sum[i];
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int rest = columns - i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(
-                y + r * LDY + c,
-                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
-                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
-            continue;
-        }
-        float part[MODC_LANES];
-
-        modc_f32_store(part, sum[i]);
-        for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
-    }
-}
-
-/* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
- * call. */
-MODC_INLINE void gemm_panel_drelu_block(
-    const int rows, const int from, const int to, const int left, const int right,
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
-
-    for (int r = from; r < to; r += rows) {
-        int c = left;
-
-        for (; c <= right - band; c += band)
-            gemm_panel_drelu_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
-        if (c < right)
-            gemm_panel_drelu_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
-    }
-}
-
-/* In register tiles over all of the inner length, as many rows and panels of w as there are
- * registers. */
-MODC_INLINE void gemm_panel_drelu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
-{
-    MODC_EACH_HEIGHT(
-        gemm_panel_drelu_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
-}
-
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
- * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
-MODC_INLINE void matmul_strided_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row,
-    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
-    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
-{
-    const int tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * XM;
-    w += column;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int c = column + i % vectors * MODC_LANES;
-
-        sum[i] = !BIAS                                  ? modc_f32_set(0)
-                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
-                                                      : modc_f32_load(bias + c);
-    }
-    MODC_ROLL
-    for (int k = 0; k < K; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
-
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
-                                            : modc_f32_load(start);
-        }
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
-
-        if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * YM + c, sum[i], count);
-    }
-}
-
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
-
-    for (int t = 0; t < count; t++) {
-        for (int c = 0; c < full; c += band)
-            matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-        if (N > full)
-            matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN);
-    }
-}
-
-/* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
-{
-    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
-        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
-            float *const yb = y + batch0 * Y0 + batch1 * Y1;
-            const float *const xb = x + batch0 * X0 + batch1 * X1;
-            const float *const wb = w + batch0 * W0 + batch1 * W1;
-            const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#endif
-        }
-    }
-}
-
-/* y = x0 != -100, for each element. */
-MODC_INLINE void map_ne(bool *y, const int64_t *x0, const int count)
-{
-    for (int i = 0; i < count; i++)
-        y[i] = x0[i] != -100;
-}
-
-/* y = where(x0, x1, 0), for each element. */
-MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const int count)
-{
-    for (int i = 0; i < count; i++)
-        y[i] = x0[i] ? x1[i] : 0;
-}
-
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_log(
     float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
@@ -552,20 +558,6 @@ MODC_INLINE void softmax_log(
             out[k] = value;
         }
     }
-}
-
-/* y = where(x0, -x1, 0.0), for each element. */
-MODC_INLINE void map_neg_where(float *y, const bool *x0, const float *x1, const int count)
-{
-    for (int i = 0; i < count; i++)
-        y[i] = x0[i] ? -x1[i] : 0.0f;
-}
-
-/* y = -where(x0, x1, 0.0), for each element. */
-MODC_INLINE void map_dwhere_dneg(float *y, const bool *x0, const float *x1, const int count)
-{
-    for (int i = 0; i < count; i++)
-        y[i] = -(x0[i] ? x1[0] : 0.0f);
 }
 
 /* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
@@ -742,6 +734,14 @@ static MODC_KERNEL void root_exp_mul_sub(
 
 MODC_KERNELS_END
 
+/* What the kernels read */
+struct trained_packed {
+    MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
+    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
+};
+
+typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED_BYTES ? 1 : -1];
+
 static enum modc_status trained_pack_all(struct modc_params *params)
 {
     const struct trained_params *p = (const struct trained_params *)(const void *)params;
@@ -812,7 +812,7 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
     if (dx)
         y_0_dinput(dx, dy_0, p->_0.weight, NULL, batch);
 
-    modc_backward_end(&net->base, NULL, 3);
+    modc_backward_end(&net->base, NULL, TRAINED_GRADIENTS);
 }
 
 static enum modc_status trained_loss_eval(struct trained *net, int batch, const float *x,
@@ -923,7 +923,7 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
             gradients->_0.weight, dy_0, x, NULL, gradients->_0.weight,
             modc_present(&training->base, TRAINED_GRADIENT_0_WEIGHT), batch);
 
-    modc_backward_end(&net->base, NULL, 3);
+    modc_backward_end(&net->base, NULL, TRAINED_GRADIENTS);
 }
 
 MODC_KERNELS_BEGIN

@@ -34,10 +34,12 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-    MODC_UNROLL
-    for (int i = 0; whole < T_k && i < tile; i++)
-        sum[i] += T_X(load_part)(x + i / outputs * T_ldx + whole, T_k - whole) *
-                  T_W(load_part)(w + i % outputs * T_ldw + whole, T_k - whole);
+    if (whole < T_k) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += T_X(load_part)(x + i / outputs * T_ldx + whole, T_k - whole) *
+                      T_W(load_part)(w + i % outputs * T_ldw + whole, T_k - whole);
+    }
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         T_real total[MODC_DOT_OUTPUTS];

@@ -16,6 +16,8 @@ import sys
 import tempfile
 
 ABOUT = {
+    "backward/adjoint_product.c": ("VIEW", "the gradient of a transposed weight is made transposed"),
+    "backward/backward.c": ("CALL COMMIT CONST FENCE INPUT MAP TENSOR VIEW WRITE YIELD", "where gradients begin and end; kept copies"),
     "commands/summary.c": ("CALL TENSOR", "a region's numbers count for each call; which parameters are read"),
     "emit/emit_entry.c": ("CALL", "what an entry needs of its sizes its regions need"),
     "emit/emit_function.c": ("CALL CHECK FENCE UPDATE", "steps that are no call of a kernel are printed here"),
@@ -27,16 +29,15 @@ ABOUT = {
     "functions/arguments.c": ("INPUT", "a hint that is for inputs alone"),
     "functions/norm.c": ("TENSOR", "running statistics are a buffer's version"),
     "functions/reduce.c": ("REDUCE", "amax says that NaNs share their gradient"),
+    "graph/dead.c": ("CALL", "a call has the effects of its region"),
     "graph/graph.c": ("CALL RANDOM TENSOR VIEW WRITE", "roots of views, versions of slots, draws of a module"),
     "graph/make_ops.c": ("VIEW", "a view of a view of one kind is one view"),
-    "graph/graph_check.c": ("CALL INPUT VIEW WRITE", "invariants of views, versions, regions, inputs"),
+    "graph/graph_check.c": ("CALL INPUT VIEW WRITE YIELD", "invariants of views, versions, regions, inputs"),
+    "graph/hooks.c": ("FENCE VIEW", "hooks see boundaries, through views"),
     "lower/lower_region.c": ("CALL CHECK TENSOR WRITE", "what a region takes from its instance, and what keeps it inline"),
     "lower/lower_slots.c": ("VIEW", "views of a slot are renewed behind a write"),
-    "passes/adjoint_product.c": ("VIEW", "the gradient of a transposed weight is made transposed"),
     "passes/attention.c": ("CONTRACT MAP SOFTMAX VIEW", "the pattern that becomes ATTENTION"),
-    "passes/backward.c": ("CALL COMMIT CONST FENCE INPUT MAP TENSOR VIEW WRITE YIELD", "where gradients begin and end; kept copies"),
     "passes/check.c": ("CHECK WRITE", "checks move to the front, before writes"),
-    "passes/dead.c": ("CALL", "a call has the effects of its region"),
     "passes/fold.c": ("CONTRACT CONV MAP VIEW", "scales and biases go into the weights of these two"),
     "passes/fuse.c": ("MAP VIEW WRITE", "maps join others; a write may not read what it replaces"),
     "passes/gates.c": ("CONTRACT RECURRENT VIEW", "a recurrent layer takes in the product of its input"),
@@ -48,8 +49,7 @@ ABOUT = {
     "passes/prepare.c": ("MAP VIEW", "MODEL_pack computes maps"),
     "passes/regions.c": ("CALL INPUT YIELD", "what of a region's borders its backward reads"),
     "passes/roll.c": ("CALL", "calls of neighbours become a loop"),
-    "passes/toolkit.c": ("CONST CONV FENCE INPUT MAP TENSOR VIEW WRITE",
-                         "what is static, what hooks and writes change; heads of convolutions"),
+    "passes/toolkit.c": ("CONST CONV INPUT MAP TENSOR WRITE", "what is static, what writes change; heads of convolutions"),
     "passes/views.c": ("CONCAT MAP VIEW", "chains of views become shorter; maps move in front of views and joins"),
     "plan/explain.c": ("CALL FENCE", "steps that have no kernel"),
     "plan/kernels/names.c": ("TENSOR WRITE", "what is named for a parameter or a buffer"),
@@ -57,10 +57,12 @@ ABOUT = {
     "plan/plan.c": ("CALL CONST", "regions are planned before their callers; constants that packing reads"),
     "plan/plan_choose.c": ("TENSOR", "weights that are read where the parameter lies"),
     "plan/plan_dump.c": ("CALL", "the memory of a region is its own"),
+    "plan/plan_fence.c": ("FENCE", "the slots of boundaries"),
     "plan/plan_home.c": ("TENSOR", "packed weights are at home where their parameters are"),
     "plan/plan_join.c": ("CONCAT MAP VIEW", "note [joins]: concatenations, and copies"),
     "plan/plan_joined.c": ("COMMIT YIELD", "where the parts of a call end"),
     "plan/plan_lives.c": ("CALL", "the memory of a region lives during its call"),
+    "plan/plan_names.c": ("FENCE", "what a boundary shows of a module's results is called after it"),
     "plan/plan_order.c": ("CALL UPDATE WRITE", "what must not overtake what replaces it"),
     "plan/plan_pack.c": ("MAP TENSOR", "an entry is made of parameters, and maps of them"),
     "plan/plan_same.c": ("CALL CHECK FENCE UPDATE", "steps that have no kernel are compared by what they say"),
@@ -104,7 +106,7 @@ def sees_planted(folder):
     ladder = "static bool f(const struct op *op) { return op->code == GRAPH_OP_CONV || op->code == GRAPH_OP_POOL; }\n"
     switch = "static int f(const struct op *op) { switch (op->code) { case GRAPH_OP_CALL: return 1; default: return 0; } }\n"
     table = "static const bool fast[GRAPH_OP_COUNT] = {[GRAPH_OP_SORT] = true};\n"
-    planted = {"plan/cost.c": ladder, "passes/dead.c": switch, "plan/plan_value.c": table, "emit/emit_map.c": ladder,
+    planted = {"plan/cost.c": ladder, "graph/dead.c": switch, "plan/plan_value.c": table, "emit/emit_map.c": ladder,
                "plan/algorithms.c": "static bool f(enum op_code code) { return code != GRAPH_OP_CTC; }\n"}
     seen = True
     with tempfile.TemporaryDirectory() as temporary:

@@ -474,13 +474,12 @@ static const char *epilogue(void *data, bool vector, const char *value, const ch
                   : expr_scalar(r->cx, kernel->tail, inputs, NULL, "");
 }
 
-static void print_tail(const struct rendering *r, struct text *out, bool vector)
+/* Opens the function of a tail; what it reads is in `inputs` then. */
+static void open_tail(const struct rendering *r, struct text *out, bool vector, const char **inputs,
+                      const char *more)
 {
     const struct kernel *kernel = r->kernel;
-    const char *inputs[32];
     const char *type = epilogue_type(kernel, vector);
-    struct text before = text_new(&r->cx->arena);
-    const char *result;
 
     text_printf(out, "MODC_INLINE %s %s_tail%s(%s x", type, kernel->name, vector ? "_v" : "", type);
     inputs[0] = "x";
@@ -488,7 +487,17 @@ static void print_tail(const struct rendering *r, struct text *out, bool vector)
         inputs[1 + i] = arena_format(&r->cx->arena, "e%d", i);
         text_printf(out, ", %s e%d", vector ? type : dtype_rows[kernel->extras[i].dtype].c, i);
     }
-    text_printf(out, "%s)\n{\n", r->tail_args);
+    text_printf(out, "%s)\n{\n", more);
+}
+
+static void print_tail(const struct rendering *r, struct text *out, bool vector)
+{
+    const struct kernel *kernel = r->kernel;
+    const char *inputs[32];
+    struct text before = text_new(&r->cx->arena);
+    const char *result;
+
+    open_tail(r, out, vector, inputs, r->tail_args);
     result = vector ? expr_vector(r->cx, kernel->tail, kernel->lanes, inputs, &before, "    ")
                     : expr_scalar(r->cx, kernel->tail, inputs, &before, "    ");
     text_printf(out, "%s%s    return %s;\n}\n\n", before.data, before.length ? "\n" : "", result);
@@ -513,17 +522,17 @@ static void print_tail_constants(const struct rendering *r, struct text *out)
 static void print_tails(const struct rendering *r, struct text *out, bool vector)
 {
     const struct kernel *core = r->kernel;
-    const char *type = epilogue_type(core, vector), *const input = "x";
+    const char *inputs[32];
 
-    text_printf(out, "MODC_INLINE %s %s_tail%s(%s x, const int TAIL)\n{\n    switch (TAIL) {\n", type,
-                core->name, vector ? "_v" : "", type);
+    open_tail(r, out, vector, inputs, ", const int TAIL");
+    text_add(out, "    switch (TAIL) {\n");
     for (int i = 0; i < core->tail_count; i++) {
         const struct dag *dag = core->tails[i].dag;
         const char *label = arena_format(&r->cx->arena, "case %s", tail_constant(r->cx, core, i));
         struct text before = text_new(&r->cx->arena);
         const char *result = !dag     ? "x"
-                             : vector ? expr_vector(r->cx, dag, core->computed, &input, &before, "        ")
-                                      : expr_scalar(r->cx, dag, &input, &before, "        ");
+                             : vector ? expr_vector(r->cx, dag, core->computed, inputs, &before, "        ")
+                                      : expr_scalar(r->cx, dag, inputs, &before, "        ");
         bool block = before.length > 0;
 
         text_printf(out, "    %s:%s\n%s%s        return %s;\n%s",

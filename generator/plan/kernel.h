@@ -118,8 +118,8 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
 
 /* note [cores]
  * A template whose row says so is printed once for each type and set of flags, as a core that is always inlined: extents and
- * distances are its arguments, and which of its tails it is that each call wants. A tail that reads more than the result has a
- * core of its own. What calls name is a wrapper of one statement, which states the shapes. Kernels that a core calls are
+ * distances are its arguments, and which of its tails it is that each call wants: those that read as many operands beside the
+ * result share one, but for what computes with sizes or has no vector form. What calls name is a wrapper of one statement, which states the shapes. Kernels that a core calls are
  * arguments too, and so the shapes in which they compute are no matter of the core; so are parts that are a kernel of their own.
  *
  * So is a map: its core is the loop nest with all extents and distances as arguments. */

@@ -292,8 +292,8 @@ static struct hole core_hole(struct cx *cx, struct kernel *core, struct kernel *
     }
 }
 
-/* Whether the tail reads the result alone, so that its core may serve for others. */
-static bool reads_result(struct cx *cx, const struct kernel *kernel)
+/* Whether the core may serve for other tails that read as many operands. */
+static bool shares_tail(struct cx *cx, const struct kernel *kernel)
 {
     bool *sizes = ARENA_ARRAY(&cx->arena, kernel->used_count, bool), any = false;
 
@@ -302,7 +302,7 @@ static bool reads_result(struct cx *cx, const struct kernel *kernel)
     dag_mark_sizes(kernel->tail, sizes);
     for (int i = 0; i < kernel->used_count; i++)
         any |= sizes[i];
-    return kernel->extra_count == 0 && kernel->lanes && !any;
+    return kernel->lanes && !any;
 }
 
 /* Which of the core's tails the draft's is; one that it has not yet is added. */
@@ -393,7 +393,7 @@ static const struct kernel *wrap_core(struct draft *draft)
     struct cx *cx = draft->cx;
     struct kernel *wrapper = draft->kernel, *core;
     const char *how = draft->step->algorithm->how;
-    bool shared = reads_result(cx, wrapper);
+    bool shared = shares_tail(cx, wrapper);
 
     core = new_core(draft, wrapper, core_stem(draft, shared));
     core->comment = arena_format(&cx->arena, "%c%s.", toupper((unsigned char)*how), how + 1);

@@ -167,6 +167,8 @@ const char *core_stem(const struct draft *draft, bool shared)
     add_flags(&text, kernel);
     if (!shared)
         text_add(&text, few_words(cx, tail_words(draft->op)));
+    else if (kernel->extra_count > 0)
+        text_printf(&text, "_reads_%d", kernel->extra_count);
     if (!kernel->parameters[0].restricted)
         text_add(&text, "_onto");
     return text.data;

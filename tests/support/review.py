@@ -217,6 +217,7 @@ def measured(modc, work, name, edit):
     modules, further = change_of(modc, specs, options)
     names = {word.lower() for word in [*surplus(*(words_of(text) for text in texts)), *further]}
     names = {word for word in names if len(word) > 1 and (not is_number(word) or word not in further)}
+    names |= {f"d{name}" for name in names if not is_number(name)}
     hunks, stray = 0, []
     for before, after in zip(*files):
         diff = subprocess.run(["diff", "-U3", before, after], stdout=subprocess.PIPE, text=True).stdout

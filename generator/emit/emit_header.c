@@ -79,9 +79,9 @@ static const struct module *list_child(const struct module *module)
     return found;
 }
 
-static void print_enumerator(struct enumerators *names, const struct module *module, const char *name)
+/* child: what it stands beside others of in one line; NULL: alone. */
+static void add_enumerator(struct enumerators *names, const struct module *child, const char *name)
 {
-    const struct module *child = list_child(module);
     const size_t width = strlen(name) + 2;
 
     if (child && child == names->last && names->width + width <= EMITTED_WIDTH) {
@@ -94,6 +94,11 @@ static void print_enumerator(struct enumerators *names, const struct module *mod
         names->width = 3 + width;
     }
     names->last = child;
+}
+
+static void print_enumerator(struct enumerators *names, const struct module *module, const char *name)
+{
+    add_enumerator(names, list_child(module), name);
 }
 
 /* The gradients of one child of a list, from `first` on: names that begin alike. */
@@ -202,9 +207,11 @@ static void print_header_gradients(struct emit *e, struct text *out)
         }
         define_gradients(e, out, &unit);
         text_printf(&macros, "#undef %s\n", gradients_macro(e, &unit));
+        names.last = NULL;
         for (int i = 0; i < equal; i++, first += unit.count)
-            text_printf(&lines, "%s    %s(%s),", lines.length > 0 ? "\n" : "", gradients_macro(e, &unit),
-                        gradient_unit(e, first).stem);
+            add_enumerator(&names, unit.child,
+                           arena_format(&e->cx->arena, "%s(%s)", gradients_macro(e, &unit),
+                                        gradient_unit(e, first).stem));
         names.last = NULL;
     }
     text_printf(out, "/* Gradients of parameters, in the order of modc_%s. */\nenum {\n",

@@ -516,6 +516,8 @@ static void print_table(struct emit *e, struct text *out, const struct table *ta
 {
     struct text macros = text_new(&e->cx->arena), rows = text_new(&e->cx->arena);
     struct macros written = {0};
+    struct text row;
+    size_t width = 0; /* of the line of the last rows, where these were a unit's */
     int count;
     struct run *runs = find_runs(e, table, &count);
 
@@ -524,11 +526,21 @@ static void print_table(struct emit *e, struct text *out, const struct table *ta
 
         if (!pays(runs, count, run)) {
             text_add(&rows, rows_text(e, table, run->first, run->end, NULL));
+            width = 0;
             continue;
         }
-        text_printf(&rows, "    %s(", macro_of(e, &macros, &written, table, run->unit.module, run->rows));
-        table->arguments(e, &rows, &run->unit);
-        text_add(&rows, ")\n");
+        row = text_new(&e->cx->arena);
+        text_printf(&row, "%s(", macro_of(e, &macros, &written, table, run->unit.module, run->rows));
+        table->arguments(e, &row, &run->unit);
+        text_add(&row, ")");
+        if (width > 0 && width + row.length < EMITTED_WIDTH) { /* several of one list in a line */
+            rows.data[--rows.length] = 0;
+            text_printf(&rows, " %s\n", row.data);
+            width += row.length + 1;
+        } else {
+            text_printf(&rows, "    %s\n", row.data);
+            width = row.length + 4;
+        }
     }
     if (rows.length > 0)
         text_printf(out, "%s%s%s};\n\n", macros.data, table->head, rows.data);

@@ -53,10 +53,12 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    if (whole < K) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                      modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    }
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
@@ -179,7 +181,7 @@ MODC_INLINE void gemm_panel(
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
-MODC_INLINE void gemm_panel_add_tile(
+MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
@@ -232,7 +234,7 @@ MODC_INLINE void gemm_panel_add_tile(
 
 /* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
  * call. */
-MODC_INLINE void gemm_panel_add_block(
+MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
@@ -244,22 +246,23 @@ MODC_INLINE void gemm_panel_add_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_add_tile(y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+            gemm_panel_reads_1_tile(
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         if (c < right)
-            gemm_panel_add_tile(
+            gemm_panel_reads_1_tile(
                 y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are
  * registers. */
-MODC_INLINE void gemm_panel_add(
+MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
     const int LDY, const int LDE0)
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_add_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
@@ -336,7 +339,7 @@ MODC_INLINE void layer_norm_bias_weight(
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
-MODC_INLINE void layer_norm_bias_weight_add(
+MODC_INLINE void layer_norm_bias_weight_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int M, const int K, const int LDX, const int LDY,
     const int LDE0)
@@ -416,7 +419,7 @@ static MODC_KERNEL void block_norm_norm_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    layer_norm_bias_weight_add(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
+    layer_norm_bias_weight_reads_1(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
 }
 
 /* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
@@ -434,7 +437,7 @@ static MODC_KERNEL void block_down_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    gemm_panel_add(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
+    gemm_panel_reads_1(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
@@ -580,18 +583,12 @@ static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
     MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.088388348), 1, {64}),
 
 static const struct modc_key keys_table[] = {
-    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0)
-    KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1)
-    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2)
-    KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3)
-    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4)
-    KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5)
-    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6)
-    KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7)
-    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8)
-    KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9)
-    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10)
-    KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11)
+    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0) KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1)
+    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2) KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3)
+    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4) KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5)
+    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6) KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7)
+    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8) KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9)
+    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10) KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11)
     MODC_PARAMETER("norm.weight", BLOCKS_NORM, FLOAT32, CONSTANT(1.0), 1, {64}),
     MODC_PARAMETER("norm.bias", BLOCKS_NORM, FLOAT32, CONSTANT(0.0), 1, {64}),
     MODC_PARAMETER("head.weight", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 2, {8, 64}),

@@ -555,10 +555,12 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f64_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f64_load_part(w + i % outputs * LDW + whole, K - whole);
+    if (whole < K) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += modc_f64_load_part(x + i / outputs * LDX + whole, K - whole) *
+                      modc_f64_load_part(w + i % outputs * LDW + whole, K - whole);
+    }
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         double total[MODC_DOT_OUTPUTS];

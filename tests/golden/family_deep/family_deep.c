@@ -39,10 +39,12 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    if (whole < K) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                      modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    }
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
@@ -177,7 +179,7 @@ MODC_INLINE void gemm_panel(
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
-MODC_INLINE void gemm_panel_add_tile(
+MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
@@ -230,7 +232,7 @@ MODC_INLINE void gemm_panel_add_tile(
 
 /* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
  * call. */
-MODC_INLINE void gemm_panel_add_block(
+MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
@@ -242,22 +244,23 @@ MODC_INLINE void gemm_panel_add_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_add_tile(y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+            gemm_panel_reads_1_tile(
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         if (c < right)
-            gemm_panel_add_tile(
+            gemm_panel_reads_1_tile(
                 y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are
  * registers. */
-MODC_INLINE void gemm_panel_add(
+MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
     const int LDY, const int LDE0)
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_add_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
@@ -403,7 +406,7 @@ static MODC_KERNEL void blocks_down_add(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int batch)
 {
-    gemm_panel_add(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8);
+    gemm_panel_reads_1(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8);
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;

@@ -39,10 +39,12 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    if (whole < K) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                      modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    }
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];

@@ -39,10 +39,12 @@ MODC_INLINE void gemm_dot_tile(
                 sum[i * outputs + j] += a[i] * b;
         }
     }
-    MODC_UNROLL
-    for (int i = 0; whole < K && i < tile; i++)
-        sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                  modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    if (whole < K) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                      modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    }
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
         float total[MODC_DOT_OUTPUTS];
@@ -165,7 +167,7 @@ MODC_INLINE void gemm_panel(
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
-MODC_INLINE void gemm_panel_drelu_tile(
+MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
@@ -221,7 +223,7 @@ MODC_INLINE void gemm_panel_drelu_tile(
 
 /* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the
  * call. */
-MODC_INLINE void gemm_panel_drelu_block(
+MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
@@ -233,23 +235,23 @@ MODC_INLINE void gemm_panel_drelu_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_drelu_tile(
+            gemm_panel_reads_1_tile(
                 y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
         if (c < right)
-            gemm_panel_drelu_tile(
+            gemm_panel_reads_1_tile(
                 y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
     }
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are
  * registers. */
-MODC_INLINE void gemm_panel_drelu(
+MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
     const int LDY, const int LDE0)
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_drelu_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
 }
 
 /* y = -where(x0, x1, 0.0), for each element. */
@@ -388,13 +390,12 @@ MODC_INLINE void matmul_strided(
     }
 }
 
-MODC_INLINE float matmul_strided_fixed_accumulate_onto_tail(float x, float e0, float e1)
+MODC_INLINE float matmul_strided_fixed_reads_2_onto_tail(float x, float e0, float e1)
 {
     return e1 != 0.0f ? e0 + x : x;
 }
 
-MODC_INLINE modc_f32 matmul_strided_fixed_accumulate_onto_tail_v(
-    modc_f32 x, modc_f32 e0, modc_f32 e1)
+MODC_INLINE modc_f32 matmul_strided_fixed_reads_2_onto_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
 {
     return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
 }
@@ -402,7 +403,7 @@ MODC_INLINE modc_f32 matmul_strided_fixed_accumulate_onto_tail_v(
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
  * the call. */
-MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
+MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const float *e0, const float *e1, const int BIAS, const int BATCH0,
@@ -450,8 +451,8 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
         if (count == MODC_LANES) {
             modc_f32_store(
                 y + r * YM + c,
-                matmul_strided_fixed_accumulate_onto_tail_v(sum[i],
-                                                            modc_f32_load(e0 + (first + r) * LDE0 +
+                matmul_strided_fixed_reads_2_onto_tail_v(sum[i],
+                                                         modc_f32_load(e0 + (first + r) * LDE0 +
                     (c)), modc_f32_set(e1[(first + r) * LDE1])));
             continue;
         }
@@ -459,13 +460,13 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto_tile(
 
         modc_f32_store(lanes, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * YM + c + l] = matmul_strided_fixed_accumulate_onto_tail(lanes[l],
+            y[r * YM + c + l] = matmul_strided_fixed_reads_2_onto_tail(lanes[l],
                     e0[(first + r) * LDE0 + (c + l)], e1[(first + r) * LDE1]);
     }
 }
 
 /* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_fixed_accumulate_onto_strip(
+MODC_INLINE void matmul_strided_fixed_reads_2_onto_strip(
     float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int first, const int row, const int count, const float *e0,
     const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
@@ -477,11 +478,11 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto_strip(
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
-            matmul_strided_fixed_accumulate_onto_tile(
+            matmul_strided_fixed_reads_2_onto_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, e0, e1, BIAS,
                 BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
         if (N > full)
-            matmul_strided_fixed_accumulate_onto_tile(
+            matmul_strided_fixed_reads_2_onto_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
                 M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
@@ -489,7 +490,7 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto_strip(
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_fixed_accumulate_onto(
+MODC_INLINE void matmul_strided_fixed_reads_2_onto(
     float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *e0, const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0,
     const int W0, const int BATCH1, const int Y1, const int X1, const int W1, const int M,
@@ -506,10 +507,10 @@ MODC_INLINE void matmul_strided_fixed_accumulate_onto(
                     tall = M % tiles;
 
             if (tall > 0)
-                matmul_strided_fixed_accumulate_onto_strip(
+                matmul_strided_fixed_reads_2_onto_strip(
                     yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, BIAS, BATCH0, Y0, X0, W0,
                     BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
-            matmul_strided_fixed_accumulate_onto_strip(
+            matmul_strided_fixed_reads_2_onto_strip(
                 yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0, e1, BIAS,
                 BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
         }
@@ -575,7 +576,7 @@ static MODC_KERNEL void y_0_dweight(
     float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *e0, const float *e1, int batch)
 {
-    matmul_strided_fixed_accumulate_onto(
+    matmul_strided_fixed_reads_2_onto(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0);
 }
 
@@ -614,7 +615,7 @@ static MODC_KERNEL void y_2_dweight(
     float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *e0, const float *e1, int batch)
 {
-    matmul_strided_fixed_accumulate_onto(
+    matmul_strided_fixed_reads_2_onto(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0);
 }
 
@@ -624,7 +625,7 @@ static MODC_KERNEL void y_2_dinput(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int batch)
 {
-    gemm_panel_drelu(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
+    gemm_panel_reads_1(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
 }
 
 /* y (batch) = x0 != -100 */

@@ -114,6 +114,17 @@ MODC_LOAD_PART(modc_bfloat16)
 MODC_LOAD_PART(modc_half)
 #undef MODC_LOAD_PART
 
+/* The first n, or all where there are not so many. */
+#define MODC_LOAD_MOST(type)                                                                                 \
+    MODC_INLINE MODC_T type##_load_most(const type *p, const int n)                                          \
+    {                                                                                                        \
+        return n >= MODC_LANES ? type##_load(p) : type##_load_part(p, n);                                    \
+    }
+
+MODC_LOAD_MOST(modc_bfloat16)
+MODC_LOAD_MOST(modc_half)
+#undef MODC_LOAD_MOST
+
 /* As load_part, but the other lanes read as `other`. */
 #define MODC_LOAD_REST(type)                                                                                 \
     MODC_INLINE MODC_T type##_load_rest(const type *p, int n, float other)                                   \

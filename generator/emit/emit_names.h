@@ -50,6 +50,17 @@ struct piece expr_scalar_piece(struct cx *cx, const struct dag *dag, const struc
 const char *expr_vector_lanes(struct cx *cx, const struct dag *dag, enum dtype lanes,
                               const struct expr_place *place);
 
+/* An element whose type in memory is not that of arithmetic (emit_element.c): whether it is so; what functions of vectors through
+ * a pointer begin with, "modc_f32", "modc_bfloat16"; the functions that read and write one value, NULL where nothing is
+ * converted; and the value that is read at a place, or that is written for one. */
+bool element_converts(struct element element);
+const char *vector_prefix(enum dtype computed);
+const char *element_vector(struct element element);
+const char *element_get(struct cx *cx, struct element element);
+const char *element_put(struct cx *cx, struct element element);
+const char *element_read(struct cx *cx, struct element element, const char *place);
+const char *element_written(struct cx *cx, struct element element, const char *value);
+
 /* Adds a line of C, which must have no line break; where it is too long, it goes on below the parenthesis that is open. */
 void emit_line(struct text *text, const char *line);
 void emit_lines(struct text *text, const char *lines);

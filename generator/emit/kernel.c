@@ -326,11 +326,6 @@ static void print_split(const struct rendering *r, struct text *out, const char 
     text_printf(out, "    modc_split(%s, %d, %s_slice, &%s);\n}\n", threading, slices, name, own);
 }
 
-static const char *vector_type(enum dtype lanes)
-{
-    return lanes == DTYPE_FLOAT64 ? "modc_f64" : "modc_f32";
-}
-
 /* The condition, over the sizes of a call, under which threads pay; NULL: they always do. */
 static const char *enough_text(struct cx *cx, const struct kernel *kernel)
 {
@@ -424,6 +419,7 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     const struct tail_operand *operand = &r->kernel->extras[index];
     struct text at = text_new(arena);
     bool splat = dim_equals(operand->column, 0);
+    const char *value;
 
     if (operand->row_name) {
         text_printf(&at, "(%s) * %s", row, operand->row_name);
@@ -436,17 +432,16 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
         text_printf(&at, "%s(%s)", at.length ? " + " : "", column);
     if (at.length == 0)
         text_add(&at, "0");
-    if (!vector)
-        return arena_format(arena, "e%d[%s]", index, at.data);
-    if (splat)
-        return arena_format(arena, "%s_set(e%d[%s])", vector_type(r->kernel->computed), index, at.data);
-    return arena_format(arena, "%s_load(e%d + %s)", vector_type(r->kernel->computed), index, at.data);
+    if (vector && !splat)
+        return arena_format(arena, "%s_load(e%d + %s)", element_vector(operand->element), index, at.data);
+    value = element_read(r->cx, operand->element, arena_format(arena, "e%d[%s]", index, at.data));
+    return vector ? arena_format(arena, "%s_set(%s)", vector_prefix(r->kernel->computed), value) : value;
 }
 
 /* In which a function of its own computes the tail. */
 static const char *epilogue_type(const struct kernel *kernel, bool vector)
 {
-    return vector ? vector_type(kernel->computed) : dtype_rows[kernel->computed].c;
+    return vector ? vector_prefix(kernel->computed) : dtype_rows[kernel->computed].c;
 }
 
 static const char *epilogue(void *data, bool vector, const char *value, const char *row, const char *column)
@@ -485,7 +480,7 @@ static void open_tail(const struct rendering *r, struct text *out, bool vector, 
     inputs[0] = "x";
     for (int i = 0; i < kernel->extra_count; i++) {
         inputs[1 + i] = arena_format(&r->cx->arena, "e%d", i);
-        text_printf(out, ", %s e%d", vector ? type : dtype_rows[kernel->extras[i].dtype].c, i);
+        text_printf(out, ", %s e%d", vector ? type : dtype_rows[kernel->extras[i].element.computed].c, i);
     }
     text_printf(out, "%s)\n{\n", more);
 }
@@ -630,7 +625,7 @@ static const char *hole_value(struct cx *cx, const struct kernel *kernel, const 
     case HOLE_TYPE:
         return dtype_rows[hole->dtype].c;
     case HOLE_VECTOR:
-        return vector_type(hole->dtype);
+        return vector_prefix(hole->dtype);
     case HOLE_WORD:
         return hole->word;
     case HOLE_KERNEL:
@@ -643,25 +638,26 @@ static const char *hole_value(struct cx *cx, const struct kernel *kernel, const 
     return "";
 }
 
-/* How the kernel's pointers are read and written: those of 16 bits convert. Behind them stands x once more, of a kernel that has
- * none of its own since it works where y lies. */
+static struct fill_pointer fill_pointer(struct cx *cx, const char *name, struct element element)
+{
+    return (struct fill_pointer){.name = name,
+                                 .type = dtype_rows[element.stored].c,
+                                 .vector = element_vector(element),
+                                 .get = element_get(cx, element),
+                                 .put = element_put(cx, element)};
+}
+
+/* How the kernel's pointers are read and written. */
 static struct fill_pointer *fill_pointers(struct cx *cx, const struct kernel *kernel)
 {
-    struct fill_pointer *list = ARENA_ARRAY(&cx->arena, kernel->parameter_count + 1, struct fill_pointer);
+    struct fill_pointer *list = ARENA_ARRAY(&cx->arena, kernel->parameter_count + kernel->pointer_count + 1,
+                                            struct fill_pointer);
+    int count = 0;
 
-    for (int i = 0; i < kernel->parameter_count; i++) {
-        const struct element element = kernel->parameters[i].element;
-        const char *type = dtype_rows[element.stored].c;
-
-        list[i] = (struct fill_pointer){kernel->parameters[i].name, type, vector_type(element.computed)};
-        if (element.stored == element.computed)
-            continue;
-        list[i].vector = type;
-        list[i].get = arena_format(&cx->arena, "%s_to_f32", type);
-        list[i].put = arena_format(&cx->arena, "modc_f32_to_%s", type + strlen("modc_"));
-    }
-    list[kernel->parameter_count] = list[0];
-    list[kernel->parameter_count].name = "x";
+    for (int i = 0; i < kernel->parameter_count; i++, count++)
+        list[count] = fill_pointer(cx, kernel->parameters[i].name, kernel->parameters[i].element);
+    for (int i = 0; i < kernel->pointer_count; i++, count++)
+        list[count] = fill_pointer(cx, kernel->pointers[i].name, kernel->pointers[i].element);
     return list;
 }
 
@@ -685,14 +681,11 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                   &(struct fill){.name = name,
                                  .parts = parts,
                                  .comment = kernel->comment,
-                                 .vector = vector_type(kernel->computed),
-                                 .weights = kernel->weights.stored == kernel->weights.computed
-                                                ? vector_type(kernel->computed)
-                                                : dtype_rows[kernel->weights.stored].c,
+                                 .vector = vector_prefix(kernel->computed),
                                  .holes = holes,
                                  .count = count,
                                  .pointers = fill_pointers(r->cx, kernel),
-                                 .pointer_count = kernel->parameter_count + 1,
+                                 .pointer_count = kernel->parameter_count + kernel->pointer_count,
                                  .epilogue = epilogue,
                                  .data = r});
 }

@@ -20,8 +20,24 @@ _Noreturn static void fault(const char *what, const char *name)
     exit(EXIT_FAULT);
 }
 
+static const struct fill_pointer *find_pointer(struct cx *cx, const struct fill *fill, const char *name,
+                                               size_t length)
+{
+    for (int i = 0; i < fill->pointer_count; i++)
+        if (strncmp(fill->pointers[i].name, name, length) == 0 && !fill->pointers[i].name[length])
+            return &fill->pointers[i];
+    fault(arena_format(&cx->arena, "no pointer %.*s", (int)length, name), fill->name);
+}
+
+static bool begins(const char *word, size_t size, const char *prefix)
+{
+    return size > strlen(prefix) && strncmp(word, prefix, strlen(prefix)) == 0;
+}
+
 static const char *hole_text(struct cx *cx, const struct fill *fill, const char *word, size_t length)
 {
+    if (begins(word, length, "T_converts_"))
+        return find_pointer(cx, fill, word + 11, length - 11)->get ? "1" : "0";
     for (int i = 0; i < fill->count; i++)
         if (fill->holes[i].name[2] == word[2] && strncmp(fill->holes[i].name, word, length) == 0 &&
             !fill->holes[i].name[length])
@@ -251,24 +267,29 @@ static bool is_name(const char *word, size_t size, const char *name)
     return size >= length && strncmp(word, name, length) == 0 && (size == length || word[length] == '_');
 }
 
-static const struct fill_pointer *find_pointer(struct cx *cx, const struct fill *fill, const char *name,
-                                               size_t length)
+static bool reads_pointer(const char *word, size_t size)
 {
-    for (int i = 0; i < fill->pointer_count; i++)
-        if (strncmp(fill->pointers[i].name, name, length) == 0 && !fill->pointers[i].name[length])
-            return &fill->pointers[i];
-    fault(arena_format(&cx->arena, "no pointer %.*s", (int)length, name), fill->name);
+    return (size == 4 && strncmp(word, "T_OF", 4) == 0) || (size == 6 && strncmp(word, "T_MOST", 6) == 0) ||
+           (size == 5 && (strncmp(word, "T_GET", 5) == 0 || strncmp(word, "T_PUT", 5) == 0));
 }
 
-/* What the vector functions of T_V, T_X, ... begin with. */
-static const char *vector_prefix(struct cx *cx, const struct fill *fill, char letter)
+/* T_OF, T_MOST, T_GET or T_PUT, whose arguments start at text[end]; returns the index behind them. */
+static size_t fill_through(struct cx *cx, struct text *out, const char *word, const char *text, size_t end,
+                           size_t length, const struct fill *fill)
 {
-    static const char *const pointers[256] = {['X'] = "x", ['Y'] = "y", ['B'] = "bias"};
-    const char *pointer = pointers[(unsigned char)letter];
+    struct piece arguments[2];
+    size_t behind = split_arguments(text, end, length, fill, arguments, 2);
+    const char *name = fill_piece(cx, arguments[0], fill), *what = fill_piece(cx, arguments[1], fill);
+    const struct fill_pointer *pointer = find_pointer(cx, fill, name, strlen(name));
+    const char *convert = word[2] == 'G' ? pointer->get : pointer->put;
 
-    return pointer         ? find_pointer(cx, fill, pointer, strlen(pointer))->vector
-           : letter == 'W' ? fill->weights
-                           : fill->vector;
+    if (word[2] == 'O')
+        text_printf(out, "%s_%s", pointer->vector, what);
+    else if (word[2] == 'M')
+        text_printf(out, "%s_%s%s", convert ? pointer->vector : fill->parts, what, convert ? "_most" : "");
+    else
+        text_printf(out, convert ? "%s(%s)" : "%s%s", convert ? convert : "", what);
+    return behind;
 }
 
 static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length,
@@ -301,26 +322,17 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             text_add(out, fill->parts);
             text_add_bytes(out, word + 7, size - 7);
             i = end;
-        } else if (size == 3 && strchr("VSWXYB", word[2]) && text[end] == '(') {
+        } else if (size == 3 && strchr("VS", word[2]) && text[end] == '(') {
             struct piece function[1];
 
             i = split_arguments(text, end, length, fill, function, 1);
-            text_printf(out, "%s%s_%s", vector_prefix(cx, fill, word[2]), word[2] == 'S' ? "s" : "",
+            text_printf(out, "%s%s_%s", fill->vector, word[2] == 'S' ? "s" : "",
                         fill_piece(cx, function[0], fill));
-        } else if (size > 5 && strncmp(word, "T_of_", 5) == 0) {
+        } else if (reads_pointer(word, size)) {
+            i = fill_through(cx, out, word, text, end, length, fill);
+        } else if (begins(word, size, "T_of_")) {
             text_add(out, find_pointer(cx, fill, word + 5, size - 5)->type);
             i = end;
-        } else if (size == 5 && (strncmp(word, "T_GET", 5) == 0 || strncmp(word, "T_PUT", 5) == 0)) {
-            const char *name, *convert, *value;
-            const struct fill_pointer *pointer;
-            struct piece arguments[2];
-
-            i = split_arguments(text, end, length, fill, arguments, 2);
-            name = fill_piece(cx, arguments[0], fill);
-            value = fill_piece(cx, arguments[1], fill);
-            pointer = find_pointer(cx, fill, name, strlen(name));
-            convert = word[2] == 'G' ? pointer->get : pointer->put;
-            text_printf(out, convert ? "%s(%s)" : "%s%s", convert ? convert : "", value);
         } else if (size == 4 && strncmp(word, "T_IF", 4) == 0) {
             struct piece arguments[3];
             bool second;

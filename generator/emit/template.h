@@ -2,11 +2,11 @@
  *
  * A template is plain C. T_NAME is the function's name, and the head of the names of its helpers (T_NAME_tile); T_PARTS is
  * in the same way the name under which another template was filled, whose functions this one calls; every other T_word is
- * a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of modc_simd.h, T_W(load) and
- * T_W(load_part) those that read weights. Of a pointer that the kernel takes T_of_NAME is the stored type; T_X(f), T_Y(f) and T_B(f)
- * load and store vectors through x, y and bias; T_GET(NAME, value) is a stored value as it is computed with, T_PUT(NAME, value) the
- * other way round, both the value alone where the types are equal. T_EPILOGUE(value, row, column) and
- * T_EPILOGUE_V are the fused tail. Where the hole is not 0, T_IF(hole, a, b) is the text a, else b; T_MORE(hole, a, ...) is `, a` ..., else nothing. Lines `#if`, `#elif`,
+ * a hole that the caller gives. T_V(f) and T_S(f) are the vector and the scalar function f of modc_simd.h. Of a pointer of
+ * the kernel T_of_NAME is the stored type; T_OF(NAME, f) loads and stores vectors through it, T_MOST(NAME, f) those of which some
+ * lanes are there, as T_PARTS_f does where nothing is converted; T_GET(NAME, value) is a stored value as it is computed with,
+ * T_PUT(NAME, value) the other way round, both the value alone where the types are equal; T_converts_NAME is 1 where they are not.
+ * T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail. Where the hole is not 0, T_IF(hole, a, b) is the text a, else b; T_MORE(hole, a, ...) is `, a` ..., else nothing. Lines `#if`, `#elif`,
  * `#else`, `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is
  * for its readers and is not printed. */
 #ifndef MODC_TEMPLATE_H
@@ -22,7 +22,7 @@ struct filling {
     const char *text; /* a number, an identifier, or an expression (which gets parentheses) */
 };
 
-/* A pointer that the kernel takes. */
+/* A pointer of the kernel. */
 struct fill_pointer {
     const char *name, *type; /* "x"; "modc_bfloat16" */
     const char *vector;      /* what its vector functions begin with: "modc_f32", "modc_bfloat16" */
@@ -33,7 +33,7 @@ struct fill {
     const char *name;    /* of the kernel */
     const char *parts;   /* T_PARTS, or NULL */
     const char *comment; /* T_COMMENT, a line of its own: what stands over the kernel; NULL: nothing */
-    const char *vector, *weights; /* "modc_f32", "modc_bfloat16" */
+    const char *vector;  /* "modc_f32" */
     const struct filling *holes;
     int count;
     const struct fill_pointer *pointers;

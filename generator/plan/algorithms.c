@@ -14,6 +14,22 @@ static int64_t upper(const struct dim *dim)
     return dim_upper(dim);
 }
 
+/* In what a value is computed, the bytes of one that is not stored yet, and whether storing it rounds. */
+static enum dtype computed_in(const struct value *value)
+{
+    return backend_element(cpu, value->dtype).computed;
+}
+
+static int computed_bytes(const struct value *value)
+{
+    return dtype_rows[computed_in(value)].bytes;
+}
+
+static bool is_narrow(const struct value *value)
+{
+    return computed_in(value) != value->dtype;
+}
+
 /* ---- tiles: what a template deals out to threads ------------------------------------ */
 
 enum { TILE_ROWS = 14, TILE_VECTORS = 2 };
@@ -60,7 +76,7 @@ static int64_t contract_depth(const struct op *op)
 
 static int64_t panel(const struct op *op)
 {
-    return backend_lanes(cpu, op->outputs[0]->dtype);
+    return backend_lanes(cpu, computed_in(op->outputs[0]));
 }
 
 static bool fits_panels(const struct graph *graph, const struct op *op)
@@ -193,6 +209,8 @@ bool conv_is_apart(const struct op *op)
     int64_t products = op->window.kernel[0] * op->window.kernel[1] * upper(op->inputs[0]->dims[3]) /
                        op->window.groups;
 
+    if (op->tail && is_narrow(op->outputs[0])) /* the line would be rounded before its tail */
+        return false;
     return products >= (op->tail ? 256 : 64);
 }
 
@@ -236,7 +254,7 @@ int64_t conv_band_offset(const struct op *op)
 static int64_t scratch_conv(const struct op *op)
 {
     int64_t band = conv_is_turned(op) ? upper(op->outputs[0]->dims[2]) * conv_band(op) : 0;
-    int64_t bytes = (conv_band_offset(op) + band) * dtype_rows[op->outputs[0]->dtype].bytes;
+    int64_t bytes = (conv_band_offset(op) + band) * computed_bytes(op->outputs[0]);
 
     return op->head && bytes == 0 ? 1 : bytes;
 }
@@ -273,8 +291,8 @@ static bool fits_pool_planes(const struct graph *graph, const struct op *op)
 
 static bool fits_softmax(const struct graph *graph, const struct op *op)
 {
-    (void)graph;
-    return softmax_is_last(op);
+    (void)graph; /* its exponentials stand in y, which would round them before they are divided */
+    return softmax_is_last(op) && (op->softmax.log || !is_narrow(op->outputs[0]));
 }
 
 static bool fits_softmax_columns(const struct graph *graph, const struct op *op)
@@ -291,13 +309,15 @@ static int64_t scratch_softmax_columns(const struct op *op)
            (length > 0 ? length : 1); /* a parameter that is there, even where there is nothing */
 }
 
-/* A value for each state; for a gradient of each step, and once more. */
+/* A value for each state; for a gradient of each step, and once more; and the slopes of a step that y would round. */
 static int64_t scratch_ctc(const struct op *op)
 {
     int64_t states = 2 * upper(op->ctc.labels) + 1;
 
-    return states * (op->ctc.gradient ? upper(op->inputs[0]->dims[0]) + 1 : 1) *
-           dtype_rows[op->outputs[0]->dtype].bytes;
+    int64_t slopes = op->ctc.gradient && is_narrow(op->outputs[0]) ? upper(op->inputs[0]->dims[2]) : 0;
+
+    return (states * (op->ctc.gradient ? upper(op->inputs[0]->dims[0]) + 1 : 1) + slopes) *
+           computed_bytes(op->outputs[0]);
 }
 
 /* Lines follow each other in the scratch so that windows at a line's end see at most padding of the next one, and what
@@ -338,7 +358,7 @@ struct pool_plan pool_plan_of(const struct op *op)
 
 static int64_t scratch_pool_planes(const struct op *op)
 {
-    return pool_plan_of(op).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+    return pool_plan_of(op).scratch * computed_bytes(op->outputs[0]);
 }
 
 static bool fits_depthwise(const struct graph *graph, const struct op *op)
@@ -533,7 +553,7 @@ struct attention attention_of(const struct op *op, bool whole)
     const struct value *q = op->inputs[0], *k = op->inputs[1], *y = op->outputs[0];
     int64_t m = upper(y->dims[y->ndim - 2]), keys = upper(k->dims[k->ndim - 1]), extent;
     struct attention plan = {.stride = odd_lines(op, keys)};
-    int64_t bytes = plan.stride * dtype_rows[y->dtype].bytes;
+    int64_t bytes = plan.stride * computed_bytes(y);
     int64_t most = op->attention.causal || ATTENTION_ROWS * bytes > ATTENTION_BYTES ? TILE_ROWS
                                                                                     : ATTENTION_ROWS;
 
@@ -548,12 +568,12 @@ struct attention attention_of(const struct op *op, bool whole)
 
 static int64_t scratch_blocks(const struct op *op)
 {
-    return attention_of(op, false).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+    return attention_of(op, false).scratch * computed_bytes(op->outputs[0]);
 }
 
 static int64_t scratch_heads(const struct op *op)
 {
-    return attention_of(op, true).scratch * dtype_rows[op->outputs[0]->dtype].bytes;
+    return attention_of(op, true).scratch * computed_bytes(op->outputs[0]);
 }
 
 static void tiles_attention(const struct op *op, bool whole, int64_t tiles[SPLIT_AXES])
@@ -583,7 +603,7 @@ static double cost_blocks(const struct op *op)
 /* Scores that no cache holds are written once and read three times. */
 static double cost_heads(const struct op *op)
 {
-    int64_t bytes = attention_of(op, true).room * dtype_rows[op->outputs[0]->dtype].bytes;
+    int64_t bytes = attention_of(op, true).room * computed_bytes(op->outputs[0]);
 
     return cost_blocks(op) * (bytes > ATTENTION_BYTES ? 1.2 : 1.01);
 }
@@ -621,7 +641,7 @@ static int64_t scratch_ahead(const struct op *op)
 {
     const struct value *x = op->inputs[0], *weight = recurrent_input(op, RECURRENT_INPUT_WEIGHT);
 
-    return upper(x->dims[0]) * upper(x->dims[1]) * upper(weight->dims[1]) * dtype_rows[x->dtype].bytes;
+    return upper(x->dims[0]) * upper(x->dims[1]) * upper(weight->dims[1]) * computed_bytes(x);
 }
 
 /* What a step of an LSTM puts out before it is projected, or the gradient of that. */
@@ -629,7 +649,7 @@ static int64_t scratch_recurrent(const struct op *op)
 {
     const struct value *y = op->outputs[0], *projection = recurrent_input(op, RECURRENT_PROJECTION);
 
-    return projection ? upper(y->dims[1]) * upper(projection->dims[1]) * dtype_rows[y->dtype].bytes : 0;
+    return projection ? upper(y->dims[1]) * upper(projection->dims[1]) * computed_bytes(y) : 0;
 }
 
 /* A step's product with the weight, as many gates, and what makes these. */

@@ -64,9 +64,15 @@ struct kernel_parameter {
     enum parameter_kind kind;
 };
 
+/* A pointer of a template that is not among its kernel's parameters, or is one or another of them: what it points to. */
+struct kernel_pointer {
+    const char *name;
+    struct element element;
+};
+
 /* How the tail reads one of its operands: the distance of rows and of columns. */
 struct tail_operand {
-    enum dtype dtype;
+    struct element element;
     const struct dim *row, *column;
     const char *row_name; /* in a core, where the row's is an argument; or NULL */
 };
@@ -179,7 +185,8 @@ struct kernel {
     struct hole *holes;          /* what the templates ask for alone */
     int hole_count;
     enum dtype computed, lanes; /* what it computes in; of vectors of the tail, where it has a vector form */
-    struct element weights;
+    struct kernel_pointer *pointers; /* beside the parameters */
+    int pointer_count;
     const struct dag *tail;
     bool tail_shared; /* printed as a function, since parts of it are used twice */
     struct tail_operand *extras;

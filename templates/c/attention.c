@@ -9,8 +9,8 @@
  * Rows, batches and operands of the tails lie where the strides say: T_ym, T_y0, T_y1, T_qm, T_q0, T_q1, T_k0, T_k1, T_v0,
  * T_v1, and in T_SOFTMAX_PASS and T_VALUES_PASS. Fits: always. s: T_scratch elements. */
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict q, const T_real *restrict k,
-                        const T_real *restrict v, T_real *restrict s T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_q *restrict q, const T_of_k *restrict k,
+                        const T_of_v *restrict v, T_real *restrict s T_ARGS)
 {
 #if T_by_rows
     const int blocks = (T_m + T_rows - 1) / T_rows; /* of a head */

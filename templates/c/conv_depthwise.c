@@ -8,8 +8,8 @@
 
 /* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first line of x. `left` and
  * `right`: the tile begins and ends the line; `clip`: a single pixel anywhere. rows and these are constants. */
-MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                             const T_real *restrict bias, const int rows, const int left, const int right,
+MODC_INLINE void T_NAME_tile(T_of_out *T_RESTRICT y, const T_of_lines *restrict x, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias, const int rows, const int left, const int right,
                              const int clip, const int lanes, const int line, const int y0, const int pixel,
                              const int channel T_ARGS)
 {
@@ -19,29 +19,34 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     MODC_UNROLL
     for (int i = 0; i < rows; i++)
         sum[i] = !T_bias           ? T_V(set)(0)
-                 : lanes < T_LANES ? T_V(load_part)(bias + channel, lanes)
-                                   : T_V(load)(bias + channel);
+                 : lanes < T_LANES ? T_OF(bias, load_part)(bias + channel, lanes)
+                                   : T_OF(bias, load)(bias + channel);
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
-        const T_real *const xh = x + (T_IF(T_head, (h + T_ph) % T_ring, h) * T_w + x0) * T_ldx + channel;
-        const T_real *const wh = w + kh * (T_kw * T_c) + channel;
+        const T_of_lines *const xh = x + (T_IF(T_head, (h + T_ph) % T_ring, h) * T_w + x0) * T_ldx + channel;
+        const T_of_w *const wh = w + kh * (T_kw * T_c) + channel;
 
         if (h < 0 || h >= T_h)
             continue;
         MODC_UNROLL
         for (int kw = 0; kw < T_kw; kw++) {
-            const T_real *const xw = xh + kw * (T_dw * T_ldx), *const ww = wh + kw * T_c;
+#if T_converts_lines || T_converts_w
+            const T_of_lines *const xw = xh + kw * (T_dw * T_ldx);
+            const T_of_w *const ww = wh + kw * T_c;
+#else
+            const T_of_lines *const xw = xh + kw * (T_dw * T_ldx), *const ww = wh + kw * T_c;
+#endif
             const int from = left ? -modc_floordiv(kw * T_dw - T_pw, T_sw) : 0;
             const int to = right ? modc_floordiv(T_w - 1 + T_pw - kw * T_dw, T_sw) + 1 - (T_ow - rows) : rows;
 
             if (!clip || (x0 + kw * T_dw >= 0 && x0 + kw * T_dw < T_w)) {
-                const T_vec b = lanes < T_LANES ? T_V(load_part)(ww, lanes) : T_V(load)(ww);
+                const T_vec b = lanes < T_LANES ? T_OF(w, load_part)(ww, lanes) : T_OF(w, load)(ww);
 
                 MODC_UNROLL
                 for (int i = from < 0 ? 0 : from; i < (to > rows ? rows : to); i++) {
-                    const T_real *const a = xw + i * (T_sw * T_ldx);
+                    const T_of_lines *const a = xw + i * (T_sw * T_ldx);
 
-                    sum[i] += (lanes < T_LANES ? T_V(load_part)(a, lanes) : T_V(load)(a)) * b;
+                    sum[i] += (lanes < T_LANES ? T_OF(lines, load_part)(a, lanes) : T_OF(lines, load)(a)) * b;
                 }
             }
         }
@@ -50,33 +55,33 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
 #if T_turned
-        T_real *const out = y + (pixel + i) * T_ldv + channel % T_ldv;
+        T_of_out *const out = y + (pixel + i) * T_ldv + channel % T_ldv;
 #else
         const int r = line * T_ow + pixel + i;
-        T_real *const out = y + r * T_ldy + channel;
+        T_of_out *const out = y + r * T_ldy + channel;
 #endif
 
 #if T_vector_tail
         if (lanes == T_LANES) {
-            T_V(store)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel)));
+            T_OF(out, store)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel)));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel)), lanes);
+        T_OF(out, store_part)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel)), lanes);
 #else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);
         for (int l = 0; l < lanes; l++)
-            out[l] = T_EPILOGUE(part[l], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel) + l);
+            out[l] = T_PUT(out, T_EPILOGUE(part[l], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel) + l));
 #endif
     }
 }
 
 /* Channels channel ... end - 1 of such a tile. */
-MODC_INLINE void T_NAME_pixels(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias, const int rows, const int left, const int right,
+MODC_INLINE void T_NAME_pixels(T_of_out *T_RESTRICT y, const T_of_lines *restrict x, const T_of_w *restrict w,
+                               const T_of_bias *restrict bias, const int rows, const int left, const int right,
                                const int clip, const int channel, const int end, const int line, const int y0,
                                const int pixel T_ARGS)
 {
@@ -89,8 +94,8 @@ MODC_INLINE void T_NAME_pixels(T_real *T_RESTRICT y, const T_real *restrict x, c
 }
 
 /* Channels from ... to - 1 of one line of y. */
-MODC_INLINE void T_NAME_line(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                             const T_real *restrict bias, const int from, const int to, const int line,
+MODC_INLINE void T_NAME_line(T_of_out *T_RESTRICT y, const T_of_lines *restrict x, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias, const int from, const int to, const int line,
                              const int y0 T_ARGS)
 {
 #if T_fixed_ow
@@ -127,8 +132,8 @@ MODC_INLINE void T_NAME_line(T_real *T_RESTRICT y, const T_real *restrict x, con
 
 #if T_turned
 /* All of a line, where channels of y are planes: some at a time are made in v. */
-MODC_INLINE void T_NAME_planes(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias, T_real *restrict v, const int line, const int y0 T_ARGS)
+MODC_INLINE void T_NAME_planes(T_of_y *T_RESTRICT y, const T_of_lines *restrict x, const T_of_w *restrict w,
+                               const T_of_bias *restrict bias, T_real *restrict v, const int line, const int y0 T_ARGS)
 {
     for (int c = 0; c < T_c; c += T_ldv) {
         const int end = modc_min(c + T_ldv, T_c);
@@ -140,8 +145,8 @@ MODC_INLINE void T_NAME_planes(T_real *T_RESTRICT y, const T_real *restrict x, c
 
 #endif
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_raw *restrict x, const T_real *restrict w,
-                        const T_real *restrict bias T_MORE(T_head || T_turned, T_real *restrict v) T_HEAD_ARGS T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                        const T_of_bias *restrict bias T_MORE(T_head || T_turned, T_real *restrict v) T_HEAD_ARGS T_ARGS)
 {
 #if T_by_rows
     const int from = modc_share(T_n * T_oh, slice, T_slices);

@@ -11,7 +11,7 @@
  * (T_ow, T_ldv), and transposed from there. v: T_scratch elements. T_most_kh: the most lines of a window. */
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are outside. */
-MODC_INLINE void T_NAME_under(const T_real **lines, const T_real *x, const int y0 T_ARGS)
+MODC_INLINE void T_NAME_under(const T_of_lines **lines, const T_of_lines *x, const int y0 T_ARGS)
 {
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
@@ -21,8 +21,8 @@ MODC_INLINE void T_NAME_under(const T_real **lines, const T_real *x, const int y
 }
 
 /* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w and bias begin. */
-MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *const *lines, const T_real *restrict w,
-                             const T_real *restrict bias T_MORE(T_turned, T_real *restrict v), const int columns,
+MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_lines *const *lines, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias T_MORE(T_turned, T_real *restrict v), const int columns,
                              const int line, const int channel T_ARGS)
 {
 #if T_turned
@@ -30,10 +30,10 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *const *lines, c
 #if !T_apart
     const int row = 0; /* no tail of planes reads by row */
 #endif
-    T_real *const out = v + T_behind;
+    T_of_out *const out = v + T_behind;
 #else
     const int ldy = T_ldy, row = line * T_ow;
-    T_real *const out = y + row * ldy + channel;
+    T_of_out *const out = y + row * ldy + channel;
 #endif
 
     T_PARTS(out, ldy, lines, w, bias, columns T_TO_PARTS);
@@ -43,11 +43,11 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *const *lines, c
 
 #if T_vector_tail
         for (; c + T_LANES <= columns; c += T_LANES)
-            T_V(store)(out + i * ldy + c,
-                       T_EPILOGUE_V(T_V(load)(out + i * ldy + c), T_IF(T_turned, 0, row) + i, channel + c));
+            T_OF(out, store)(out + i * ldy + c,
+                       T_EPILOGUE_V(T_OF(out, load)(out + i * ldy + c), T_IF(T_turned, 0, row) + i, channel + c));
 #endif
         for (; c < columns; c++)
-            out[i * ldy + c] = T_EPILOGUE(out[i * ldy + c], T_IF(T_turned, 0, row) + i, channel + c);
+            out[i * ldy + c] = T_PUT(out, T_EPILOGUE(T_GET(out, out[i * ldy + c]), T_IF(T_turned, 0, row) + i, channel + c));
     }
 #endif
 #if T_turned
@@ -57,21 +57,21 @@ MODC_INLINE void T_NAME_band(T_real *T_RESTRICT y, const T_real *const *lines, c
 
 #if !T_head
 /* Images first ... last - 1 of y: `columns` channels from c of group g on. */
-MODC_INLINE void T_NAME_images(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias T_MORE(T_turned, T_real *restrict v), const int columns,
+MODC_INLINE void T_NAME_images(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                               const T_of_bias *restrict bias T_MORE(T_turned, T_real *restrict v), const int columns,
                                const int first, const int last, const int g, const int c T_ARGS)
 {
     const int panel = T_kh * T_kw * T_c * T_P, panels = (T_oc + T_P - 1) / T_P;
-    const T_real *const wc = w + (g * panels + c / T_P) * panel + c % T_P;
-    const T_real *const bc = T_bias ? bias + g * (panels * T_P) + c : NULL;
-    const T_real *lines[T_most_kh];
+    const T_of_w *const wc = w + (g * panels + c / T_P) * panel + c % T_P;
+    const T_of_bias *const bc = T_bias ? bias + g * (panels * T_P) + c : NULL;
+    const T_of_lines *lines[T_most_kh];
 #if T_by_rows
     const int from = modc_share(T_n * T_oh, slice, T_slices);
     const int to = modc_share(T_n * T_oh, slice + 1, T_slices);
 #endif
 
     for (int n = first; n < last; n++) {
-        const T_real *const xn = x + n * (T_h * T_w * T_ldx) + g * T_c;
+        const T_of_x *const xn = x + n * (T_h * T_w * T_ldx) + g * T_c;
 
         for (int oh = T_IF(T_by_rows, modc_max(from - n * T_oh, 0), 0);
              oh < T_IF(T_by_rows, modc_min(to - n * T_oh, T_oh), T_oh); oh++) {
@@ -83,8 +83,8 @@ MODC_INLINE void T_NAME_images(T_real *T_RESTRICT y, const T_real *restrict x, c
 
 #endif
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_raw *restrict x, const T_real *restrict w,
-                        const T_real *restrict bias T_MORE(T_head || T_turned, T_real *restrict v) T_HEAD_ARGS T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                        const T_of_bias *restrict bias T_MORE(T_head || T_turned, T_real *restrict v) T_HEAD_ARGS T_ARGS)
 {
     const int band = MODC_TILE_VECTORS(T_IF(T_fixed_ow, MODC_LINE_TALLEST(T_ow), MODC_LINE_ROWS)) * T_LANES;
     const int full = T_oc / band * band, panel = T_kh * T_kw * T_c * T_P;
@@ -99,10 +99,10 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_raw *restrict x, const T_r
     const int from = modc_share(T_groups, slice, T_slices), to = modc_share(T_groups, slice + 1, T_slices);
 #endif
 #if T_head
-    const T_real *lines[T_most_kh];
+    const T_of_lines *lines[T_most_kh];
 #else
     /* A small w stays in cache while the images pass by; otherwise each band of it stays while all images use it. */
-    const bool small = (T_oc + T_P - 1) / T_P * panel * T_groups * (int)sizeof(T_real) <= 256 * 1024;
+    const bool small = (T_oc + T_P - 1) / T_P * panel * T_groups * (int)sizeof(T_of_w) <= 256 * 1024;
     const int step = small ? 1 : T_IF(T_by_rows, images - image, T_n);
 #endif
 

@@ -7,7 +7,7 @@
  * reach over the ends of a line; T_some_loose: of some the taps do not lie side by side in x. Holes and layouts are those of conv_direct.c. */
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME_taps(T_vec *sum, const T_of_lines *restrict x, const T_of_w *restrict w,
                              const int channels, const int from, const int to, const int vectors T_ARGS)
 {
     T_vec b[MODC_TILE_VECTORS(1)];
@@ -16,10 +16,10 @@ MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real 
     for (int k = 0; k < channels; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = T_V(load)(w + j * T_LANES / T_P * (T_kh * T_kw * T_c * T_P) + j * T_LANES % T_P + k * T_P);
+            b[j] = T_OF(w, load)(w + j * T_LANES / T_P * (T_kh * T_kw * T_c * T_P) + j * T_LANES % T_P + k * T_P);
         MODC_UNROLL
         for (int i = from; i < to; i++) {
-            const T_real a = x[i * (T_sw * T_ldx) + k];
+            const T_real a = T_GET(lines, x[i * (T_sw * T_ldx) + k]);
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -37,8 +37,8 @@ MODC_INLINE void T_NAME_taps(T_vec *sum, const T_real *restrict x, const T_real 
 #else
 /* The pixels pixel ... pixel + rows - 1 of the line. rows and columns are constants. */
 #endif
-MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines, const T_real *restrict w,
-                             const T_real *restrict bias, const int rows, const int columns,
+MODC_INLINE void T_NAME_tile(T_of_out *T_RESTRICT y, const int ldy, const T_of_lines *const *lines, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias, const int rows, const int columns,
                              const int pixel T_MORE(T_some_clipped, const int clip)
                                  T_MORE(T_some_clipped && T_fixed_ow, const int left, const int right) T_ARGS)
 {
@@ -53,12 +53,17 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *
     MODC_FENCE;
     MODC_UNROLL
     for (int j = 0; j < vectors; j++)
-        b[j] = T_IF(T_apart, bias, T_bias) ? T_V(load)(bias + j * T_LANES) : T_V(set)(0);
+        b[j] = T_IF(T_apart, bias, T_bias) ? T_OF(bias, load)(bias + j * T_LANES) : T_V(set)(0);
     MODC_UNROLL
     for (int i = 0; i < tile; i++)
         sum[i] = b[i % vectors];
     for (int kh = 0; kh < T_kh; kh++) {
-        const T_real *const xh = lines[kh], *const wh = w + kh * (T_kw * T_c * T_P);
+#if T_converts_lines || T_converts_w
+        const T_of_lines *const xh = lines[kh];
+        const T_of_w *const wh = w + kh * (T_kw * T_c * T_P);
+#else
+        const T_of_lines *const xh = lines[kh], *const wh = w + kh * (T_kw * T_c * T_P);
+#endif
 
         if (!xh)
             continue;
@@ -108,29 +113,29 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const int ldy, const T_real *
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int rest = columns - i % vectors * T_LANES;
-        T_real *const out = y + (pixel + i / vectors) * ldy + i % vectors * T_LANES;
+        T_of_out *const out = y + (pixel + i / vectors) * ldy + i % vectors * T_LANES;
 
 #if T_apart || T_vector_tail
         if (rest >= T_LANES) {
-            T_V(store)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES));
+            T_OF(out, store)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES));
             continue;
         }
 #endif
 #if T_apart || T_pure_tail
-        T_V(store_part)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES), rest);
+        T_OF(out, store_part)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES), rest);
 #else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);
         for (int l = 0; l < T_LANES && l < rest; l++)
-            out[l] = T_EPILOGUE(part[l], row + pixel + i / vectors, channel + i % vectors * T_LANES + l);
+            out[l] = T_PUT(out, T_EPILOGUE(part[l], row + pixel + i / vectors, channel + i % vectors * T_LANES + l));
 #endif
     }
 }
 
 /* The line in tiles. `columns` is a constant. */
-MODC_INLINE void T_NAME_tiles(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines, const T_real *restrict w,
-                              const T_real *restrict bias, const int columns T_ARGS)
+MODC_INLINE void T_NAME_tiles(T_of_out *T_RESTRICT y, const int ldy, const T_of_lines *const *lines, const T_of_w *restrict w,
+                              const T_of_bias *restrict bias, const int columns T_ARGS)
 {
 #if T_fixed_ow
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
@@ -180,8 +185,8 @@ MODC_INLINE void T_NAME_tiles(T_real *T_RESTRICT y, const int ldy, const T_real 
 #else
 /* A line of y, `columns` of its channels. */
 #endif
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const int ldy, const T_real *const *lines,
-                        const T_real *restrict w, const T_real *restrict bias, const int columns T_ARGS)
+MODC_INLINE void T_NAME(T_of_out *T_RESTRICT y, const int ldy, const T_of_lines *const *lines,
+                        const T_of_w *restrict w, const T_of_bias *restrict bias, const int columns T_ARGS)
 {
     const int band = MODC_TILE_VECTORS(T_IF(T_fixed_ow, MODC_LINE_TALLEST(T_ow), MODC_LINE_ROWS)) * T_LANES;
     const int rest = T_oc % band;

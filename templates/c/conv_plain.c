@@ -11,8 +11,8 @@
 /* rows x vectors of y: pixels of line `line` from `pixel` on, outputs from `channel` on, of which the last vector has only
  * `part`, unless that is 0. y0 is the line's first in x; x begins at the image and group, w at `channel`. rows, vectors and
  * whether part is 0 are constants. */
-MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                             const T_real *restrict bias, const int rows, const int vectors, const int part,
+MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias, const int rows, const int vectors, const int part,
                              const int line, const int y0, const int pixel, const int channel T_ARGS)
 {
     const int tile = rows * vectors, x0 = pixel * T_sw - T_pw;
@@ -24,8 +24,8 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         const int c = channel + i % vectors * T_LANES;
 
         sum[i] = !T_bias                              ? T_V(set)(0)
-                 : part && i % vectors == vectors - 1 ? T_V(load_part)(bias + c, part)
-                                                      : T_V(load)(bias + c);
+                 : part && i % vectors == vectors - 1 ? T_OF(bias, load_part)(bias + c, part)
+                                                      : T_OF(bias, load)(bias + c);
     }
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
@@ -33,8 +33,8 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
         if (h < 0 || h >= T_h)
             continue;
         for (int kw = 0; kw < T_kw; kw++) {
-            const T_real *const xk = x + (h * T_w + x0 + kw * T_dw) * T_ldx;
-            const T_real *const wk = w + kh * T_wh + kw * T_ww;
+            const T_of_x *const xk = x + (h * T_w + x0 + kw * T_dw) * T_ldx;
+            const T_of_w *const wk = w + kh * T_wh + kw * T_ww;
 
             if (rows == 1 && (x0 + kw * T_dw < 0 || x0 + kw * T_dw >= T_w))
                 continue;
@@ -42,13 +42,13 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
             for (int k = 0; k < T_c; k++) {
                 MODC_UNROLL
                 for (int j = 0; j < vectors; j++) {
-                    const T_real *const start = wk + k * T_wc + j * T_LANES;
+                    const T_of_w *const start = wk + k * T_wc + j * T_LANES;
 
-                    b[j] = part && j == vectors - 1 ? T_V(load_part)(start, part) : T_V(load)(start);
+                    b[j] = part && j == vectors - 1 ? T_OF(w, load_part)(start, part) : T_OF(w, load)(start);
                 }
                 MODC_UNROLL
                 for (int i = 0; i < rows; i++) {
-                    const T_real a = xk[i * (T_sw * T_ldx) + k];
+                    const T_real a = T_GET(x, xk[i * (T_sw * T_ldx) + k]);
 
                     MODC_UNROLL
                     for (int j = 0; j < vectors; j++)
@@ -64,25 +64,25 @@ MODC_INLINE void T_NAME_tile(T_real *T_RESTRICT y, const T_real *restrict x, con
 
 #if T_vector_tail
         if (count == T_LANES) {
-            T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
+            T_OF(y, store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_V(store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), count);
+        T_OF(y, store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), count);
 #else
         T_real some[T_LANES];
 
         T_V(store)(some, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * T_ldy + c + l] = T_EPILOGUE(some[l], r, c + l);
+            y[r * T_ldy + c + l] = T_PUT(y, T_EPILOGUE(some[l], r, c + l));
 #endif
     }
 }
 
 /* Such outputs of one line. */
-MODC_INLINE void T_NAME_line(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                             const T_real *restrict bias, const int vectors, const int part, const int line,
+MODC_INLINE void T_NAME_line(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                             const T_of_bias *restrict bias, const int vectors, const int part, const int line,
                              const int y0, const int channel T_ARGS)
 {
     const int inside = modc_floordiv(T_w - 1 + T_pw - (T_kw - 1) * T_dw, T_sw) + 1;
@@ -97,41 +97,41 @@ MODC_INLINE void T_NAME_line(T_real *T_RESTRICT y, const T_real *restrict x, con
 }
 #else
 /* `outputs` channels of y at a pixel, from `channel` on; the rest as above. */
-MODC_INLINE void T_NAME_pixel(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                              const T_real *restrict bias, const int outputs, const int line, const int y0,
+MODC_INLINE void T_NAME_pixel(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                              const T_of_bias *restrict bias, const int outputs, const int line, const int y0,
                               const int pixel, const int channel T_ARGS)
 {
     const int x0 = pixel * T_sw - T_pw, r = line * T_ow + pixel;
     T_real sum[4];
 
     for (int o = 0; o < outputs; o++)
-        sum[o] = T_bias ? bias[channel + o] : 0;
+        sum[o] = T_bias ? T_GET(bias, bias[channel + o]) : 0;
     for (int kh = 0; kh < T_kh; kh++) {
         const int h = y0 + kh * T_dh;
 
         if (h < 0 || h >= T_h)
             continue;
         for (int kw = 0; kw < T_kw; kw++) {
-            const T_real *const xk = x + (h * T_w + x0 + kw * T_dw) * T_ldx;
-            const T_real *const wk = w + kh * T_wh + kw * T_ww;
+            const T_of_x *const xk = x + (h * T_w + x0 + kw * T_dw) * T_ldx;
+            const T_of_w *const wk = w + kh * T_wh + kw * T_ww;
 
             if (x0 + kw * T_dw < 0 || x0 + kw * T_dw >= T_w)
                 continue;
             for (int k = 0; k < T_c; k++) {
                 MODC_UNROLL
                 for (int o = 0; o < outputs; o++)
-                    sum[o] += xk[k] * wk[o * T_wo + k * T_wc];
+                    sum[o] += T_GET(x, xk[k]) * T_GET(w, wk[o * T_wo + k * T_wc]);
             }
         }
     }
     for (int o = 0; o < outputs; o++)
-        y[r * T_ldy + channel + o] = T_EPILOGUE(sum[o], r, channel + o);
+        y[r * T_ldy + channel + o] = T_PUT(y, T_EPILOGUE(sum[o], r, channel + o));
 }
 #endif
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                        const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                        const T_of_bias *restrict bias T_ARGS)
 {
 #if T_across
     const int vectors = MODC_TILE_VECTORS(MODC_LINE_ROWS), band = vectors * T_LANES, full = T_oc / band * band;
@@ -145,11 +145,11 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_
 
     for (int g = 0; g < T_groups; g++) {
         for (int line = T_IF(T_by_rows, from, 0); line < T_IF(T_by_rows, to, T_n * T_oh); line++) {
-            const T_real *const xn = x + line / T_oh * (T_h * T_w * T_ldx) + g * T_c;
+            const T_of_x *const xn = x + line / T_oh * (T_h * T_w * T_ldx) + g * T_c;
             const int y0 = line % T_oh * T_sh - T_ph;
 
             for (int c = 0; c < T_oc; c += band) {
-                const T_real *const wc = w + (g * T_oc + c) * T_wo;
+                const T_of_w *const wc = w + (g * T_oc + c) * T_wo;
                 const int channel = g * T_oc + c;
 
 #if T_across

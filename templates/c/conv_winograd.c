@@ -13,13 +13,13 @@
 
 /* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
  * from `channel` on. */
-MODC_INLINE void T_NAME_output(T_real *T_RESTRICT y, const T_real *restrict m, const T_real *restrict bias,
+MODC_INLINE void T_NAME_output(T_of_y *T_RESTRICT y, const T_real *restrict m, const T_of_bias *restrict bias,
                                const int first, const int lines, const int pixels, const int channel,
                                const int columns T_ARGS)
 {
     for (int c = 0; c < columns; c += T_LANES) {
         T_vec o[T_planes];
-        const T_vec b = T_bias ? T_V(load)(bias + channel + c) : T_V(set)(0);
+        const T_vec b = T_bias ? T_OF(bias, load)(bias + channel + c) : T_V(set)(0);
 
         MODC_UNROLL
         for (int i = 0; i < T_planes; i++)
@@ -37,13 +37,13 @@ MODC_INLINE void T_NAME_output(T_real *T_RESTRICT y, const T_real *restrict m, c
                 const T_vec sum = T_bias ? o[i / T_out * T_side + i % T_out] + b : o[i / T_out * T_side + i % T_out];
 
 #if T_vector_tail
-                T_V(store)(y + r * T_ldy + channel + c, T_EPILOGUE_V(sum, r, channel + c));
+                T_OF(y, store)(y + r * T_ldy + channel + c, T_EPILOGUE_V(sum, r, channel + c));
 #else
                 T_real part[T_LANES];
 
                 T_V(store)(part, sum);
                 for (int l = 0; l < T_LANES; l++)
-                    y[r * T_ldy + channel + c + l] = T_EPILOGUE(part[l], r, channel + c + l);
+                    y[r * T_ldy + channel + c + l] = T_PUT(y, T_EPILOGUE(part[l], r, channel + c + l));
 #endif
             }
         }
@@ -51,8 +51,8 @@ MODC_INLINE void T_NAME_output(T_real *T_RESTRICT y, const T_real *restrict m, c
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_real *restrict w,
-                        const T_real *restrict bias, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
+                        const T_of_bias *restrict bias, T_real *restrict v T_ARGS)
 {
 #if T_slices > 1
     v += slice * (T_planes * (T_block * T_c + T_P) + T_planes * (T_block * T_chunk + T_P) + T_planes * T_c);
@@ -70,7 +70,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, const T_
 
     for (int first = T_IF(T_by_rows, from, 0); first < T_IF(T_by_rows, to, tiles); first += T_block) {
         const int count = tiles - first < T_block ? tiles - first : T_block;
-        const T_real *fresh = x;
+        const T_of_x *fresh = x;
 
         for (int c = T_IF(T_by_columns, from, 0); c < T_IF(T_by_columns, to, T_oc); c += T_chunk) {
             const int columns = T_oc - c < T_chunk ? T_oc - c : T_chunk;

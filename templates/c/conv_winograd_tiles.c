@@ -3,7 +3,7 @@
  * ahead; T_some_rest: of some T_oc is not a number of T_chunk. */
 
 /* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
-MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, const int line,
+MODC_INLINE void T_NAME_input(T_real *restrict v, const T_of_x *restrict x, const int line,
                               const int pixel T_ARGS)
 {
     for (int c = 0; c < T_c; c += T_LANES) {
@@ -11,7 +11,7 @@ MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, cons
 
         MODC_UNROLL
         for (int i = 0; i < T_planes; i++)
-            d[i] = T_V(load)(x + i / T_side * line + i % T_side * pixel + c);
+            d[i] = T_OF(x, load)(x + i / T_side * line + i % T_side * pixel + c);
         MODC_UNROLL
         for (int i = 0; i < T_side; i++)
             T_V(winograd_input)(d + T_side * i, 1, T_side);
@@ -26,7 +26,7 @@ MODC_INLINE void T_NAME_input(T_real *restrict v, const T_real *restrict x, cons
 
 /* B^T d B of `count` tiles, T_block at the most, from tile `first` on, counted over lines and images of x, into the planes of
  * v. What is outside of an image is 0, by way of `halo`. */
-MODC_INLINE void T_NAME_inputs(T_real *restrict v, const T_real *restrict x, T_real *restrict halo, const int first,
+MODC_INLINE void T_NAME_inputs(T_real *restrict v, const T_of_x *restrict x, T_of_x *restrict halo, const int first,
                                const int count T_ARGS)
 {
     const int down = (T_oh + T_out - 1) / T_out, across = (T_ow + T_out - 1) / T_out;
@@ -34,7 +34,7 @@ MODC_INLINE void T_NAME_inputs(T_real *restrict v, const T_real *restrict x, T_r
     for (int t = 0; t < count; t++) {
         const int n = (first + t) / (down * across);
         const int h = (first + t) / across % down * T_out - T_ph, w = (first + t) % across * T_out - T_pw;
-        const T_real *const xn = x + n * (T_h * T_w * T_ldx);
+        const T_of_x *const xn = x + n * (T_h * T_w * T_ldx);
         const int inside = h >= 0 && h + T_side <= T_h && w >= 0 && w + T_side <= T_w;
 
         for (int i = 0; !inside && i < T_planes; i++) {
@@ -60,7 +60,7 @@ MODC_INLINE void T_NAME_inputs(T_real *restrict v, const T_real *restrict x, T_r
 #else
 /* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and columns are constants. */
 #endif
-MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int rows,
+MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const T_of_w *restrict w, const int rows,
                              const int columns,
                              const int tile T_MORE(T_some_stream, const int share, const int turn) T_ARGS)
 {
@@ -80,7 +80,7 @@ MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const
 #endif
         MODC_UNROLL
         for (int j = 0; j < vectors; j++)
-            b[j] = T_V(load)(w + j * T_LANES / T_P * (T_c * T_P) + j * T_LANES % T_P + k * T_P);
+            b[j] = T_OF(w, load)(w + j * T_LANES / T_P * (T_c * T_P) + j * T_LANES % T_P + k * T_P);
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
             const T_real a = v[i * T_c + k];
@@ -96,22 +96,27 @@ MODC_INLINE void T_NAME_tile(T_real *restrict m, const T_real *restrict v, const
 }
 
 /* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of the panels from w on. */
-MODC_INLINE void T_NAME_planes(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int rows,
+MODC_INLINE void T_NAME_planes(T_real *restrict m, const T_real *restrict v, const T_of_w *restrict w, const int rows,
                                const int tile, const int tall, const int flat, const int columns T_ARGS)
 {
     const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * T_LANES, band = most < columns ? most : columns;
     const int rest = columns % band;
 #if T_some_stream
-    const bool large = T_planes * T_c * T_oc * (int)sizeof(T_real) > T_stream_kb * 1024;
+    const bool large = T_planes * T_c * T_oc * (int)sizeof(T_of_w) > T_stream_kb * 1024;
     const int tiles = tall + flat, share = large ? (band + tiles - 1) / tiles : 0;
 #endif
 
     for (int p = 0; p < T_planes; p++) {
         T_real *const mp = m + p * (T_block * T_chunk + T_P);
+#if T_converts_w
+        const T_real *const vp = v + p * (T_block * T_c + T_P);
+        const T_of_w *const wp = w + p * (T_oc * T_c);
+#else
         const T_real *const vp = v + p * (T_block * T_c + T_P), *const wp = w + p * (T_oc * T_c);
+#endif
 
         for (int n = 0; n < columns; n += band) {
-            const T_real *const wn = wp + n / T_P * (T_c * T_P) + n % T_P;
+            const T_of_w *const wn = wp + n / T_P * (T_c * T_P) + n % T_P;
 
             if (n + band > columns) {
                 for (int t = 0; rest > 0 && t < tall; t++)
@@ -131,7 +136,7 @@ MODC_INLINE void T_NAME_planes(T_real *restrict m, const T_real *restrict v, con
 }
 
 /* The same for `count` tiles. `columns` is a constant. */
-MODC_INLINE void T_NAME_block(T_real *restrict m, const T_real *restrict v, const T_real *restrict w, const int count,
+MODC_INLINE void T_NAME_block(T_real *restrict m, const T_real *restrict v, const T_of_w *restrict w, const int count,
                               const int columns T_ARGS)
 {
     const int tiles = (T_block + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = T_block / tiles, tall = T_block % tiles;
@@ -159,11 +164,11 @@ MODC_INLINE void T_NAME_block(T_real *restrict m, const T_real *restrict v, cons
  * unless x is NULL, since they are there; then the products with the weights from w on in all planes, into m: T_chunk
  * channels, or those that are left of T_oc. In register tiles, for as many channels at a time as keep the products of the
  * tiles in the cache. Behind v and m there is room for a tile of x. */
-MODC_INLINE void T_NAME(T_real *restrict m, T_real *restrict v, const T_real *restrict x, const T_real *restrict w,
+MODC_INLINE void T_NAME(T_real *restrict m, T_real *restrict v, const T_of_x *restrict x, const T_of_w *restrict w,
                         const int first, const int count, const int columns T_ARGS)
 {
     if (x)
-        T_NAME_inputs(v, x, m + T_planes * (T_block * T_chunk + T_P), first, count T_PASS);
+        T_NAME_inputs(v, x, T_IF(T_converts_x, (void *)(m + T_planes * (T_block * T_chunk + T_P)), m + T_planes * (T_block * T_chunk + T_P)), first, count T_PASS);
 #if T_some_rest
     if (T_oc % T_chunk > 0 && columns < T_chunk)
         T_NAME_block(m, v, w, count, T_oc % T_chunk T_PASS);

@@ -4,7 +4,8 @@
  *
  * e0: labels, those of sample n from e1[n] on; e2, e3: how many steps, and labels, it has. State s is label s / 2, or for even s
  * the blank before it; from a state leads a way to itself, to the next, and past a blank between two labels that differ. v:
- * by state, in logarithms, the ways that end in it; with T_gradient for each step, and behind them those that begin there.
+ * by state, in logarithms, the ways that end in it; with T_gradient for each step, and behind them those that begin there, then, where y is stored in a narrower
+ * type, the slopes of a step.
  * T_states of them at most. Fits: contiguous values; T_m, T_n, T_k, T_states may be sizes. v: T_scratch elements. */
 MODC_INLINE int T_NAME_label(const int64_t *const labels, const int s, const int blank)
 {
@@ -19,7 +20,7 @@ MODC_INLINE T_real T_NAME_sum(const T_real a, const T_real b, const T_real c)
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *restrict v T_ARGS)
 {
     const T_real none = -T_V(inf)();
 
@@ -29,9 +30,14 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
         T_real total = count > 0 ? none : 0, *at = v;
 
         for (int s = 0; s < states && steps > 0; s++)
-            v[s] = s < 2 ? x[n * T_k + T_NAME_label(labels, s, T_blank)] : none;
+            v[s] = s < 2 ? T_GET(x, x[n * T_k + T_NAME_label(labels, s, T_blank)]) : none;
         for (int t = 1; t < steps; t++) {
+#if T_converts_x
+            const T_real *const from = at;
+            const T_of_x *const row = x + (t * T_n + n) * T_k;
+#else
             const T_real *const from = at, *const row = x + (t * T_n + n) * T_k;
+#endif
 
 #if T_gradient
             at += T_states;
@@ -41,7 +47,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
                 const T_real next = s > 0 ? from[s - 1] : none;
                 const T_real past = s > 1 && T_NAME_label(labels, s - 2, T_blank) != label ? from[s - 2] : none;
 
-                at[s] = T_NAME_sum(from[s], next, past) + row[label];
+                at[s] = T_NAME_sum(from[s], next, past) + T_GET(x, row[label]);
             }
         }
         if (steps > 0)
@@ -50,27 +56,36 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
         T_real *const behind = v + T_m * T_states;
 
         for (int t = T_m - 1; t >= 0; t--) {
+#if T_converts_x
+            const T_of_x *const row = x + (t * T_n + n) * T_k;
+            const T_real *const before = v + t * T_states;
+#else
             const T_real *const row = x + (t * T_n + n) * T_k, *const before = v + t * T_states;
-            T_real *const slope = y + (t * T_n + n) * T_k;
+#endif
+            T_real *const slope = T_IF(T_converts_y, behind + T_states, y + (t * T_n + n) * T_k);
 
             for (int k = 0; k < T_k; k++)
-                slope[k] = t < steps ? T_S(exp)(row[k]) : 0;
+                slope[k] = t < steps ? T_S(exp)(T_GET(x, row[k])) : 0;
             for (int s = 0; s < states && t < steps; s++) {
                 const int label = T_NAME_label(labels, s, T_blank);
 
                 if (t == steps - 1) {
-                    behind[s] = s >= states - 2 ? row[label] : none;
+                    behind[s] = s >= states - 2 ? T_GET(x, row[label]) : none;
                 } else {
                     const T_real next = s + 1 < states ? behind[s + 1] : none;
                     const T_real past = s + 2 < states && T_NAME_label(labels, s + 2, T_blank) != label ? behind[s + 2] : none;
 
-                    behind[s] = T_NAME_sum(behind[s], next, past) + row[label];
+                    behind[s] = T_NAME_sum(behind[s], next, past) + T_GET(x, row[label]);
                 }
-                slope[label] -= T_S(exp)(before[s] + behind[s] - total - row[label]);
+                slope[label] -= T_S(exp)(before[s] + behind[s] - total - T_GET(x, row[label]));
             }
+#if T_converts_y
+            for (int k = 0; k < T_k; k++)
+                y[(t * T_n + n) * T_k + k] = T_PUT(y, slope[k]);
+#endif
         }
 #else
-        y[n] = -total;
+        y[n] = T_PUT(y, -total);
 #endif
     }
 }

@@ -5,7 +5,7 @@
  * few outputs at a time, summed over the lanes at the end. */
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                              const T_of_bias *restrict bias, const int rows, const int outputs, const int row,
                              const int column T_ARGS)
 {
@@ -21,12 +21,12 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     for (int k = 0; k < whole; k += T_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = T_X(load)(x + i * T_ldx + k);
+            a[i] = T_OF(x, load)(x + i * T_ldx + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            T_vec b = T_W(load)(w + j * T_ldw + k);
+            T_vec b = T_OF(w, load)(w + j * T_ldw + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -37,8 +37,8 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     if (whole < T_k) {
         MODC_UNROLL
         for (int i = 0; i < tile; i++)
-            sum[i] += T_X(load_part)(x + i / outputs * T_ldx + whole, T_k - whole) *
-                      T_W(load_part)(w + i % outputs * T_ldw + whole, T_k - whole);
+            sum[i] += T_OF(x, load_part)(x + i / outputs * T_ldx + whole, T_k - whole) *
+                      T_OF(w, load_part)(w + i % outputs * T_ldw + whole, T_k - whole);
     }
     MODC_UNROLL
     for (int i = 0; i < rows; i++) {
@@ -55,7 +55,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 }
 
 /* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                               const T_of_bias *restrict bias, const int rows, const int from, const int to T_ARGS)
 {
     for (int r = from; r < to; r += rows) {
@@ -74,7 +74,7 @@ MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, co
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                                const T_of_bias *restrict bias T_ARGS)
 {
 #if T_by_rows

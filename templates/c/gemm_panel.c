@@ -15,7 +15,7 @@
 #else
 /* One tile at (row, column); rows and columns are constants of the call. */
 #endif
-MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                              const T_of_bias *restrict bias, const int rows, const int columns, const int row,
                              const int column T_MORE(T_some_stream, const int share, const int turn) T_ARGS)
 {
@@ -28,7 +28,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     w += MODC_PANEL_AT(column, T_k, T_P);
     MODC_UNROLL
     for (int i = 0; i < tile * sets; i++)
-        sum[i] = T_bias && i < tile ? T_B(load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
+        sum[i] = T_bias && i < tile ? T_OF(bias, load)(bias + column + i % vectors * T_LANES) : T_V(set)(0);
     MODC_ROLL
     for (int k = 0; k < whole; k += sets) {
 #if T_some_stream
@@ -38,13 +38,13 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         MODC_UNROLL
         for (int i = 0; i < tile * sets; i++)
             sum[i] += T_GET(x, x[i / vectors % rows * T_ldx + k + i / tile]) *
-                      T_W(load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + (k + i / tile) * T_P);
+                      T_OF(w, load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + (k + i / tile) * T_P);
     }
     for (int k = whole; k < T_k; k++) {
         MODC_UNROLL
         for (int i = 0; i < tile; i++)
             sum[i] += T_GET(x, x[i / vectors * T_ldx + k]) *
-                      T_W(load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + k * T_P);
+                      T_OF(w, load)(w + MODC_PANEL_AT(i % vectors * T_LANES, T_k, T_P) + k * T_P);
     }
     MODC_UNROLL
     for (int i = tile; i < tile * sets; i++)
@@ -55,11 +55,11 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         const int rest = columns - i % vectors * T_LANES;
 
 #if T_pure_tail
-        T_Y(store_most)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
+        T_OF(y, store_most)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
 #else
 #if T_vector_tail
         if (rest >= T_LANES) {
-            T_Y(store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
+            T_OF(y, store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
             continue;
         }
 #endif
@@ -75,7 +75,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 /* Rows from ... to - 1 and columns left ... right - 1 in tiles of `rows` rows, a constant of the call. */
 MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, const int left,
                               const int right T_MORE(T_some_stream, const int share, const int turn),
-                              T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+                              T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                               const T_of_bias *restrict bias T_ARGS)
 {
     const int band = MODC_TILE_VECTORS(rows) * T_LANES;
@@ -97,7 +97,7 @@ MODC_INLINE void T_NAME_block(const int rows, const int from, const int to, cons
 /* Rows from ... to - 1 over all columns. */
 #endif
 MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_y *T_RESTRICT y,
-                             const T_of_x *restrict x, const T_stored *restrict w,
+                             const T_of_x *restrict x, const T_of_w *restrict w,
                              const T_of_bias *restrict bias T_ARGS)
 {
 #if T_some_pass || T_by_columns
@@ -116,11 +116,11 @@ MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_
 #endif
 #if T_some_stream
     const int part = (band + tiles - 1) / tiles;
-    const int share = T_n * T_k * (int)sizeof(T_stored) > T_stream_kb * 1024 && part <= T_line ? part : 0;
+    const int share = T_n * T_k * (int)sizeof(T_of_w) > T_stream_kb * 1024 && part <= T_line ? part : 0;
 #endif
 #if T_some_pass
 #if T_some_stay
-    const int wide = T_n * T_k * (int)sizeof(T_stored) <= T_stay_kb * 1024 ? T_n : band;
+    const int wide = T_n * T_k * (int)sizeof(T_of_w) <= T_stay_kb * 1024 ? T_n : band;
 #endif
 
     for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += T_IF(T_some_stay, wide, band))
@@ -136,7 +136,7 @@ MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_
 
 #endif
 T_COMMENT
-MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                                const T_of_bias *restrict bias T_ARGS)
 {
 #if !T_fixed_m && (T_some_pass || T_slices > 1)
@@ -162,11 +162,11 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 #endif
 #if T_some_stream
     const int part = (band + tiles - 1) / tiles;
-    const int share = T_n * T_k * (int)sizeof(T_stored) > T_stream_kb * 1024 && part <= T_line ? part : 0;
+    const int share = T_n * T_k * (int)sizeof(T_of_w) > T_stream_kb * 1024 && part <= T_line ? part : 0;
 #endif
 #if T_some_pass
 #if T_some_stay
-    const int wide = T_n * T_k * (int)sizeof(T_stored) <= T_stay_kb * 1024 ? T_n : band;
+    const int wide = T_n * T_k * (int)sizeof(T_of_w) <= T_stay_kb * 1024 ? T_n : band;
 #endif
 
     for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += T_IF(T_some_stay, wide, band)) {

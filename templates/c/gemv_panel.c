@@ -6,7 +6,7 @@
  * Split by columns: whole such bands. */
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
-MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                              const T_of_bias *restrict bias, const int columns, const int sets,
                              const int column T_ARGS)
 {
@@ -20,11 +20,11 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     w += column / T_P * (T_k * T_P) + column % T_P;
     MODC_UNROLL
     for (int j = 0; j < vectors * sets; j++)
-        sum[j] = T_bias && j < vectors ? T_B(load)(bias + column + j * T_LANES) : T_V(set)(0);
+        sum[j] = T_bias && j < vectors ? T_OF(bias, load)(bias + column + j * T_LANES) : T_V(set)(0);
 #if T_cached
     MODC_ROLL
     for (int k = 0; k < whole; k += T_LANES) { /* a load of one value of x would take the place of one of weights */
-        const T_vec some = T_X(load)(x + k);
+        const T_vec some = T_OF(x, load)(x + k);
 
         MODC_UNROLL
         for (int i = 0; i < T_LANES; i++) {
@@ -34,7 +34,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
             for (int j = 0; j < vectors; j++) {
                 const int c = j * T_LANES;
 
-                sum[i % sets * vectors + j] += one * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + i) * T_P);
+                sum[i % sets * vectors + j] += one * T_OF(w, load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + i) * T_P);
             }
         }
     }
@@ -45,7 +45,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         for (int j = 0; j < vectors * sets; j++) {
             const int s = j / vectors, c = j % vectors * T_LANES;
 
-            sum[j] += T_GET(x, x[k + s]) * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
+            sum[j] += T_GET(x, x[k + s]) * T_OF(w, load)(w + c / T_P * (T_k * T_P) + c % T_P + (k + s) * T_P);
         }
     }
     for (int k = T_k - (T_k - whole) % sets; k < T_k; k++) {
@@ -53,7 +53,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         for (int j = 0; j < vectors; j++) {
             const int c = j * T_LANES;
 
-            sum[j] += T_GET(x, x[k]) * T_W(load)(w + c / T_P * (T_k * T_P) + c % T_P + k * T_P);
+            sum[j] += T_GET(x, x[k]) * T_OF(w, load)(w + c / T_P * (T_k * T_P) + c % T_P + k * T_P);
         }
     }
     MODC_UNROLL
@@ -66,12 +66,12 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 
 #if T_vector_tail
         if (rest >= T_LANES) {
-            T_Y(store)(y + c, T_EPILOGUE_V(sum[j], 0, c));
+            T_OF(y, store)(y + c, T_EPILOGUE_V(sum[j], 0, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_Y(store_part)(y + c, T_EPILOGUE_V(sum[j], 0, c), rest);
+        T_OF(y, store_part)(y + c, T_EPILOGUE_V(sum[j], 0, c), rest);
 #else
         T_real part[T_LANES];
 
@@ -83,7 +83,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_stored *restrict w,
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
                                const T_of_bias *restrict bias T_ARGS)
 {
 #if T_streams

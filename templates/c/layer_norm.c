@@ -21,10 +21,10 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         for (int k = 0; k < four; k += 4 * T_LANES) {
             MODC_UNROLL
             for (int j = 0; j < 4; j++)
-                part[j] += T_X(load)(row + k + j * T_LANES);
+                part[j] += T_OF(x, load)(row + k + j * T_LANES);
         }
         for (int k = four; k < full; k += T_LANES)
-            part[0] += T_X(load)(row + k);
+            part[0] += T_OF(x, load)(row + k);
         sum = T_V(sum)((part[0] + part[1]) + (part[2] + part[3]));
         for (int k = full; k < T_k; k++)
             sum += T_GET(x, row[k]);
@@ -37,14 +37,14 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         for (int k = 0; k < four; k += 4 * T_LANES) {
             MODC_UNROLL
             for (int j = 0; j < 4; j++) {
-                const T_vec d = T_X(load)(row + k + j * T_LANES) - middle;
+                const T_vec d = T_OF(x, load)(row + k + j * T_LANES) - middle;
 
                 part[j] += d * d;
                 off[j % 2] += d;
             }
         }
         for (int k = four; k < full; k += T_LANES) {
-            const T_vec d = T_X(load)(row + k) - middle;
+            const T_vec d = T_OF(x, load)(row + k) - middle;
 
             part[0] += d * d;
             off[0] += d;
@@ -61,16 +61,16 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         scale = T_S(rsqrt)(T_S(max)(sum / (T_real)T_k - error * error, 0) + T_eps);
 
         for (int k = 0; k < full; k += T_LANES) {
-            T_vec value = (T_X(load)(row + k) - middle) * scale;
+            T_vec value = (T_OF(x, load)(row + k) - middle) * scale;
 
 #if T_weight
-            value *= T_W(load)(w + k);
+            value *= T_OF(w, load)(w + k);
 #endif
 #if T_bias
-            value += T_B(load)(bias + k);
+            value += T_OF(bias, load)(bias + k);
 #endif
 #if T_vector_tail
-            T_Y(store)(y + r * T_ldy + k, T_EPILOGUE_V(value, r, k));
+            T_OF(y, store)(y + r * T_ldy + k, T_EPILOGUE_V(value, r, k));
 #else
             {
                 T_real lanes[T_LANES];

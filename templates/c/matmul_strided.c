@@ -22,8 +22,8 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         const int c = column + i % vectors * T_LANES;
 
         sum[i] = !T_bias                                  ? T_V(set)(0)
-                 : part && i % vectors == vectors - 1 ? T_B(load_part)(bias + c, part)
-                                                      : T_B(load)(bias + c);
+                 : part && i % vectors == vectors - 1 ? T_OF(bias, load_part)(bias + c, part)
+                                                      : T_OF(bias, load)(bias + c);
     }
     MODC_ROLL
     for (int k = 0; k < T_k; k++) {
@@ -31,7 +31,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
         for (int j = 0; j < vectors; j++) {
             const T_of_w *const start = w + k * T_wk + j * T_LANES;
 
-            b[j] = part && j == vectors - 1 ? T_W(load_part)(start, part) : T_W(load)(start);
+            b[j] = part && j == vectors - 1 ? T_OF(w, load_part)(start, part) : T_OF(w, load)(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
@@ -49,12 +49,12 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 
 #if T_vector_tail
         if (count == T_LANES) {
-            T_Y(store)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c));
+            T_OF(y, store)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c));
             continue;
         }
 #endif
 #if T_pure_tail
-        T_Y(store_part)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c), count);
+        T_OF(y, store_part)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c), count);
 #else
         T_real lanes[T_LANES];
 
@@ -108,12 +108,12 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     for (int k = 0; k < full; k += T_LANES) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            a[i] = T_X(load)(x + i * T_xm + k);
+            a[i] = T_OF(x, load)(x + i * T_xm + k);
             MODC_KEEP(a[i]);
         }
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            T_vec b = T_W(load)(w + j * T_wn + k);
+            T_vec b = T_OF(w, load)(w + j * T_wn + k);
 
             MODC_KEEP(b);
             MODC_UNROLL
@@ -125,10 +125,10 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     if (full < T_k) {
         MODC_UNROLL
         for (int i = 0; i < rows; i++)
-            a[i] = T_X(load_part)(x + i * T_xm + full, T_k - full);
+            a[i] = T_OF(x, load_part)(x + i * T_xm + full, T_k - full);
         MODC_UNROLL
         for (int j = 0; j < outputs; j++) {
-            const T_vec b = T_W(load_part)(w + j * T_wn + full, T_k - full);
+            const T_vec b = T_OF(w, load_part)(w + j * T_wn + full, T_k - full);
 
             MODC_UNROLL
             for (int i = 0; i < rows; i++)

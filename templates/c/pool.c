@@ -6,7 +6,7 @@
  * (torch.nn.functional.avg_pool2d). ceil_mode shows in T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach over the
  * border. T_some_rest: the channels of some calls do not fill vectors. Fits: channels last; all but the window may be sizes. */
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
 {
 #if T_by_rows
     const int from = modc_share(T_n * T_oh, slice, T_slices);
@@ -49,7 +49,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
                 for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
                     for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
                         const int tap = corner + T_IF(T_dilated, kh * T_dh * T_w + kw * T_dw, kh * T_w + kw);
-                        const T_vec a = T_V(load)(x + tap * T_ldx + c);
+                        const T_vec a = T_OF(x, load)(x + tap * T_ldx + c);
 
                         value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }
@@ -58,13 +58,13 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
                 value *= scale;
 #endif
 #if T_vector_tail
-                T_V(store)(y + r * T_ldy + c, T_EPILOGUE_V(value, r, c));
+                T_OF(y, store)(y + r * T_ldy + c, T_EPILOGUE_V(value, r, c));
 #else
                 T_real part[T_LANES];
 
                 T_V(store)(part, value);
                 for (int l = 0; l < T_LANES; l++)
-                    y[r * T_ldy + c + l] = T_EPILOGUE(part[l], r, c + l);
+                    y[r * T_ldy + c + l] = T_PUT(y, T_EPILOGUE(part[l], r, c + l));
 #endif
             }
 #if T_some_rest
@@ -74,7 +74,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
                 for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
                     for (int kw = T_IF(T_clipped_w, kw0, 0); kw < T_IF(T_clipped_w, kw1, T_kw); kw++) {
                         const int tap = corner + T_IF(T_dilated, kh * T_dh * T_w + kw * T_dw, kh * T_w + kw);
-                        const T_vec a = T_V(load_part)(x + tap * T_ldx + full, rest);
+                        const T_vec a = T_OF(x, load_part)(x + tap * T_ldx + full, rest);
 
                         value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                     }
@@ -83,13 +83,13 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
                 value *= scale;
 #endif
 #if T_pure_tail
-                T_V(store_part)(y + r * T_ldy + full, T_EPILOGUE_V(value, r, full), rest);
+                T_OF(y, store_part)(y + r * T_ldy + full, T_EPILOGUE_V(value, r, full), rest);
 #else
                 T_real part[T_LANES];
 
                 T_V(store)(part, value);
                 for (int l = 0; l < rest; l++)
-                    y[r * T_ldy + full + l] = T_EPILOGUE(part[l], r, full + l);
+                    y[r * T_ldy + full + l] = T_PUT(y, T_EPILOGUE(part[l], r, full + l));
 #endif
             }
 #endif

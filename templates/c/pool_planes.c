@@ -9,7 +9,7 @@
  * above. T_some_rest, T_some_part: some calls end a line of v, of y in a part of a vector. T_most_kh: the largest T_kh. Fits: images
  * whose channels are planes; all but the window may be sizes. v: T_scratch elements. */
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *restrict v T_ARGS)
 {
 #if T_some_rest
     const int full = T_wide / T_LANES * T_LANES, rest = T_wide - full;
@@ -27,7 +27,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
     v += slice * T_scratch;
 #endif
 #if T_clipped_h
-    T_real *const outside = v + T_room;
+    T_of_x *const outside = T_IF(T_converts_x, (void *)(v + T_room), v + T_room);
 #endif
 #if T_uneven
     T_real *const columns = v + T_room + T_w; /* of each window */
@@ -37,7 +37,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
         v[w] = T_IF(T_is_max, -T_V(inf)(), 0);
 #if T_clipped_h
     for (int w = 0; w < T_w; w++)
-        outside[w] = T_IF(T_is_max, -T_V(inf)(), 0);
+        outside[w] = T_PUT(x, T_IF(T_is_max, -T_V(inf)(), 0));
 #endif
 #if T_uneven
     for (int ow = 0; ow < blocks; ow++) {
@@ -55,7 +55,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
         const int end = modc_min(first + T_lines, T_IF(T_by_rows, to, T_n * T_c * T_oh));
 
         for (int line = first; line < end; line++) {
-            const T_real *const plane = x + line / T_oh * (T_h * T_w), *rows[T_most_kh];
+            const T_of_x *const plane = x + line / T_oh * (T_h * T_w), *rows[T_most_kh];
             T_real *const joined = v + (line - first) * span + T_pw;
             const int top = line % T_oh * T_sh - T_ph;
 
@@ -69,13 +69,13 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
 #endif
             }
             for (int w = 0; w < T_IF(T_some_rest, full, T_wide); w += T_LANES) {
-                T_vec value = T_V(load)(rows[0] + w);
+                T_vec value = T_OF(x, load)(rows[0] + w);
 
 #if T_few
                 MODC_UNROLL
 #endif
                 for (int kh = 1; kh < T_kh; kh++) {
-                    const T_vec a = T_V(load)(rows[kh] + w);
+                    const T_vec a = T_OF(x, load)(rows[kh] + w);
 
                     value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                 }
@@ -83,13 +83,13 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
             }
 #if T_some_rest
             if (rest > 0) {
-                T_vec value = T_V(load_part)(rows[0] + full, rest);
+                T_vec value = T_OF(x, load_part)(rows[0] + full, rest);
 
 #if T_few
                 MODC_UNROLL
 #endif
                 for (int kh = 1; kh < T_kh; kh++) {
-                    const T_vec a = T_V(load_part)(rows[kh] + full, rest);
+                    const T_vec a = T_OF(x, load_part)(rows[kh] + full, rest);
 
                     value = T_IF(T_is_max, T_V(max)(value, a), value + a);
                 }
@@ -140,22 +140,22 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
 #endif
 #endif
 #if !T_some_part && T_vector_tail
-                T_V(store)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow));
+                T_OF(y, store)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow));
 #else
 #if T_vector_tail
                 if (T_IF(T_compact, ow + T_LANES <= across, T_ow % T_LANES == 0 || ow + T_LANES <= across)) {
-                    T_V(store)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow));
+                    T_OF(y, store)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow));
                     continue;
                 }
 #endif
 #if T_pure_tail
-                T_V(store_part)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow), across - ow);
+                T_OF(y, store_part)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow), across - ow);
 #else
                 T_real part[T_LANES];
 
                 T_V(store)(part, value);
                 for (int l = 0; l < modc_min(T_LANES, across - ow); l++)
-                    y[line * T_ow + ow + l] = T_EPILOGUE(part[l], line, ow + l);
+                    y[line * T_ow + ow + l] = T_PUT(y, T_EPILOGUE(part[l], line, ow + l));
 #endif
 #endif
             }

@@ -25,9 +25,9 @@
  * of a tile. */
 #endif
 static MODC_ALONE MODC_KERNEL void T_NAME_next(
-    T_real *T_RESTRICT y, const int ldy T_MORE(T_saves, T_real *restrict kept, const int ldkept),
-    const T_real *restrict x, const int ldx T_MORE(T_lstm, T_real *restrict cell, const int ldcell),
-    const T_vec *restrict sum T_MORE(T_gru, const T_real *restrict state, const int ldstate),
+    T_of_y *T_RESTRICT y, const int ldy T_MORE(T_saves, T_of_kept *restrict kept, const int ldkept),
+    const T_of_inputs *restrict x, const int ldx T_MORE(T_lstm, T_of_cell *restrict cell, const int ldcell),
+    const T_vec *restrict sum T_MORE(T_gru, const T_of_state *restrict state, const int ldstate),
     const int rows T_MORE(T_lengths, const int64_t *restrict lengths, const int t),
     const int units T_MORE(T_gates > 1, const int all))
 {
@@ -42,49 +42,49 @@ static MODC_ALONE MODC_KERNEL void T_NAME_next(
 
 #if T_lengths
             if (t >= lengths[row]) {
-                T_PARTS_store(y + u, T_V(set)(0), rest);
+                T_MOST(y, store)(y + u, T_V(set)(0), rest);
 #if T_saves
                 for (int part = 0; part < ldkept; part += all)
-                    T_PARTS_store(kept + part + u, T_V(set)(0), rest);
+                    T_MOST(kept, store)(kept + part + u, T_V(set)(0), rest);
 #endif
                 continue;
             }
 #endif
 #if T_lstm
-            const T_vec i = T_PARTS_sigmoid(T_PARTS_load(x + u, rest) + sum[0]);
-            const T_vec f = T_PARTS_sigmoid(T_PARTS_load(x + all + u, rest) + sum[tile]);
-            const T_vec g = T_PARTS_tanh(T_PARTS_load(x + 2 * all + u, rest) + sum[2 * tile]);
-            const T_vec o = T_PARTS_sigmoid(T_PARTS_load(x + 3 * all + u, rest) + sum[3 * tile]);
-            const T_vec c = f * T_PARTS_load(cell + u, rest) + i * g;
+            const T_vec i = T_PARTS_sigmoid(T_MOST(inputs, load)(x + u, rest) + sum[0]);
+            const T_vec f = T_PARTS_sigmoid(T_MOST(inputs, load)(x + all + u, rest) + sum[tile]);
+            const T_vec g = T_PARTS_tanh(T_MOST(inputs, load)(x + 2 * all + u, rest) + sum[2 * tile]);
+            const T_vec o = T_PARTS_sigmoid(T_MOST(inputs, load)(x + 3 * all + u, rest) + sum[3 * tile]);
+            const T_vec c = f * T_MOST(cell, load)(cell + u, rest) + i * g;
 
-            T_PARTS_store(cell + u, c, rest);
-            T_PARTS_store(y + u, o * T_PARTS_tanh(c), rest);
+            T_MOST(cell, store)(cell + u, c, rest);
+            T_MOST(y, store)(y + u, o * T_PARTS_tanh(c), rest);
 #if T_saves
-            T_PARTS_store(kept + u, i, rest);
-            T_PARTS_store(kept + all + u, f, rest);
-            T_PARTS_store(kept + 2 * all + u, g, rest);
-            T_PARTS_store(kept + 3 * all + u, o, rest);
-            T_PARTS_store(kept + 4 * all + u, c, rest);
+            T_MOST(kept, store)(kept + u, i, rest);
+            T_MOST(kept, store)(kept + all + u, f, rest);
+            T_MOST(kept, store)(kept + 2 * all + u, g, rest);
+            T_MOST(kept, store)(kept + 3 * all + u, o, rest);
+            T_MOST(kept, store)(kept + 4 * all + u, c, rest);
 #endif
 #elif T_gru
-            const T_vec r = T_PARTS_sigmoid(T_PARTS_load(x + u, rest) + sum[0]);
-            const T_vec z = T_PARTS_sigmoid(T_PARTS_load(x + all + u, rest) + sum[tile]);
-            const T_vec n = T_PARTS_tanh(T_PARTS_load(x + 2 * all + u, rest) + r * sum[2 * tile]);
-            const T_vec h = state ? T_PARTS_load(state + u, rest) : T_V(set)(0);
+            const T_vec r = T_PARTS_sigmoid(T_MOST(inputs, load)(x + u, rest) + sum[0]);
+            const T_vec z = T_PARTS_sigmoid(T_MOST(inputs, load)(x + all + u, rest) + sum[tile]);
+            const T_vec n = T_PARTS_tanh(T_MOST(inputs, load)(x + 2 * all + u, rest) + r * sum[2 * tile]);
+            const T_vec h = state ? T_MOST(state, load)(state + u, rest) : T_V(set)(0);
 
-            T_PARTS_store(y + u, (h - n) * z + n, rest);
+            T_MOST(y, store)(y + u, (h - n) * z + n, rest);
 #if T_saves
-            T_PARTS_store(kept + u, r, rest);
-            T_PARTS_store(kept + all + u, z, rest);
-            T_PARTS_store(kept + 2 * all + u, n, rest);
-            T_PARTS_store(kept + 3 * all + u, sum[2 * tile], rest);
+            T_MOST(kept, store)(kept + u, r, rest);
+            T_MOST(kept, store)(kept + all + u, z, rest);
+            T_MOST(kept, store)(kept + 2 * all + u, n, rest);
+            T_MOST(kept, store)(kept + 3 * all + u, sum[2 * tile], rest);
 #endif
 #elif T_relu
-            const T_vec a = T_PARTS_load(x + u, rest) + sum[0], zero = T_V(set)(0);
+            const T_vec a = T_MOST(inputs, load)(x + u, rest) + sum[0], zero = T_V(set)(0);
 
-            T_PARTS_store(y + u, T_V(select)(T_V(le)(a, zero), zero, a), rest); /* NaN stays */
+            T_MOST(y, store)(y + u, T_V(select)(T_V(le)(a, zero), zero, a), rest); /* NaN stays */
 #else
-            T_PARTS_store(y + u, T_PARTS_tanh(T_PARTS_load(x + u, rest) + sum[0]), rest);
+            T_MOST(y, store)(y + u, T_PARTS_tanh(T_MOST(inputs, load)(x + u, rest) + sum[0]), rest);
 #endif
         }
         y += ldy;
@@ -102,15 +102,15 @@ static MODC_ALONE MODC_KERNEL void T_NAME_next(
 }
 
 #if !T_panels || T_projects
-MODC_INLINE T_real T_NAME_dot(const T_real *restrict a, const T_real *restrict b, const int count)
+MODC_INLINE T_real T_NAME_dot(const T_of_y *restrict a, const T_of_state *restrict b, const int count)
 {
     const int whole = count / T_LANES * T_LANES;
     T_vec sum = T_V(set)(0);
 
     for (int k = 0; k < whole; k += T_LANES)
-        sum += T_V(load)(a + k) * T_V(load)(b + k);
+        sum += T_OF(y, load)(a + k) * T_OF(state, load)(b + k);
     if (whole < count)
-        sum += T_V(load_part)(a + whole, count - whole) * T_V(load_part)(b + whole, count - whole);
+        sum += T_OF(y, load_part)(a + whole, count - whole) * T_OF(state, load_part)(b + whole, count - whole);
     return T_V(sum)(sum);
 }
 
@@ -127,15 +127,37 @@ enum {
 /* One step: where its operands are, and how far apart their rows: m x k states, of h units. state: NULL is 0. back: the weights are
  * read from their end, where the last step left them in the cache. */
 struct T_NAME_now {
+#if T_converts_x || T_converts_y
+    T_of_y *y;
+#if T_lstm
+    T_of_cell *cell;
+#endif
+#if T_saves
+    T_of_kept *kept;
+#endif
+    const T_of_inputs *x;
+    const T_of_state *state;
+#if T_bias
+    const T_of_bias *bias;
+#endif
+#else
     T_real *y T_MORE(T_lstm, *cell) T_MORE(T_saves, *kept);
     const T_real *x, *state T_MORE(T_bias, *bias);
-    const T_stored *w;
+#endif
+    const T_of_w *w;
 #if T_lengths
     const int64_t *lengths;
 #endif
 #if T_ahead
-    const T_real *x_ahead; /* of the steps whose gates are made now; NULL: none are left */
+    const T_of_x *x_ahead; /* of the steps whose gates are made now; NULL: none are left */
+#if T_converts_y
+    const T_of_w_input *w_input;
+#if T_input_bias
+    const T_of_bias_input *bias_input;
+#endif
+#else
     const T_real *w_input T_MORE(T_input_bias, *bias_input);
+#endif
     T_real *ahead; /* their gates */
     int in, ldin;  /* elements of a step of x_ahead, and from one to the next */
     int turn;      /* so many steps have made tiles of them */
@@ -159,8 +181,8 @@ MODC_INLINE void T_NAME_put(const struct T_NAME_now *const now, const T_vec *con
 
 #if T_ahead
 /* What the input adds to the gates of rows steps, vectors of them from `vector` on; rows and vectors are constants of the call. */
-MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_real *restrict x, const T_real *restrict w,
-                               const T_real *restrict bias, const int in, const int ldin, const int h, const int rows,
+MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_of_x *restrict x, const T_of_w_input *restrict w,
+                               const T_of_bias_input *restrict bias, const int in, const int ldin, const int h, const int rows,
                                const int vectors, const int vector)
 {
     T_vec sum[MODC_TILE_REGISTERS], b[T_gates * T_wide];
@@ -169,18 +191,18 @@ MODC_INLINE void T_NAME_inputs(T_real *restrict gates, const T_real *restrict x,
     gates += vector * T_LANES;
     MODC_UNROLL
     for (int i = 0; i < rows * vectors; i++)
-        sum[i] = T_IF(T_input_bias, T_V(load)(bias + (vector + i % vectors) * T_LANES), T_V(set)(0));
+        sum[i] = T_IF(T_input_bias, T_OF(bias_input, load)(bias + (vector + i % vectors) * T_LANES), T_V(set)(0));
     MODC_ROLL
     for (int k = 0; k < in; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
             const int c = (vector + j) * T_LANES;
 
-            b[j] = T_V(load)(w + (c / T_P * in + k) * T_P + c % T_P);
+            b[j] = T_OF(w_input, load)(w + (c / T_P * in + k) * T_P + c % T_P);
         }
         MODC_UNROLL
         for (int i = 0; i < rows * vectors; i++)
-            sum[i] += x[i / vectors * ldin + k] * b[i % vectors];
+            sum[i] += T_GET(x, x[i / vectors * ldin + k]) * b[i % vectors];
     }
     MODC_UNROLL
     for (int i = 0; i < rows * vectors; i++)
@@ -204,24 +226,24 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
 {
 #if T_panels
     const int vectors = (units + T_LANES - 1) / T_LANES, tile = rows * vectors, depth = now->state ? now->k : 0;
-    const T_stored *const w = now->w + unit / T_P * (now->k * T_gates * T_P) + unit % T_P;
+    const T_of_w *const w = now->w + unit / T_P * (now->k * T_gates * T_P) + unit % T_P;
 #if T_bias
     const int pitch = (now->h + T_P - 1) / T_P * T_P; /* of the gates in bias */
 #endif
     T_vec sum[MODC_TILE_REGISTERS], made[MODC_TILE_REGISTERS], b[T_gates * T_wide];
 #if T_ahead
-    const T_real *const w_input = now->w_input + vector * T_LANES / T_P * (now->in * T_P) + vector * T_LANES % T_P;
+    const T_of_w_input *const w_input = now->w_input + vector * T_LANES / T_P * (now->in * T_P) + vector * T_LANES % T_P;
     T_vec gates[T_gates * T_wide];
 #endif
 
     MODC_FENCE;
     MODC_UNROLL
     for (int i = 0; i < T_gates * tile; i++)
-        sum[i] = T_IF(T_bias, T_V(load)(now->bias + i / tile * pitch + unit + i % vectors * T_LANES), T_V(set)(0));
+        sum[i] = T_IF(T_bias, T_OF(bias, load)(now->bias + i / tile * pitch + unit + i % vectors * T_LANES), T_V(set)(0));
 #if T_ahead
     MODC_UNROLL
     for (int i = 0; i < rows_ahead; i++)
-        gates[i] = T_IF(T_input_bias, T_V(load)(now->bias_input + vector * T_LANES), T_V(set)(0));
+        gates[i] = T_IF(T_input_bias, T_OF(bias_input, load)(now->bias_input + vector * T_LANES), T_V(set)(0));
 #endif
     MODC_ROLL
     for (int s = 0, k = now->back ? depth - 1 : 0; s < depth; s++, k += now->back ? -1 : 1) {
@@ -229,11 +251,11 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
         for (int j = 0; j < T_gates * vectors; j++) {
             const int c = j % vectors * T_LANES;
 
-            b[j] = T_W(load)(w + (c / T_P * now->k + k) * (T_gates * T_P) + j / vectors * T_P + c % T_P);
+            b[j] = T_OF(w, load)(w + (c / T_P * now->k + k) * (T_gates * T_P) + j / vectors * T_P + c % T_P);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const T_real a = now->state[(row + i) * now->ldstate + k];
+            const T_real a = T_GET(state, now->state[(row + i) * now->ldstate + k]);
 
             MODC_UNROLL
             for (int j = 0; j < T_gates * vectors; j++)
@@ -241,11 +263,11 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
         }
 #if T_ahead
         if (rows_ahead > 0 && k < now->in) {
-            const T_vec c = T_V(load)(w_input + k * T_P);
+            const T_vec c = T_OF(w_input, load)(w_input + k * T_P);
 
             MODC_UNROLL
             for (int i = 0; i < rows_ahead; i++)
-                gates[i] += now->x_ahead[i * now->ldin + k] * c;
+                gates[i] += T_GET(x, now->x_ahead[i * now->ldin + k]) * c;
         }
 #endif
     }
@@ -270,7 +292,7 @@ MODC_INLINE void T_NAME_tile(const struct T_NAME_now *const now, const int rows,
                 for (int l = 0; l < count; l++) {
                     const int o = g * now->h + unit + u + l;
 
-                    part[l] = T_IF(T_bias, now->bias[o], 0);
+                    part[l] = T_IF(T_bias, T_GET(bias, now->bias[o]), 0);
                     if (now->state)
                         part[l] += T_NAME_dot(now->w + o * now->k, now->state + (row + i) * now->ldstate, now->k);
                 }
@@ -348,8 +370,8 @@ MODC_INLINE void T_NAME_step(const struct T_NAME_now *const now)
 
 #if T_ahead
 /* What the input adds to the gates of the first steps, in tiles as even as it goes. */
-MODC_INLINE void T_NAME_begin(T_real *restrict gates, const T_real *restrict x, const T_real *restrict w,
-                              const T_real *restrict bias T_ARGS)
+MODC_INLINE void T_NAME_begin(T_real *restrict gates, const T_of_x *restrict x, const T_of_w_input *restrict w,
+                              const T_of_bias_input *restrict bias T_ARGS)
 {
     enum { vectors = MODC_TILE_ROWS > 1 ? 2 : T_NAME_chunk };
     const int first = T_NAME_ahead ? T_NAME_chunk : T_l;
@@ -369,9 +391,9 @@ MODC_INLINE void T_NAME_begin(T_real *restrict gates, const T_real *restrict x, 
 
 #endif
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restrict x, const T_stored *restrict w T_GIVEN T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y T_KEPT, const T_of_x *restrict x, const T_of_w *restrict w T_GIVEN T_ARGS)
 {
-    const T_real *state = T_IF(T_lengths, last, T_IF(T_state, h, NULL));
+    const T_of_state *state = T_IF(T_lengths, last, T_IF(T_state, h, NULL));
     int ldstate = T_IF(T_lengths, T_lastm, T_k);
 
 #if T_lengths
@@ -394,9 +416,9 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restrict x, c
         /* the last ones may be some that were made before */
         const int from = modc_min(T_start, T_l - T_NAME_chunk) + modc_min(next, T_l - T_NAME_chunk) * T_along;
 #endif
-        T_real *const made = y + t * T_yl;
+        T_of_y *const made = y + t * T_yl;
         const struct T_NAME_now now = {
-            .y = T_IF(T_projects, v, made),
+            .y = T_IF(T_projects, T_IF(T_converts_y, (void *)v, v), made),
             .ldy = T_IF(T_projects, T_h, T_ym),
             .x = T_IF(T_ahead, v, x) + t * T_xl,
             .ldx = T_xm,
@@ -439,7 +461,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT, const T_real *restrict x, c
 #if T_projects
         for (int r = 0; r < T_m; r++)
             for (int k = 0; k < T_k; k++)
-                made[r * T_ym + k] = T_NAME_dot(v + r * T_h, project + k * T_h, T_h);
+                made[r * T_ym + k] = T_NAME_dot(T_IF(T_converts_y, now.y + r * T_h, v + r * T_h), project + k * T_h, T_h);
 #endif
 #if T_lengths
         for (int r = 0; r < T_m; r++)

@@ -11,61 +11,61 @@
  * gates' gradients give the state before them. T_start, T_along: as in recurrent.c, so that what is computed last comes first. */
 
 /* Adds a to what is at p, where there are `rest` of its lanes, and clears that. */
-MODC_INLINE T_vec T_NAME_take(T_real *p, const T_vec a, const int rest)
+MODC_INLINE T_vec T_NAME_take(T_of_dstate *p, const T_vec a, const int rest)
 {
-    const T_vec sum = a + T_PARTS_load(p, rest);
+    const T_vec sum = a + T_MOST(dstate, load)(p, rest);
 
-    T_PARTS_store(p, T_V(set)(0), rest);
+    T_MOST(dstate, store)(p, T_V(set)(0), rest);
     return sum;
 }
 
 /* A row's gates of a step, of h units. before: of an LSTM the cell state, of a GRU the state that came before it; NULL: 0. */
-MODC_INLINE void T_NAME_gates(T_real *T_RESTRICT y, T_real *restrict dhidden, T_real *restrict dstate, T_real *restrict dcell,
-                              const T_real *restrict dy, const T_real *restrict kept, const T_real *restrict state,
-                              const T_real *restrict before, const int h)
+MODC_INLINE void T_NAME_gates(T_of_y *T_RESTRICT y, T_of_dhidden *restrict dhidden, T_of_dstate *restrict dstate, T_of_dcell *restrict dcell,
+                              const T_of_slopes *restrict dy, const T_of_kept *restrict kept, const T_of_states *restrict state,
+                              const T_of_before *restrict before, const int h)
 {
     for (int u = 0; u < h; u += T_LANES) {
         const int rest = h - u;
-        const T_vec d = T_IF(T_projects, T_PARTS_load(dy + u, rest), T_NAME_take(dstate + u, T_PARTS_load(dy + u, rest), rest));
+        const T_vec d = T_IF(T_projects, T_MOST(slopes, load)(dy + u, rest), T_NAME_take(dstate + u, T_MOST(slopes, load)(dy + u, rest), rest));
 #if T_lstm
-        const T_vec i = T_PARTS_load(kept + u, rest), f = T_PARTS_load(kept + h + u, rest);
-        const T_vec g = T_PARTS_load(kept + 2 * h + u, rest), o = T_PARTS_load(kept + 3 * h + u, rest);
-        const T_vec c = T_PARTS_tanh(T_PARTS_load(kept + 4 * h + u, rest));
-        const T_vec dc = T_PARTS_load(dcell + u, rest) + d * o * (1 - c * c);
-        const T_vec b = before ? T_PARTS_load(before + u, rest) : T_V(set)(0);
+        const T_vec i = T_MOST(kept, load)(kept + u, rest), f = T_MOST(kept, load)(kept + h + u, rest);
+        const T_vec g = T_MOST(kept, load)(kept + 2 * h + u, rest), o = T_MOST(kept, load)(kept + 3 * h + u, rest);
+        const T_vec c = T_PARTS_tanh(T_MOST(kept, load)(kept + 4 * h + u, rest));
+        const T_vec dc = T_MOST(dcell, load)(dcell + u, rest) + d * o * (1 - c * c);
+        const T_vec b = before ? T_MOST(before, load)(before + u, rest) : T_V(set)(0);
 
-        T_PARTS_store(y + u, dc * g * i * (1 - i), rest);
-        T_PARTS_store(y + h + u, dc * b * f * (1 - f), rest);
-        T_PARTS_store(y + 2 * h + u, dc * i * (1 - g * g), rest);
-        T_PARTS_store(y + 3 * h + u, d * c * o * (1 - o), rest);
-        T_PARTS_store(dcell + u, dc * f, rest);
+        T_MOST(y, store)(y + u, dc * g * i * (1 - i), rest);
+        T_MOST(y, store)(y + h + u, dc * b * f * (1 - f), rest);
+        T_MOST(y, store)(y + 2 * h + u, dc * i * (1 - g * g), rest);
+        T_MOST(y, store)(y + 3 * h + u, d * c * o * (1 - o), rest);
+        T_MOST(dcell, store)(dcell + u, dc * f, rest);
 #elif T_gru
-        const T_vec r = T_PARTS_load(kept + u, rest), z = T_PARTS_load(kept + h + u, rest);
-        const T_vec n = T_PARTS_load(kept + 2 * h + u, rest), hidden = T_PARTS_load(kept + 3 * h + u, rest);
-        const T_vec b = before ? T_PARTS_load(before + u, rest) : T_V(set)(0);
+        const T_vec r = T_MOST(kept, load)(kept + u, rest), z = T_MOST(kept, load)(kept + h + u, rest);
+        const T_vec n = T_MOST(kept, load)(kept + 2 * h + u, rest), hidden = T_MOST(kept, load)(kept + 3 * h + u, rest);
+        const T_vec b = before ? T_MOST(before, load)(before + u, rest) : T_V(set)(0);
         const T_vec dn = d * (1 - z) * (1 - n * n), dr = dn * hidden * r * (1 - r), dz = d * (b - n) * z * (1 - z);
 
-        T_PARTS_store(y + u, dr, rest);
-        T_PARTS_store(y + h + u, dz, rest);
-        T_PARTS_store(y + 2 * h + u, dn, rest);
-        T_PARTS_store(dhidden + u, dr, rest);
-        T_PARTS_store(dhidden + h + u, dz, rest);
-        T_PARTS_store(dhidden + 2 * h + u, dn * r, rest);
-        T_PARTS_store(dstate + u, d * z, rest);
+        T_MOST(y, store)(y + u, dr, rest);
+        T_MOST(y, store)(y + h + u, dz, rest);
+        T_MOST(y, store)(y + 2 * h + u, dn, rest);
+        T_MOST(dhidden, store)(dhidden + u, dr, rest);
+        T_MOST(dhidden, store)(dhidden + h + u, dz, rest);
+        T_MOST(dhidden, store)(dhidden + 2 * h + u, dn * r, rest);
+        T_MOST(dstate, store)(dstate + u, d * z, rest);
 #elif T_relu
         const T_vec zero = T_V(set)(0);
 
-        T_PARTS_store(y + u, T_V(select)(T_V(le)(T_PARTS_load(state + u, rest), zero), zero, d), rest);
+        T_MOST(y, store)(y + u, T_V(select)(T_V(le)(T_MOST(states, load)(state + u, rest), zero), zero, d), rest);
 #else
-        const T_vec s = T_PARTS_load(state + u, rest);
+        const T_vec s = T_MOST(states, load)(state + u, rest);
 
-        T_PARTS_store(y + u, d * (1 - s * s), rest);
+        T_MOST(y, store)(y + u, d * (1 - s * s), rest);
 #endif
     }
 }
 
 #if T_lengths
-MODC_INLINE void T_NAME_clear(T_real *restrict p, const int count)
+MODC_INLINE void T_NAME_clear(T_of_y *restrict p, const int count)
 {
     for (int i = 0; i < count; i++)
         p[i] = 0;
@@ -73,7 +73,7 @@ MODC_INLINE void T_NAME_clear(T_real *restrict p, const int count)
 
 #endif
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 {
     for (int r = 0; r < T_m; r++) {
         for (int k = 0; k < T_k; k++)
@@ -88,7 +88,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 
 #if T_projects
         for (int r = 0; r < T_m; r++) {
-            T_real *const sum = dsum + (at + r) * T_k;
+            T_of_dsum *const sum = dsum + (at + r) * T_k;
 
 #if T_lengths
             if (t >= lengths[r]) {
@@ -97,9 +97,9 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
             }
 #endif
             for (int k = 0; k < T_k; k += T_LANES) {
-                const T_vec d = T_PARTS_load(dy + t * T_dyl + r * T_dym + k, T_k - k);
+                const T_vec d = T_MOST(dy, load)(dy + t * T_dyl + r * T_dym + k, T_k - k);
 
-                T_PARTS_store(sum + k, T_NAME_take(dstate + r * T_k + k, d, T_k - k), T_k - k);
+                T_MOST(dsum, store)(sum + k, T_NAME_take(dstate + r * T_k + k, d, T_k - k), T_k - k);
             }
         }
         T_PROJECT(v, dsum + at * T_k, project, NULL T_PROJECT_PASS);
@@ -118,10 +118,10 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
             const bool first = t == T_IF(T_lengths, modc_min(T_start, (int)lengths[r] - 1), T_start);
 #endif
 #if T_lstm
-            const T_real *const before =
+            const T_of_before *const before =
                 first ? T_IF(T_c0, c + r * T_h, NULL) : kept + (at - T_along * T_m + r) * T_keptm + 4 * T_h;
 #elif T_gru
-            const T_real *const before =
+            const T_of_before *const before =
                 first ? T_IF(T_h0, h + r * T_k, NULL) : states + (t - T_along) * T_sl + r * T_sm;
 #endif
 

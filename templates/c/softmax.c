@@ -11,9 +11,9 @@
 /* What goes through, at column k of row r. */
 MODC_INLINE T_vec T_NAME_first(T_of_y *restrict row, const int r, const int k T_ARGS)
 {
-    const T_vec a = T_Y(load)(row + k), value = T_EPILOGUE_V(a, r, k);
+    const T_vec a = T_OF(y, load)(row + k), value = T_EPILOGUE_V(a, r, k);
 
-    T_Y(store)(row + k, value);
+    T_OF(y, store)(row + k, value);
     return value;
 }
 
@@ -55,41 +55,41 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
         for (int k = 0; k < blocks; k += 4 * T_LANES) {
             MODC_UNROLL
             for (int i = 0; i < 4; i++)
-                highs[i] = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k + i * T_LANES T_PASS), T_X(load)(row + k + i * T_LANES)), highs[i]);
+                highs[i] = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k + i * T_LANES T_PASS), T_OF(x, load)(row + k + i * T_LANES)), highs[i]);
         }
         high = T_V(atleast)(T_V(atleast)(highs[0], highs[1]), T_V(atleast)(highs[2], highs[3]));
 #endif
 
         for (int k = T_IF(T_wide, blocks, 0); k < full; k += T_LANES)
-            high = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k T_PASS), T_X(load)(row + k)), high);
+            high = T_V(atleast)(T_IF(T_first, T_NAME_first(out, r, k T_PASS), T_OF(x, load)(row + k)), high);
 #if T_first
         for (int k = full; k < T_k; k++)
             out[k] = T_PUT(y, T_EPILOGUE(T_GET(y, out[k]), r, k));
 #endif
         if (rest > 0)
-            high = T_V(atleast)(T_X(load_rest)(row + full, rest, -T_V(inf)()), high);
+            high = T_V(atleast)(T_OF(x, load_rest)(row + full, rest, -T_V(inf)()), high);
         most = T_V(hmax)(high);
 #if T_safe
         most = most > -T_V(inf)() ? most : 0;
 #endif
         for (int k = 0; k < full; k += T_LANES) {
-            const T_vec e = T_V(exp_negative)(T_IF(T_scaled, (T_X(load)(row + k) - most) * T_scale, T_X(load)(row + k) - most));
+            const T_vec e = T_V(exp_negative)(T_IF(T_scaled, (T_OF(x, load)(row + k) - most) * T_scale, T_OF(x, load)(row + k) - most));
 
             total += e;
 #if !T_log
-            T_Y(store)(out + k, e);
+            T_OF(y, store)(out + k, e);
 #endif
         }
         if (rest > 0) {
 #if T_scaled
-            const T_vec a = T_X(load_rest)(row + full, rest, -T_V(inf)()) - most, e = T_V(exp_negative)(a * T_scale);
+            const T_vec a = T_OF(x, load_rest)(row + full, rest, -T_V(inf)()) - most, e = T_V(exp_negative)(a * T_scale);
 #else
-            const T_vec e = T_V(exp_negative)(T_X(load_rest)(row + full, rest, -T_V(inf)()) - most);
+            const T_vec e = T_V(exp_negative)(T_OF(x, load_rest)(row + full, rest, -T_V(inf)()) - most);
 #endif
 
             total += e;
 #if !T_log
-            T_Y(store_part)(out + full, e, rest);
+            T_OF(y, store_part)(out + full, e, rest);
 #endif
         }
 #if T_log
@@ -127,15 +127,15 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
 #if T_vector_math
         for (int k = 0; k < full; k += T_LANES) {
 #if T_log
-            const T_vec value = (T_X(load)(row + k) - most) - last;
+            const T_vec value = (T_OF(x, load)(row + k) - most) - last;
 #else
-            const T_vec value = T_Y(load)(out + k) * last;
+            const T_vec value = T_OF(y, load)(out + k) * last;
 #endif
 
 #if T_head
-            T_Y(store)(out + k, value);
+            T_OF(y, store)(out + k, value);
 #elif T_vector_tail
-            T_Y(store)(out + k, T_EPILOGUE_V(value, r, k));
+            T_OF(y, store)(out + k, T_EPILOGUE_V(value, r, k));
 #else
             T_real lanes[T_LANES];
 

@@ -5,12 +5,12 @@
  * calls has fewer columns. T_safe: nothing but -inf becomes 0. Fits: contiguous values; all may be sizes. v: T_scratch elements. */
 #if T_vector_math
 /* A vector of columns, or the first `width` of one. */
-MODC_INLINE void T_NAME_block(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v, const int width T_ARGS)
+MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *restrict v, const int width T_ARGS)
 {
     T_vec high = T_V(set)(-T_V(inf)()), total = T_V(set)(0), last; /* high may lose a NaN, which exp brings back */
 
     for (int k = 0; k < T_k; k++) {
-        const T_vec a = width == T_LANES ? T_V(load)(x + k * T_n) : T_V(load_part)(x + k * T_n, width);
+        const T_vec a = width == T_LANES ? T_OF(x, load)(x + k * T_n) : T_OF(x, load_part)(x + k * T_n, width);
 
         T_V(store)(v + k * T_LANES, a);
         high = T_V(atleast)(a, high);
@@ -34,14 +34,14 @@ MODC_INLINE void T_NAME_block(T_real *T_RESTRICT y, const T_real *restrict x, T_
         const T_vec a = T_V(load)(v + k * T_LANES), value = T_IF(T_log, (a - high) - last, a * last);
 
         if (width == T_LANES)
-            T_V(store)(y + k * T_n, value);
+            T_OF(y, store)(y + k * T_n, value);
         else
-            T_V(store_part)(y + k * T_n, value, width);
+            T_OF(y, store_part)(y + k * T_n, value, width);
     }
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *restrict v T_ARGS)
 {
     const int blocks = (T_n + T_LANES - 1) / T_LANES;
 #if T_by_rows
@@ -64,7 +64,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
 }
 #else
 T_COMMENT
-MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *restrict v T_ARGS)
 {
 #if T_by_rows
     const int from = modc_share(T_m * T_n, slice, T_slices), to = modc_share(T_m * T_n, slice + 1, T_slices);
@@ -76,12 +76,12 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
         T_real most = -T_V(inf)(), sum = 0, last;
 
         for (int k = 0; k < T_k; k++)
-            most = T_S(max)(most, x[at + k * T_n]);
+            most = T_S(max)(most, T_GET(x, x[at + k * T_n]));
 #if T_safe
         most = most > -T_V(inf)() ? most : 0;
 #endif
         for (int k = 0; k < T_k; k++) {
-            v[k] = T_S(exp)(x[at + k * T_n] - most);
+            v[k] = T_S(exp)(T_GET(x, x[at + k * T_n]) - most);
             sum += v[k];
         }
 #if T_safe
@@ -89,7 +89,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
 #endif
         last = T_IF(T_log, T_S(log)(sum), 1 / sum);
         for (int k = 0; k < T_k; k++)
-            y[at + k * T_n] = T_IF(T_log, (x[at + k * T_n] - most) - last, v[k] * last);
+            y[at + k * T_n] = T_PUT(y, T_IF(T_log, (T_GET(x, x[at + k * T_n]) - most) - last, v[k] * last));
     }
 }
 #endif

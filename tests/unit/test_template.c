@@ -21,6 +21,10 @@ static const struct filling fillings[] = {
     {"T_form", "2"},  {"T_ARGS", ", int b"}, {"T_PASS", ", b"},    {"T_RESTRICT", ""}, {"T_real", "float"},
 };
 
+static const struct fill_pointer pointers[] = {
+    {"x", "float", "modc_f32", NULL, NULL},
+    {"w", "modc_half", "modc_half", "modc_half_to_f32", "modc_f32_to_half"}};
+
 static const char *tail(void *data, bool vector, const char *value, const char *row, const char *column)
 {
     *(bool *)data = true;
@@ -35,9 +39,10 @@ static const char *filled(const char *text, bool *called)
                         .parts = "line",
                         .comment = "y = x",
                         .vector = "modc_f32",
-                        .weights = "modc_half",
                         .holes = fillings,
                         .count = (int)(sizeof fillings / sizeof *fillings),
+                        .pointers = pointers,
+                        .pointer_count = (int)(sizeof pointers / sizeof *pointers),
                         .epilogue = tail,
                         .data = called ? called : &unused};
 
@@ -54,10 +59,24 @@ static void test_holes(void **state)
     FILLS("T_NAME_tile(y, T_PARTS_band);\n", "fc_relu_tile(y, line_band);\n");
     FILLS("a = T_k * 2;\n", "a = (batch * 3) * 2;\n"); /* an expression stands in parentheses */
     FILLS("f(x T_ARGS);\n", "f(x, int b);\n");
-    FILLS("T_V(load)(x) + T_S(exp)(y) + T_W(load)(w);\n",
-          "modc_f32_load(x) + modc_f32s_exp(y) + modc_half_load(w);\n");
+    FILLS("T_V(load)(x) + T_S(exp)(y);\n", "modc_f32_load(x) + modc_f32s_exp(y);\n");
     FILLS("T_real *T_RESTRICT y;\n", "float *y;\n");
     FILLS("WHAT_m = 1;\n", "WHAT_m = 1;\n"); /* T_m inside of a word is none */
+}
+
+/* What goes by the element that a pointer points to. */
+static void test_pointers(void **state)
+{
+    (void)state;
+    FILLS("T_of_x *x, T_of_w *w;\n", "float *x, modc_half *w;\n");
+    FILLS("T_OF(x, load)(x) * T_OF(w, load)(w);\n", "modc_f32_load(x) * modc_half_load(w);\n");
+    FILLS("T_OF(T_IF(T_on, w, x), load)(p);\n", "modc_half_load(p);\n");
+    FILLS("T_MOST(x, load)(x, n) * T_MOST(w, load)(w, n);\n",
+          "line_load(x, n) * modc_half_load_most(w, n);\n");
+    FILLS("w[0] = T_PUT(w, T_GET(x, x[0]) + T_GET(w, w[0]));\n",
+          "w[0] = modc_f32_to_half(x[0] + modc_half_to_f32(w[0]));\n");
+    FILLS("#if T_converts_w && !T_converts_x\na;\n#endif\n", "a;\n");
+    FILLS("T_IF(T_converts_x, a, b);\n", "b;\n");
 }
 
 static void test_head_comment(void **state)
@@ -197,11 +216,17 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_holes),      cmocka_unit_test(test_head_comment),
-        cmocka_unit_test(test_conditions), cmocka_unit_test(test_nested_conditions),
-        cmocka_unit_test(test_choices),    cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_layout),     cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_comments),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pointers),
+        cmocka_unit_test(test_holes),
+        cmocka_unit_test(test_head_comment),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_nested_conditions),
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_comments),
+        cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,9 +117,9 @@ static void holes_attention(struct draft *draft)
     hole_word(draft, "T_queries", block[BLOCK_QUERIES].c_name);
     hole_word(draft, "T_seen", block[BLOCK_SEEN].c_name);
     hole_word(draft, "T_reach", block[BLOCK_REACH].c_name);
-    s = in_scratch(cx, y->dtype, queries, seen, plan.stride);
+    s = in_scratch(cx, draft->kernel->computed, queries, seen, plan.stride);
     if (plan.turned) {
-        struct value *turned = in_scratch(cx, y->dtype, inner, keys, plan.stride);
+        struct value *turned = in_scratch(cx, draft->kernel->computed, inner, keys, plan.stride);
 
         keys_kernel(draft, turned, key);
         key = turned;

@@ -135,7 +135,10 @@ static void holes_result(struct draft *draft)
     const struct op *op = draft->op;
     const struct value *y = op->outputs[0];
     bool turned = conv_is_turned(op);
+    const struct element made = element_of(draft, draft->kernel->computed);
 
+    name_pointer(draft, "lines", op->head ? made : draft->input);
+    name_pointer(draft, "out", turned ? made : draft->result);
     hole_int(draft, "T_head", op->head != NULL);
     hole_int(draft, "T_turned", turned);
     if (!turned) {
@@ -169,10 +172,10 @@ static void holes_plain(struct draft *draft)
 static void holes_winograd(struct draft *draft, enum packed_format weights)
 {
     static const struct part_parameter parameters[] = {
-        {"m", PARAMETER_VALUES, true},      {"v", PARAMETER_VALUES, true},
-        {"x", PARAMETER_VALUES, false},     {"w", PARAMETER_VALUES, false},
-        {"first", PARAMETER_COUNT, false},  {"count", PARAMETER_COUNT, false},
-        {"columns", PARAMETER_COUNT, false}};
+        {"m", PARAMETER_VALUES, true, "v"},       {"v", PARAMETER_VALUES, true, NULL},
+        {"x", PARAMETER_VALUES, false, NULL},     {"w", PARAMETER_VALUES, false, NULL},
+        {"first", PARAMETER_COUNT, false, NULL},  {"count", PARAMETER_COUNT, false, NULL},
+        {"columns", PARAMETER_COUNT, false, NULL}};
     static const struct part_row part = {parameters, COUNT(parameters)};
     const struct op *op = draft->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
@@ -199,9 +202,9 @@ static void holes_winograd(struct draft *draft, enum packed_format weights)
 static void holes_line(struct draft *draft, int joined)
 {
     static const struct part_parameter parameters[] = {
-        {"y", PARAMETER_VALUES, true},     {"ldy", PARAMETER_COUNT, false},
-        {"lines", PARAMETER_LINES, false}, {"w", PARAMETER_VALUES, false},
-        {"bias", PARAMETER_VALUES, false}, {"columns", PARAMETER_COUNT, false}};
+        {"y", PARAMETER_VALUES, true, "out"},    {"ldy", PARAMETER_COUNT, false, NULL},
+        {"lines", PARAMETER_LINES, false, NULL}, {"w", PARAMETER_VALUES, false, NULL},
+        {"bias", PARAMETER_VALUES, false, NULL}, {"columns", PARAMETER_COUNT, false, NULL}};
     static const struct part_row part = {parameters, COUNT(parameters)};
     const struct op *op = draft->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];

@@ -17,6 +17,12 @@ void add_parameter(struct draft *draft, struct element element, bool written, co
                ((struct kernel_parameter){element, name, written, true}));
 }
 
+void name_pointer(struct draft *draft, const char *name, struct element element)
+{
+    ARENA_PUSH(&draft->cx->arena, draft->kernel->pointers, draft->kernel->pointer_count,
+               ((struct kernel_pointer){name, element}));
+}
+
 void add_input(struct draft *draft)
 {
     add_parameter(draft, draft->input, false, "x");
@@ -191,7 +197,7 @@ static void take_tail(struct draft *draft, const struct dag *tail)
     kernel->lanes = dag_vectorises(tail, &lanes) && lanes == kernel->computed ? lanes : 0;
     kernel->tail_shared = dag_is_shared(tail);
     for (int i = op->tail_first; i < op->input_count; i++) {
-        struct tail_operand own = {.dtype = op->inputs[i]->dtype};
+        struct tail_operand own = {.element = element_of(draft, op->inputs[i]->dtype)};
         bool fits = tail_strides(arena, op->inputs[i], op, &own.row, &own.column);
 
         assert(fits && "legalise copied what does not fit");
@@ -210,8 +216,6 @@ static void common_holes(struct draft *draft)
     bool single = kernel->computed == DTYPE_FLOAT32, vectors = !kernel->tail || kernel->lanes;
 
     hole_type(draft, "T_real", kernel->computed);
-    hole_type(draft, "T_stored", draft->weights.stored);
-    hole_type(draft, "T_raw", draft->input.stored);
     hole_int(draft, "T_line", lanes_of(draft, draft->weights.stored));
     add_hole(draft, (struct hole){.name = "T_vec", .kind = HOLE_VECTOR, .dtype = kernel->computed});
     hole_word(draft, "T_LANES", single ? "MODC_LANES" : "MODC_LANES64");
@@ -440,16 +444,32 @@ static struct hole apart_from(struct hole hole)
     return hole;
 }
 
+/* What the kernel's pointer of that name points to; of a count nothing. */
+static struct element element_through(const struct kernel *kernel, const char *name)
+{
+    for (int i = 0; i < kernel->pointer_count; i++)
+        if (strcmp(kernel->pointers[i].name, name) == 0)
+            return kernel->pointers[i].element;
+    for (int i = 0; i < kernel->parameter_count; i++)
+        if (strcmp(kernel->parameters[i].name, name) == 0)
+            return kernel->parameters[i].element;
+    return (struct element){0};
+}
+
 /* Makes them a wrapper of a core, behind which the whole's tails stand. */
 static void wrap_parts(const struct draft *draft, struct kernel *parts)
 {
     struct arena *arena = &draft->cx->arena;
 
     parts->alone = true;
+    parts->pointers = draft->kernel->pointers;
+    parts->pointer_count = draft->kernel->pointer_count;
     parts->comment = draft->part_comment;
     for (int i = 0; i < draft->part->count; i++) {
         const struct part_parameter *own = &draft->part->parameters[i];
-        const struct kernel_parameter parameter = {draft->result, own->name, own->written, true, own->kind};
+        const struct kernel_parameter parameter = {
+            element_through(draft->kernel, own->of ? own->of : own->name), own->name, own->written, true,
+            own->kind};
 
         ARENA_PUSH(arena, parts->parameters, parts->parameter_count, parameter);
     }
@@ -469,7 +489,6 @@ static const struct kernel *parts_kernel(const struct draft *draft)
     parts->own_name = kernel_rows[draft->op->code]->parts_stem != NULL;
     parts->template = file;
     parts->computed = whole->computed;
-    parts->weights = whole->weights;
     for (int i = 0; i < whole->hole_count; i++) {
         const struct hole *hole = &whole->holes[i];
 
@@ -557,7 +576,6 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     kernel->block = draft->block;
     kernel->split = step->split;
     kernel->computed = draft->result.computed;
-    kernel->weights = draft->weights;
     take_tail(draft, row->tail ? row->tail(op) : op->tail);
     common_holes(draft);
     add_parameter(draft, draft->result, true, "y");

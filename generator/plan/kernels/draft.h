@@ -13,6 +13,7 @@ struct part_row {
         const char *name;
         enum parameter_kind kind;
         bool written;
+        const char *of; /* the whole's pointer that it is, where that has another name */
     } * parameters;
     int count;
 };
@@ -80,6 +81,9 @@ bool writes_last(struct arena *arena, const struct step *step, const struct valu
 /* ---- draft.c: holes and parameters --------------------------------------------------------------------------- */
 
 void add_parameter(struct draft *draft, struct element element, bool written, const char *name);
+
+/* What a template's own pointer points to, of which no parameter of that name says it. */
+void name_pointer(struct draft *draft, const char *name, struct element element);
 
 /* The parameters of products and norms behind the result: x, what it is multiplied with, a bias; of all others x. */
 void add_weighted(struct draft *draft);

@@ -109,10 +109,14 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
     if (strcmp(a->template, b->template) != 0 || !same_text(a->parts_template, b->parts_template) ||
         a->parts != b->parts || !a->handed != !b->handed || a->computed != b->computed ||
         a->hole_count != b->hole_count || a->extra_count != b->extra_count ||
-        a->extra_first != b->extra_first || a->weights.stored != b->weights.stored)
+        a->pointer_count != b->pointer_count || a->extra_first != b->extra_first)
         return false;
     for (int i = 0; i < a->hole_count; i++)
         if (!same_hole(&a->holes[i], &b->holes[i]))
+            return false;
+    for (int i = 0; i < a->pointer_count; i++)
+        if (strcmp(a->pointers[i].name, b->pointers[i].name) != 0 ||
+            a->pointers[i].element.stored != b->pointers[i].element.stored)
             return false;
     for (int i = 0; i < a->extra_count; i++)
         if (!same_text(a->extras[i].row_name, b->extras[i].row_name) ||

@@ -120,6 +120,8 @@ static void holes_softmax(struct draft *draft)
 
     if (op->outputs[0] != x)
         add_input(draft);
+    else
+        name_pointer(draft, "x", draft->result);
     add_scratch(draft, "v");
     hole_extent(draft, "T_m", dims_product(cx, x, 0, axis));
     if (draft->causal) {

@@ -41,17 +41,19 @@ static void add_operands(struct draft *draft, const char *const *outputs, enum r
     int first = draft->kernel->parameter_count;
 
     for (int i = 1; i < op->output_count; i++)
-        add_parameter(draft, draft->result, true, outputs[i]);
+        add_parameter(draft, element_of(draft, op->outputs[i]->dtype), true, outputs[i]);
     hole_parameters(draft, "T_KEPT", first);
     for (int i = 0; i < RECURRENT_INPUTS; i++) {
         if (i == (int)given)
             first = draft->kernel->parameter_count;
         if (op->recurrent.has[i])
             add_parameter(draft,
-                          i == RECURRENT_LENGTHS                   ? element_of(draft, DTYPE_INT64)
-                          : i == RECURRENT_WEIGHT && draft->narrow ? draft->weights
-                                                                   : draft->result,
+                          i == RECURRENT_WEIGHT && draft->narrow
+                              ? draft->weights
+                              : element_of(draft, recurrent_input(op, i)->dtype),
                           false, names[i]);
+        else
+            name_pointer(draft, names[i], draft->result);
     }
     add_scratch(draft, "v");
     hole_parameters(draft, "T_GIVEN", first);
@@ -124,6 +126,8 @@ static void holes_recurrent(struct draft *draft)
     outputs[made] = "kept";
     draft->apart = true;
     add_operands(draft, outputs, RECURRENT_BIAS);
+    name_pointer(draft, "inputs", ahead ? element_of(draft, draft->kernel->computed) : draft->input);
+    name_pointer(draft, "state", draft->result);
     holes_steps(draft, y);
     hole_int(draft, "T_saves", op->recurrent.saves);
     hole_int(draft, "T_wide", gates == 1 ? 8 : 2);
@@ -202,6 +206,11 @@ static void holes_recurrent_gradient(struct draft *draft)
     outputs[made] = "dsum";
     draft->apart = true;
     add_operands(draft, outputs, RECURRENT_GATES);
+    name_pointer(draft, "dhidden", draft->result); /* where they are no outputs */
+    name_pointer(draft, "dcell", draft->result);
+    name_pointer(draft, "before", draft->result);
+    name_pointer(draft, "slopes",
+                 projection ? element_of(draft, draft->kernel->computed) : element_of(draft, dy->dtype));
     holes_steps(draft, dy);
     hole_int(draft, "T_to_state", op->recurrent.to_state);
     hole_int(draft, "T_last", has[RECURRENT_D_LAST]);
@@ -220,10 +229,11 @@ static void holes_recurrent_gradient(struct draft *draft)
     product_kernel(draft, op->outputs[1 + gru], of_head(cx, op->outputs[0], NULL, NULL), weight, "T_CARRY",
                    "dstate");
     if (projection)
-        product_kernel(
-            draft,
-            in_scratch(cx, dy->dtype, dy->dims[1], projection->dims[1], dim_upper(projection->dims[1])),
-            of_head(cx, op->outputs[op->output_count - 1], NULL, NULL), projection, "T_PROJECT", NULL);
+        product_kernel(draft,
+                       in_scratch(cx, draft->kernel->computed, dy->dims[1], projection->dims[1],
+                                  dim_upper(projection->dims[1])),
+                       of_head(cx, op->outputs[op->output_count - 1], NULL, NULL), projection, "T_PROJECT",
+                       NULL);
     draft->kernel->comment = arena_format(
         &cx->arena,
         "y %s = the gradients of what the input adds to the gates of %s, from dy %s, those of its states",

@@ -152,9 +152,11 @@ struct loops begin_kernel(struct cx *cx, const char *name, struct nest nest, con
     k.in_row = ARENA_ARRAY(k.arena, nest.operand_count, bool);
     k.splat = ARENA_ARRAY(k.arena, nest.operand_count, const char *);
     k.loaded = ARENA_ARRAY(k.arena, nest.operand_count, bool);
+    k.computed = ARENA_ARRAY(k.arena, nest.operand_count, enum dtype);
     for (int i = 0; i < nest.operand_count; i++) {
         k.parameter[i] = names_new(&k.names, i == 0 ? "y" : arena_format(k.arena, "x%d", i - 1));
         k.pointer[i] = k.parameter[i];
+        k.computed[i] = nest.operands[i].dtype;
     }
     k.helpers = text_new(k.arena);
     k.block = ARENA_NEW(k.arena, struct block);
@@ -267,6 +269,33 @@ const char *element(struct loops *k, int operand)
     return arena_format(k->arena, "%s[%s]", k->pointer[operand], *offset ? offset : "0");
 }
 
+void compute_input(struct loops *k, int operand, const struct dag *dag, int input)
+{
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].input == input)
+            k->computed[operand] = dag->nodes[i].dtype;
+}
+
+void compute_result(struct loops *k, const struct dag *dag)
+{
+    k->computed[0] = dag->nodes[dag->result].dtype;
+}
+
+struct element operand_element(const struct loops *k, int operand)
+{
+    return (struct element){k->nest.operands[operand].dtype, k->computed[operand]};
+}
+
+const char *element_value(struct loops *k, int operand)
+{
+    return element_read(k->cx, operand_element(k, operand), element(k, operand));
+}
+
+const char *stored_value(struct loops *k, const char *value)
+{
+    return element_written(k->cx, operand_element(k, 0), value);
+}
+
 /* ---- loops -------------------------------------------------------------------------------------------- */
 
 const char *loop_name(struct loops *k)
@@ -326,7 +355,7 @@ struct piece scalar_value(struct loops *k, const struct value_source *source)
     struct piece piece;
 
     for (int i = 0; i < source->dag->input_count; i++)
-        inputs[i] = source->reduced && i == 0 ? source->reduced : element(k, operand_of(source, i));
+        inputs[i] = source->reduced && i == 0 ? source->reduced : element_value(k, operand_of(source, i));
     piece = expr_scalar_piece(k->cx, source->dag, &place);
     declare_lines(k, before);
     return piece;

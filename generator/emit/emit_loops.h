@@ -34,6 +34,7 @@ struct loops {
     bool *in_row;           /* pointer[i] includes the axes before the last */
     const char
         *index[MAX_DIMS]; /* where each axis is: a loop's variable, or an expression; NULL: not inside */
+    enum dtype *computed; /* with what each operand is computed; it is stored as the nest says */
     bool *loaded;         /* which operands have vectors in the innermost loop */
     const char **splat;   /* of each operand: the vector that holds its one value, or NULL */
     struct block *block;
@@ -89,6 +90,14 @@ const char *operand_offset(struct loops *k, int operand);
 const char *address(struct loops *k, int operand);
 const char *element(struct loops *k, int operand);
 
+/* What is read through an operand is converted to what the dag takes as its input, what is written from its result; without these
+ * they are computed as they are stored. */
+void compute_input(struct loops *k, int operand, const struct dag *dag, int input);
+void compute_result(struct loops *k, const struct dag *dag);
+struct element operand_element(const struct loops *k, int operand);
+const char *element_value(struct loops *k, int operand);
+const char *stored_value(struct loops *k, const char *value); /* of the result */
+
 /* ---- emit_loops.c: values ----------------------------------------------------------------------------- */
 
 /* A dag over operands of the nest: input i is operand first + i, or, where `reduced` is set, input 0 is that text and
@@ -111,6 +120,9 @@ struct piece scalar_value(struct loops *k, const struct value_source *source);
 const char *vector_type(const struct loops *k);
 const char *width_name(const struct loops *k);
 int widest(const struct loops *k);
+
+/* Of the result at the current place; part: so many of its elements, NULL all. */
+void store_vector(struct loops *k, const char *value, const char *part);
 
 /* The vector of a source at the current place along `axis`; `count`: how many of its elements there are, NULL all. */
 const char *vector_value(struct loops *k, const struct value_source *source, int axis, const char *count);

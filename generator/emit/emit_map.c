@@ -9,13 +9,9 @@ static void map_vectors(struct loops *k, void *data, int streams, const char *pa
 {
     const struct value_source *source = data;
     int axis = k->nest.ndim - 1;
-    const char *value = vector_value(k, source, axis, part);
 
     (void)streams;
-    if (part)
-        statement(k, "%s_store_part(%s, %s, %s);", vector_type(k), address(k, 0), value, part);
-    else
-        statement(k, "%s_store(%s, %s);", vector_type(k), address(k, 0), value);
+    store_vector(k, vector_value(k, source, axis, part), part);
 }
 
 static void map_rows(struct loops *k, struct value_source *source)
@@ -73,7 +69,7 @@ static void map_scalars(struct loops *k, const struct value_source *source)
     {
         struct piece value = scalar_value(k, source);
 
-        statement(k, "%s = %s;", element(k, 0), value.text);
+        statement(k, "%s = %s;", element(k, 0), stored_value(k, value.text));
     }
     close_blocks(k, k->nest.ndim);
 }
@@ -85,6 +81,9 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
     struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
     struct value_source source = {.dag = dag, .first = 1};
 
+    for (int i = 0; i < dag->input_count; i++)
+        compute_input(&k, 1 + i, dag, i);
+    compute_result(&k, dag);
     k.lanes = form.lanes;
     k.core = form.core;
     if (form.way == NEST_BYTES || form.way == NEST_ZEROS)
@@ -119,26 +118,31 @@ void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const
     int last = k.nest.ndim - 1;
     bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
     int outer = rows ? last : k.nest.ndim;
+    const bool converts = nest.operands[0].dtype != nest.operands[1].dtype;
 
+    if (converts) /* the one that is not narrow says in what */
+        k.computed[0] = k.computed[1] = DTYPE_FLOAT32;
     for (int axis = 0; axis < outer; axis++)
         open_loop(&k, axis);
     if (rows) {
         const char *from = gather_row(&k, step);
 
-        if (stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1)) {
+        if (stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1) && !converts) {
             statement(&k, "memcpy(%s, %s, (size_t)%s * sizeof *%s);", address(&k, 0), from,
                       dim_c_text(cx, k.nest.dims[last], true), from);
         } else {
             open_loop(&k, last);
             k.pointer[1] = from;
             k.in_row[1] = true;
-            statement(&k, "%s = %s;", element(&k, 0), element(&k, 1));
+            statement(&k, "%s = %s;", element(&k, 0), stored_value(&k, element_value(&k, 1)));
             close_loop(&k, last);
         }
     } else {
         const char *from = gather_row(&k, step);
 
-        statement(&k, "%s = *%s;", element(&k, 0), from);
+        statement(
+            &k, "%s = %s;", element(&k, 0),
+            stored_value(&k, element_read(cx, operand_element(&k, 1), arena_format(k.arena, "*%s", from))));
     }
     close_blocks(&k, outer);
     end_kernel(&k, out, comment, NULL);
@@ -154,8 +158,10 @@ void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, cons
     int last = k.nest.ndim - 1;
     bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
     int outer = rows ? last : k.nest.ndim;
-    const char *to = names_new(&k.names, "to"), *inputs[2];
+    const char *to = names_new(&k.names, "to"), *place, *inputs[2];
 
+    compute_input(&k, 1, dag, 1);
+    compute_result(&k, dag);
     for (int axis = 0; axis < outer; axis++)
         open_loop(&k, axis);
     declare(&k, "%s *%s = %s + (ptrdiff_t)%s%s%s;", dtype_rows[k.nest.operands[0].dtype].c, to,
@@ -165,12 +171,13 @@ void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, cons
         open_loop(&k, last);
         k.pointer[0] = to;
         k.in_row[0] = true;
-        inputs[0] = element(&k, 0);
+        place = element(&k, 0);
     } else {
-        inputs[0] = arena_format(k.arena, "%s[0]", to);
+        place = arena_format(k.arena, "%s[0]", to);
     }
-    inputs[1] = element(&k, 1);
-    statement(&k, "%s = %s;", inputs[0], expr_scalar(cx, dag, inputs, NULL, ""));
+    inputs[0] = element_read(cx, operand_element(&k, 0), place);
+    inputs[1] = element_value(&k, 1);
+    statement(&k, "%s = %s;", place, stored_value(&k, expr_scalar(cx, dag, inputs, NULL, "")));
     if (rows)
         close_loop(&k, last);
     close_blocks(&k, outer);

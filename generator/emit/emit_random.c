@@ -13,7 +13,7 @@ static void store_random(struct loops *k, struct value_source *tail, const char 
         declare(k, "const float %s = %s;", tail->reduced, number);
     }
     value = scalar_value(k, tail);
-    statement(k, "%s = %s;", element(k, 0), value.text);
+    statement(k, "%s = %s;", element(k, 0), stored_value(k, value.text));
 }
 
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
@@ -28,6 +28,9 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
     const char *words = names_new(&k.names, "words"), *key;
     int64_t count;
 
+    for (int i = 1; i < dag->input_count; i++)
+        compute_input(&k, i, dag, i);
+    compute_result(&k, dag);
     key = arena_format(k.arena, "%s ^ ((uint64_t)%s << 32)", random.counter, random.stream);
     if (k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
         const char *end = dim_c(&k, k.nest.dims[0]), *i, *j;

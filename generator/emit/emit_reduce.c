@@ -377,7 +377,7 @@ static const char *find_in_row(struct loops *k, const struct reduction *r, const
     declare(k, "const %s %s = %s;", dtype_rows[r->dtype].c, name, best);
     declare(k, "int %s = 0;", index);
     k->index[axis] = index;
-    value = element(k, 1);
+    value = element_value(k, 1);
     open_block(k, "while (%s < %s && (%s %s %s || (%s != %s && %s == %s)))", index, last, name,
                kind_rows[r->kind].operator, value, name, name, value, value);
     statement(k, "%s++;", index);
@@ -423,16 +423,10 @@ static const char *reduce_all(struct loops *k, struct reduction *r, int streams)
     return sum;
 }
 
-static void store_vector(struct loops *k, struct reduction *r, const char *accumulator, const char *part)
+static void store_columns(struct loops *k, struct reduction *r, const char *accumulator, const char *part)
 {
-    const char *value;
-
     r->tail.reduced = accumulator;
-    value = vector_value(k, &r->tail, k->nest.ndim - 1, part);
-    if (part)
-        statement(k, "%s_store_part(%s, %s, %s);", vector_type(k), address(k, 0), value, part);
-    else
-        statement(k, "%s_store(%s, %s);", vector_type(k), address(k, 0), value);
+    store_vector(k, vector_value(k, &r->tail, k->nest.ndim - 1, part), part);
 }
 
 /* NEST_COLUMNS: the outputs from index[last] on. */
@@ -445,12 +439,12 @@ static void reduce_columns(struct loops *k, void *data, int streams, const char 
     r->part = part;
     accumulator = reduce_all(k, r, streams);
     if (streams == 1) {
-        store_vector(k, r, accumulator, part);
+        store_columns(k, r, accumulator, part);
         return;
     }
     stream = open_streams(k, streams);
     k->index[axis] = stream_index(k, base, stream);
-    store_vector(k, r, arena_format(k->arena, "%s[%s]", accumulator, stream), NULL);
+    store_columns(k, r, arena_format(k->arena, "%s[%s]", accumulator, stream), NULL);
     close_block(k);
     k->index[axis] = base;
 }
@@ -461,7 +455,7 @@ static void store_scalar(struct loops *k, struct reduction *r, const char *accum
 
     r->tail.reduced = wraps(r) ? arena_format(k->arena, "(int64_t)%s", accumulator) : accumulator;
     value = scalar_value(k, &r->tail);
-    statement(k, "%s = %s;", element(k, 0), value.text);
+    statement(k, "%s = %s;", element(k, 0), stored_value(k, value.text));
 }
 
 static void reduce_vectors(struct loops *k, struct reduction *r)
@@ -532,6 +526,11 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
 
     r.head = (struct value_source){.dag = head, .first = 1};
     r.tail = (struct value_source){.dag = tail, .first = 1 + head->input_count, .reduced = ""};
+    for (int i = 0; i < head->input_count; i++)
+        compute_input(&k, r.head.first + i, head, i);
+    for (int i = 1; i < tail->input_count; i++)
+        compute_input(&k, r.tail.first + i - 1, tail, i);
+    compute_result(&k, tail);
     k.lanes = form.lanes;
     if (form.way == NEST_ELEMENTS)
         reduce_elements(&k, &r);

@@ -24,6 +24,16 @@ int widest(const struct loops *k)
     return k->lanes == DTYPE_FLOAT64 ? 8 : 16;
 }
 
+void store_vector(struct loops *k, const char *value, const char *part)
+{
+    const char *prefix = element_vector(operand_element(k, 0));
+
+    if (part)
+        statement(k, "%s_store_part(%s, %s, %s);", prefix, address(k, 0), value, part);
+    else
+        statement(k, "%s_store(%s, %s);", prefix, address(k, 0), value);
+}
+
 /* Which sizes it reads, by index. */
 static bool *sizes_of(struct loops *k, const struct dag *dag)
 {
@@ -39,10 +49,12 @@ static const char *load_text(struct loops *k, int operand, int axis, const char 
     if (k->splat[operand])
         return k->splat[operand];
     if (stride_is(k, operand, axis, 0))
-        return arena_format(k->arena, "%s_set(%s)", vector_type(k), element(k, operand));
+        return arena_format(k->arena, "%s_set(%s)", vector_type(k), element_value(k, operand));
     if (count)
-        return arena_format(k->arena, "%s_load_part(%s, %s)", vector_type(k), address(k, operand), count);
-    return arena_format(k->arena, "%s_load(%s)", vector_type(k), address(k, operand));
+        return arena_format(k->arena, "%s_load_part(%s, %s)", element_vector(operand_element(k, operand)),
+                            address(k, operand), count);
+    return arena_format(k->arena, "%s_load(%s)", element_vector(operand_element(k, operand)),
+                        address(k, operand));
 }
 
 /* Names for loads that would make a line long. */
@@ -256,7 +268,7 @@ void declare_splats(struct loops *k, int axis)
         if (!k->loaded[i] || !known || k->splat[i] || !stride_is(k, i, axis, 0))
             continue;
         name = names_new(&k->names, arena_format(k->arena, "v%d", i - 1));
-        declare(k, "const %s %s = %s_set(%s);", vector_type(k), name, vector_type(k), element(k, i));
+        declare(k, "const %s %s = %s_set(%s);", vector_type(k), name, vector_type(k), element_value(k, i));
         k->splat[i] = name;
     }
 }

@@ -26,9 +26,14 @@ const char *line_element(struct loops *k, int operand, const char *index, const 
                         place);
 }
 
+static const char *line_value(struct loops *k, int operand, const char *index, const struct dim *step)
+{
+    return element_read(k->cx, operand_element(k, operand), line_element(k, operand, index, step));
+}
+
 /* What the dag makes of `before` and of the line's elements at `index`, those of operands from `first` on. */
-static const char *line_value(struct loops *k, struct line line, const struct dag *dag, const char *before,
-                              const char *index, int first)
+static const char *value_at(struct loops *k, struct line line, const struct dag *dag, const char *before,
+                            const char *index, int first)
 {
     const char **inputs = ARENA_ARRAY(k->arena, dag->input_count + 1, const char *);
     struct text *names = before_text(k);
@@ -37,7 +42,7 @@ static const char *line_value(struct loops *k, struct line line, const struct da
 
     inputs[0] = before;
     for (int i = 1; i < dag->input_count; i++)
-        inputs[i] = line_element(k, first + i - 1, index, line.steps[first + i - 1]);
+        inputs[i] = line_value(k, first + i - 1, index, line.steps[first + i - 1]);
     value = expr_scalar_piece(k->cx, dag, &place);
     declare_lines(k, names);
     return value.text;
@@ -45,7 +50,7 @@ static const char *line_value(struct loops *k, struct line line, const struct da
 
 static const char *scan_start(struct loops *k, struct line line, int start, bool given)
 {
-    return given ? line_element(k, 1, "0", line.steps[1]) : arena_format(k->arena, "%d", start);
+    return given ? line_value(k, 1, "0", line.steps[1]) : arena_format(k->arena, "%d", start);
 }
 
 void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
@@ -55,15 +60,21 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
     struct loops k = begin_line(cx, name, nest, line, dag, sizes, size_count);
     int last = k.nest.ndim - 1;
     bool columns = last >= 0 && stride_is(&k, 0, last, 1); /* rows run beside each other, as vectors */
-    const char *type = dtype_rows[k.nest.operands[0].dtype].c, *end = dim_c(&k, line.length);
+    const char *type = dtype_rows[k.nest.operands[0].dtype].c, *sum_type, *end = dim_c(&k, line.length);
 
+    if (given)
+        compute_input(&k, 1, dag, 0);
+    for (int j = 1; j < dag->input_count; j++)
+        compute_input(&k, given + j, dag, j);
+    compute_result(&k, dag);
+    sum_type = dtype_rows[k.computed[0]].c;
     for (int axis = 0; axis < last + !columns; axis++)
         open_loop(&k, axis);
 
     const char *i = names_new(&k.names, "n"), *sum = names_new(&k.names, start ? "product" : "sum");
 
     if (!columns)
-        declare(&k, "%s %s = %s;", type, sum, scan_start(&k, line, start, given));
+        declare(&k, "%s %s = %s;", sum_type, sum, scan_start(&k, line, start, given));
     if (line.reverse)
         open_block(&k, "for (int %s = %s - 1; %s >= 0; %s--)", i, end, i, i);
     else
@@ -81,17 +92,19 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
         open_loop(&k, last);
 
         const char *j = k.index[last];
-        const char *held = arena_format(k.arena, "(%s ? %s[%s] : %s)", before, before, j,
-                                        scan_start(&k, line, start, given));
-        const char *value = line_value(&k, line, dag, held, i, 1 + given);
+        const char *held = arena_format(
+            k.arena, "(%s ? %s : %s)", before,
+            element_read(cx, operand_element(&k, 0), arena_format(k.arena, "%s[%s]", before, j)),
+            scan_start(&k, line, start, given));
+        const char *value = value_at(&k, line, dag, held, i, 1 + given);
 
-        statement(&k, "%s[%s] = %s;", row, j, value);
+        statement(&k, "%s[%s] = %s;", row, j, stored_value(&k, value));
         close_loop(&k, last);
     } else {
-        const char *value = line_value(&k, line, dag, sum, i, 1 + given);
+        const char *value = value_at(&k, line, dag, sum, i, 1 + given);
 
         statement(&k, "%s = %s;", sum, value);
-        statement(&k, "%s = %s;", line_element(&k, 0, i, line.steps[0]), sum);
+        statement(&k, "%s = %s;", line_element(&k, 0, i, line.steps[0]), stored_value(&k, sum));
     }
     close_block(&k);
     close_blocks(&k, last + !columns);

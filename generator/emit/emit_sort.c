@@ -12,6 +12,7 @@ static void sort_helpers(struct loops *k, struct line line, bool descending, con
                          const char *pass)
 {
     enum dtype dtype = k->nest.operands[1].dtype;
+    const struct element held = operand_element(k, 1);
     const char *type = dtype_rows[dtype].c, *y = times_step(k, line.steps[0]),
                *x = times_step(k, line.steps[1]);
     const char *next = *y ? arena_format(k->arena, "(below + 1)%s", y) : "below + 1";
@@ -21,7 +22,9 @@ static void sort_helpers(struct loops *k, struct line line, bool descending, con
                 dtype_is_float(dtype) ? ", NaN above all" : "");
     text_printf(out, "static inline int %s_behind(const %s *x, int64_t a, int64_t b%s)\n{\n", k->name, type,
                 sizes);
-    text_printf(out, "    const %s u = x[a%s], v = x[b%s];\n\n", type, x, x);
+    text_printf(out, "    const %s u = %s, v = %s;\n\n", dtype_rows[held.computed].c,
+                element_read(k->cx, held, arena_format(k->arena, "x[a%s]", x)),
+                element_read(k->cx, held, arena_format(k->arena, "x[b%s]", x)));
     text_printf(out, "    if (u %s v)\n        return 1;\n    if (u %s v)\n        return 0;\n",
                 descending ? "<" : ">", descending ? ">" : "<");
     if (dtype_is_float(dtype))
@@ -50,6 +53,8 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
     struct text declared = text_new(k.arena), passed = text_new(k.arena);
     bool *needed = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
 
+    if (dtype_is_float(k.computed[1]) && !dtype_is_supported(k.computed[1]))
+        k.computed[1] = DTYPE_FLOAT32;
     dim_mark_sizes(line.steps[1], needed);
     dim_mark_sizes(line.steps[0], needed);
     for (int i = 0; i < size_count; i++) {

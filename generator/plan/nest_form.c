@@ -69,7 +69,8 @@ struct nest_form map_form(const struct nest *nest, const struct dag *dag)
     bool lines = last >= 0 && stride_is(nest, 0, last, 1);
     enum dtype lanes;
 
-    if (lines && dag_is_identity(dag) && stride_is(nest, 1, last, 1)) {
+    if (lines && dag_is_identity(dag) && stride_is(nest, 1, last, 1) &&
+        nest->operands[0].dtype == nest->operands[1].dtype) {
         form.way = NEST_BYTES;
     } else if (lines && is_zero(dag)) {
         form.way = NEST_ZEROS;

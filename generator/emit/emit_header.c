@@ -394,9 +394,10 @@ static void print_step_declaration(struct emit *e, struct text *out)
     text_add(out, ");\n\n");
 }
 
-void print_header(struct emit *e, struct text *out)
+/* What stands over a header: how its model is called, from the block of parameters to the first entry. */
+static void print_header_usage(struct emit *e, struct text *out)
 {
-    const char *m = e->m, *M = e->M;
+    const char *m = e->m;
 
     text_printf(
         out,
@@ -425,7 +426,13 @@ void print_header(struct emit *e, struct text *out)
         pass_arguments(e, &call, entry_graph(entry));
         text_printf(out, " *     %s_%s(&net%s);\n", m, entry->name, call.data);
     }
-    text_printf(out, " */\n#ifndef MODC_MODEL_%s_H\n#define MODC_MODEL_%s_H\n\n", M, M);
+    text_add(out, " */\n");
+}
+
+/* From the guard to what makes a header of C one of C++. */
+static void print_header_includes(struct emit *e, struct text *out)
+{
+    text_printf(out, "#ifndef MODC_MODEL_%s_H\n#define MODC_MODEL_%s_H\n\n", e->M, e->M);
     if (target_sets_align(e->target))
         text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
     text_printf(
@@ -433,70 +440,88 @@ void print_header(struct emit *e, struct text *out)
         "#include \"%s\"%s\n\n#if MODC_ABI != %d\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
         has_optimizer(e) ? "modc_optim.h" : "modc.h", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "",
-        MODC_ABI, m);
-    print_header_constants(e, out);
-    print_header_modules(e, out);
-    print_header_gradients(e, out);
+        MODC_ABI, e->m);
+}
+
+static void print_context(struct emit *e, struct text *out)
+{
     text_printf(
         out,
         "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
         "    struct modc_context base;\n%s%s%s};\n\n",
-        m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
+        e->m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
         e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "",
         saved_members(e));
-    print_params(e, out);
-    if (has_optimizer(e))
-        emit_training_header(e->cx, out, e->plan);
+}
+
+static void print_training_struct(struct emit *e, struct text *out)
+{
+    const char *m = e->m;
+
     if (has_gradients(e))
         text_printf(
             out,
             "/* %s of a context's parameters, in the same struct as these; see %s_get_gradient. */\nstruct %s_training {\n"
             "    struct modc_training base;\n    struct %s_params gradients;\n",
             has_optimizer(e) ? "Gradients and optimiser" : "Gradients", m, m, m);
-    else if (has_backward(e))
+    else
         text_printf(
             out,
             "/* The optimiser of a context's parameters. */\nstruct %s_training {\n    struct modc_training base;\n",
             m);
     if (has_optimizer(e))
         text_printf(out, "    struct %s_optimizer optimizer;\n", m);
-    if (has_backward(e))
-        text_add(out, "};\n\n");
-    for (int i = 0; i < e->plan->program->entry_count; i++) {
-        const struct entry *entry = &e->plan->program->entries[i];
-        const struct graph *graph = entry_graph(entry);
-        struct text line = text_new(&e->cx->arena);
+    text_add(out, "};\n\n");
+}
 
-        text_add(out, "/* ");
-        for (int j = 0; j < graph->output_count; j++)
-            text_printf(out, "%s%s %s %s", j ? ", " : "", c_output(e->cx, graph, j),
-                        dtype_rows[graph->outputs[j]->dtype].name, shape_of(e->cx, graph->outputs[j]));
-        text_add(out, " from");
-        for (int j = 0; j < graph->input_count; j++)
-            text_printf(out, "%s %s %s %s", j ? "," : "", graph->inputs[j]->name,
-                        dtype_rows[graph->inputs[j]->dtype].name, shape_of(e->cx, graph->inputs[j]));
-        text_add(out, " */\n");
-        text_printf(&line, "enum modc_status %s_%s(struct %s *net", m, entry->name, m);
-        print_arguments(e, &line, graph);
-        text_add(&line, ");");
-        text_printf(out, "%s\n", line.data);
-        text_add(out, "\n");
+static void print_entry_declaration(struct emit *e, struct text *out, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+
+    text_add(out, "/* ");
+    for (int i = 0; i < graph->output_count; i++)
+        text_printf(out, "%s%s %s %s", i ? ", " : "", c_output(e->cx, graph, i),
+                    dtype_rows[graph->outputs[i]->dtype].name, shape_of(e->cx, graph->outputs[i]));
+    text_add(out, " from");
+    for (int i = 0; i < graph->input_count; i++)
+        text_printf(out, "%s %s %s %s", i ? "," : "", graph->inputs[i]->name,
+                    dtype_rows[graph->inputs[i]->dtype].name, shape_of(e->cx, graph->inputs[i]));
+    text_printf(out, " */\nenum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
+    print_arguments(e, out, graph);
+    text_add(out, ");\n\n");
+}
+
+void print_header(struct emit *e, struct text *out)
+{
+    print_header_usage(e, out);
+    print_header_includes(e, out);
+    print_header_constants(e, out);
+    print_header_modules(e, out);
+    print_header_gradients(e, out);
+    print_context(e, out);
+    print_params(e, out);
+    if (has_optimizer(e))
+        emit_training_header(e->cx, out, e->plan);
+    if (has_backward(e))
+        print_training_struct(e, out);
+    for (int i = 0; i < e->plan->program->entry_count; i++) {
+        print_entry_declaration(e, out, &e->plan->program->entries[i]);
         if (has_gradients(e))
-            print_backward_declaration(e, out, entry);
+            print_backward_declaration(e, out, &e->plan->program->entries[i]);
     }
     if (has_optimizer(e))
         print_step_declaration(e, out);
     if (e->tree->rollout)
-        emit_rollout_header(e->cx, out, (struct rollout_names){m, M}, e->tree->rollout);
+        emit_rollout_header(e->cx, out, (struct rollout_names){e->m, e->M}, e->tree->rollout);
     text_printf(
         out,
         "/* The model in tables: inputs, outputs, keys, modules, entries. */\nextern const struct modc_model %s_model;\n\n",
-        m);
+        e->m);
     if (e->weights)
         text_printf(out,
                     "/* Binds the weights that are embedded in the program; nothing is copied. */\n"
                     "enum modc_status %s_bind_embedded(struct %s_params *params);\n\n",
-                    m, m);
+                    e->m, e->m);
     print_wrappers(e, out);
     text_add(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

@@ -150,45 +150,27 @@ static void print_entry_row(struct emit *e, struct text *out, const struct entry
     text_add(out, e->tree->size_count > 0 ? "),\n" : ", 0),\n");
 }
 
-void print_tables(struct emit *e, struct text *out)
+static void print_sizes_table(struct emit *e, struct text *out)
 {
     const struct module_tree *tree = e->tree;
-    const struct program *program = e->plan->program;
-    const int draw_count = count_draws(e);
 
-    text_add(out, "/* ---- tables ---- */\n\n");
-    for (int i = 0; i < program->entry_count; i++) {
-        const struct entry *entry = &program->entries[i];
-
-        if (needs_shape(entry))
-            print_shape_function(e, out, entry);
-        print_call_function(e, out, entry);
-        if (has_gradients(e))
-            print_backward_call(e, out, entry);
+    if (tree->size_count == 0)
+        return;
+    text_add(out, "static const struct modc_size sizes_table[] = {");
+    for (int i = 0; i < tree->size_count; i++) {
+        text_add(out, i ? ", {" : "{");
+        text_c_string(out, tree->sizes[i].name);
+        text_printf(out, ", %s_%s}", e->M, emitted_max(e->cx, NULL, tree->sizes[i].name));
     }
-    text_add(out, "\n");
-    if (tree->size_count > 0) {
-        text_add(out, "static const struct modc_size sizes_table[] = {");
-        for (int i = 0; i < tree->size_count; i++) {
-            text_add(out, i ? ", {" : "{");
-            text_c_string(out, tree->sizes[i].name);
-            text_printf(out, ", %s_%s}", e->M, emitted_max(e->cx, NULL, tree->sizes[i].name));
-        }
-        text_add(out, "};\n\n");
-    }
-    print_row_tables(e, out);
-    for (int i = 0; i < program->entry_count; i++)
-        print_inputs_and_outputs(e, out, &program->entries[i]);
-    text_add(out, "static const struct modc_entry entries_table[] = {\n");
-    for (int i = 0; i < program->entry_count; i++)
-        print_entry_row(e, out, &program->entries[i]);
     text_add(out, "};\n\n");
-    text_printf(
-        out,
-        "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = 0x%016llxu,\n"
-        "    .align = MODC_ALIGN, .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params), .context_bytes = sizeof(struct %s),\n"
-        "    .param_block = %s_PARAM_BYTES,\n",
-        e->m, e->m, (unsigned long long)e->plan->schema, e->plan->align, e->m, e->m, e->M);
+}
+
+/* Of struct modc_model: blocks, and the tables that the file has. */
+static void print_model_tables(struct emit *e, struct text *out)
+{
+    const struct module_tree *tree = e->tree;
+
+    text_printf(out, "    .param_block = %s_PARAM_BYTES,\n", e->M);
     if (e->plan->groups[0]->bytes > 0)
         text_printf(out, "    .packed_block = %s_PACKED_BYTES, .pack = %s_pack_all,\n", e->M, e->m);
     if (e->plan->state_bytes > 0)
@@ -200,7 +182,7 @@ void print_tables(struct emit *e, struct text *out)
         text_add(out, "    .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,\n");
     if (tree->key_count > 0)
         text_add(out, "    .key_count = MODC_ROWS(keys_table), .keys = keys_table,\n");
-    if (draw_count > 0)
+    if (count_draws(e) > 0)
         text_add(out, "    .draw_count = MODC_ROWS(draws_table), .draws = draws_table,\n");
     else if (tree->key_count > 0)
         text_add(out, "    .draw_count = MODC_DRAWS_OF_KEYS,\n");
@@ -208,6 +190,11 @@ void print_tables(struct emit *e, struct text *out)
         out,
         "    .module_count = %s_MODULES, .modules = modules_table,\n    .entry_count = MODC_ROWS(entries_table), .entries = entries_table,\n",
         e->M);
+}
+
+/* What a model has where its spec or the command line asks for it. */
+static void print_model_abilities(struct emit *e, struct text *out)
+{
     if (e->weights)
         text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
     if (e->unpacks)
@@ -234,5 +221,37 @@ void print_tables(struct emit *e, struct text *out)
             e->M);
     if (e->tree->rollout)
         text_printf(out, "    .rollout = &%s_rollout_table,\n", e->m);
+}
+
+void print_tables(struct emit *e, struct text *out)
+{
+    const struct program *program = e->plan->program;
+
+    text_add(out, "/* ---- tables ---- */\n\n");
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct entry *entry = &program->entries[i];
+
+        if (needs_shape(entry))
+            print_shape_function(e, out, entry);
+        print_call_function(e, out, entry);
+        if (has_gradients(e))
+            print_backward_call(e, out, entry);
+    }
+    text_add(out, "\n");
+    print_sizes_table(e, out);
+    print_row_tables(e, out);
+    for (int i = 0; i < program->entry_count; i++)
+        print_inputs_and_outputs(e, out, &program->entries[i]);
+    text_add(out, "static const struct modc_entry entries_table[] = {\n");
+    for (int i = 0; i < program->entry_count; i++)
+        print_entry_row(e, out, &program->entries[i]);
+    text_add(out, "};\n\n");
+    text_printf(
+        out,
+        "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = 0x%016llxu,\n"
+        "    .align = MODC_ALIGN, .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params), .context_bytes = sizeof(struct %s),\n",
+        e->m, e->m, (unsigned long long)e->plan->schema, e->plan->align, e->m, e->m);
+    print_model_tables(e, out);
+    print_model_abilities(e, out);
     text_add(out, "};\n");
 }

@@ -72,106 +72,161 @@ static void keys_kernel(struct draft *draft, struct value *y, struct value *keys
     hole_passed(draft, "T_KEYS_PASS", passed, count);
 }
 
-static void holes_attention(struct draft *draft)
+/* What the kernels of a block have as their operands. */
+struct block {
+    const struct size *sizes;         /* by BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH */
+    const struct dim *queries, *seen; /* of a block: its rows, and the keys that any of them sees */
+    struct value *key, *scores;       /* keys of a head, and what its queries make of them, in scratch */
+};
+
+static void attention_strides(struct draft *draft, const struct op *op)
 {
-    struct cx *cx = draft->cx;
-    const struct op *op = draft->op;
-    const struct value *q = op->inputs[0], *k = op->inputs[1], *v = op->inputs[2], *y = op->outputs[0];
     static const char *const batches[] = {"T_batch0", "T_batch1"}, *const ys[] = {"T_y0", "T_y1", "T_ym"};
     static const char *const qs[] = {"T_q0", "T_q1", "T_qm"}, *const ks[] = {"T_k0", "T_k1"},
                              *const vs[] = {"T_v0", "T_v1"};
-    static const char *const names[] = {"q", "k", "v"};
-    struct attention plan = attention_of(op, draft->step->algorithm->whole);
-    const struct dim *keys = k->dims[k->ndim - 1], *inner = q->dims[q->ndim - 1], *queries, *seen;
-    const struct size *block = block_sizes(draft, plan.rows, dim_upper(keys));
-    struct value *s, *parts[32], *key = of_head(cx, k, NULL, NULL);
-    struct op part;
+    const struct value *y = op->outputs[0];
+    struct cx *cx = draft->cx;
 
-    for (int i = 0; i < 3; i++)
-        add_parameter(draft, draft->result, false, names[i]);
-    add_scratch(draft, "s");
-    queries = plan.even ? dim_const(&cx->arena, plan.rows) : dim_size(&cx->arena, &block[BLOCK_QUERIES]);
-    seen = op->attention.causal ? dim_size(&cx->arena, &block[BLOCK_SEEN]) : keys;
     for (int i = 0; i < 2; i++) {
         int axis = y->ndim - 4 + i;
 
         hole_dim(draft, batches[i], axis >= 0 ? y->dims[axis] : dim_const(&cx->arena, 1));
-        hole_dim(draft, ks[i], batch_stride(cx, k, i));
-        hole_dim(draft, vs[i], batch_stride(cx, v, i));
+        hole_dim(draft, ks[i], batch_stride(cx, op->inputs[1], i));
+        hole_dim(draft, vs[i], batch_stride(cx, op->inputs[2], i));
     }
     for (int i = 0; i < 3; i++) {
         hole_dim(draft, ys[i], batch_stride(cx, y, i));
-        hole_dim(draft, qs[i], batch_stride(cx, q, i));
+        hole_dim(draft, qs[i], batch_stride(cx, op->inputs[0], i));
     }
     hole_dim(draft, "T_m", y->dims[y->ndim - 2]);
-    hole_dim(draft, "T_rows", dim_const(&cx->arena, plan.rows));
-    hole_int(draft, "T_even", plan.even);
-    hole_int(draft, "T_turned", plan.turned);
-    if (plan.turned)
-        hole_dim(draft, "T_room", dim_const(&cx->arena, plan.room));
+}
+
+static void attention_blocks(struct draft *draft, const struct op *op, const struct attention *plan,
+                             const struct block *block)
+{
+    struct cx *cx = draft->cx;
+    const struct value *k = op->inputs[1];
+
+    hole_dim(draft, "T_rows", dim_const(&cx->arena, plan->rows));
+    hole_int(draft, "T_even", plan->even);
+    hole_int(draft, "T_turned", plan->turned);
+    if (plan->turned)
+        hole_dim(draft, "T_room", dim_const(&cx->arena, plan->room));
     hole_int(draft, "T_causal", op->attention.causal);
     if (op->attention.causal) {
         hole_dim(draft, "T_ahead", dim_const(&cx->arena, op->attention.ahead));
-        hole_dim(draft, "T_n", keys);
+        hole_dim(draft, "T_n", k->dims[k->ndim - 1]);
     }
-    hole_word(draft, "T_queries", block[BLOCK_QUERIES].c_name);
-    hole_word(draft, "T_seen", block[BLOCK_SEEN].c_name);
-    hole_word(draft, "T_reach", block[BLOCK_REACH].c_name);
-    s = in_scratch(cx, draft->kernel->computed, queries, seen, plan.stride);
-    if (plan.turned) {
-        struct value *turned = in_scratch(cx, draft->kernel->computed, inner, keys, plan.stride);
+    hole_word(draft, "T_queries", block->sizes[BLOCK_QUERIES].c_name);
+    hole_word(draft, "T_seen", block->sizes[BLOCK_SEEN].c_name);
+    hole_word(draft, "T_reach", block->sizes[BLOCK_REACH].c_name);
+}
 
-        keys_kernel(draft, turned, key);
-        key = turned;
-    }
+static void scores_kernel(struct draft *draft, const struct op *op, const struct block *block)
+{
+    struct value *parts[] = {of_head(draft->cx, op->inputs[0], block->queries, NULL),
+                             of_head(draft->cx, block->key, NULL, block->seen)};
+    struct value *scores = block->scores;
+    struct op part = {.code = GRAPH_OP_CONTRACT,
+                      .label = "matmul",
+                      .inputs = parts,
+                      .input_count = 2,
+                      .tail_first = 2,
+                      .outputs = &scores};
 
-    /* the scores */
-    parts[0] = of_head(cx, q, queries, NULL);
-    parts[1] = of_head(cx, key, NULL, seen);
-    part = (struct op){
-        .code = GRAPH_OP_CONTRACT, .label = "matmul", .inputs = parts, .input_count = 2, .outputs = &s};
-    part.tail_first = part.input_count;
-    part_kernel(draft, &part, "matmul_strided", block, "T_SCORES", "scores", NULL, 0);
+    part_kernel(draft, &part, "matmul_strided", block->sizes, "T_SCORES", "scores", NULL, 0);
+}
 
-    /* the weights, in their place */
-    parts[0] = s;
+/* The weights, in the place of the scores. */
+static void softmax_kernel(struct draft *draft, const struct op *op, const struct block *block)
+{
+    struct value *parts[32], *scores = block->scores;
+    struct op part = {.code = GRAPH_OP_SOFTMAX,
+                      .label = "softmax",
+                      .inputs = parts,
+                      .input_count = op->tail_first - 2,
+                      .tail_first = 1,
+                      .outputs = &scores,
+                      .head = dag_is_identity(op->head) ? NULL : op->head};
+
+    parts[0] = scores;
     for (int i = 3; i < op->tail_first; i++)
-        parts[i - 2] = of_head(cx, op->inputs[i], queries, seen);
-    part = (struct op){
-        .code = GRAPH_OP_SOFTMAX, .label = "softmax", .inputs = parts, .tail_first = 1, .outputs = &s};
-    part.input_count = op->tail_first - 2;
-    part.head = dag_is_identity(op->head) ? NULL : op->head;
+        parts[i - 2] = of_head(draft->cx, op->inputs[i], block->queries, block->seen);
     part.softmax.axis = 1;
     part.softmax.safe = op->attention.safe;
-    part_kernel(draft, &part, "softmax", block, "T_SOFTMAX", "softmax",
+    part_kernel(draft, &part, "softmax", block->sizes, "T_SOFTMAX", "softmax",
                 pass_operands(draft, 3, op->tail_first), op->tail_first - 3);
+}
 
-    /* the values */
-    parts[0] = s;
-    parts[1] = of_head(cx, v, seen, NULL);
+static void values_kernel(struct draft *draft, const struct op *op, const struct block *block)
+{
+    struct cx *cx = draft->cx;
+    struct value *parts[32], *result = of_head(cx, op->outputs[0], block->queries, NULL);
+    struct op part = {.code = GRAPH_OP_CONTRACT,
+                      .label = arena_format(&cx->arena, "matmul%s", op->label + strlen("attention")),
+                      .inputs = parts,
+                      .input_count = 2 + op->input_count - op->tail_first,
+                      .tail_first = 2,
+                      .tail = op->tail,
+                      .outputs = &result};
+
+    parts[0] = block->scores;
+    parts[1] = of_head(cx, op->inputs[2], block->seen, NULL);
     for (int i = op->tail_first; i < op->input_count; i++)
-        parts[2 + i - op->tail_first] = of_head(cx, op->inputs[i], queries, NULL);
-    part = (struct op){.code = GRAPH_OP_CONTRACT, .inputs = parts, .tail_first = 2, .tail = op->tail};
-    part.label = arena_format(&cx->arena, "matmul%s", op->label + strlen("attention"));
-    part.input_count = 2 + op->input_count - op->tail_first;
-    part.outputs = (struct value *[]){of_head(cx, y, queries, NULL)};
-    part_kernel(draft, &part, "matmul_strided", block, "T_VALUES", "values",
+        parts[2 + i - op->tail_first] = of_head(cx, op->inputs[i], block->queries, NULL);
+    part_kernel(draft, &part, "matmul_strided", block->sizes, "T_VALUES", "values",
                 pass_operands(draft, op->tail_first, op->input_count), op->input_count - op->tail_first);
+}
 
-    draft->kernel->comment = arena_format(
-        &cx->arena, "y %s = softmax(s) . v %s, s = q %s . k %s", shape_text(&cx->arena, y->ndim, y->dims),
-        shape_text(&cx->arena, v->ndim, v->dims), shape_text(&cx->arena, q->ndim, q->dims),
-        shape_text(&cx->arena, k->ndim, k->dims));
+static const char *attention_comment(struct cx *cx, const struct op *op)
+{
+    const struct value *q = op->inputs[0], *k = op->inputs[1], *v = op->inputs[2], *y = op->outputs[0];
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text, "y %s = softmax(s) . v %s, s = q %s . k %s", shape_text(&cx->arena, y->ndim, y->dims),
+                shape_text(&cx->arena, v->ndim, v->dims), shape_text(&cx->arena, q->ndim, q->dims),
+                shape_text(&cx->arena, k->ndim, k->dims));
     if (!dag_is_identity(op->head))
-        draft->kernel->comment = arena_format(&cx->arena, "%s;\n * s is then %s", draft->kernel->comment,
-                                              dag_text(cx, op->head));
+        text_printf(&text, ";\n * s is then %s", dag_text(cx, op->head));
     if (op->attention.causal)
-        draft->kernel->comment = arena_format(
-            &cx->arena, "%s;\n * query i sees keys 0 to %s", draft->kernel->comment,
-            op->attention.ahead ? arena_format(&cx->arena, "i + %lld", (long long)op->attention.ahead) : "i");
+        text_printf(&text, ";\n * query i sees keys 0 to %s",
+                    op->attention.ahead ? arena_format(&cx->arena, "i + %lld", (long long)op->attention.ahead)
+                                        : "i");
     if (op->tail)
-        draft->kernel->comment = arena_format(&cx->arena, "%s;\n * y is then %s", draft->kernel->comment,
-                                              dag_text(cx, op->tail));
+        text_printf(&text, ";\n * y is then %s", dag_text(cx, op->tail));
+    return text.data;
+}
+
+static void holes_attention(struct draft *draft)
+{
+    static const char *const names[] = {"q", "k", "v"};
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *q = op->inputs[0], *k = op->inputs[1];
+    const struct attention plan = attention_of(op, draft->step->algorithm->whole);
+    const struct dim *keys = k->dims[k->ndim - 1];
+    struct block block = {.sizes = block_sizes(draft, plan.rows, dim_upper(keys)),
+                          .key = of_head(cx, k, NULL, NULL)};
+
+    for (int i = 0; i < 3; i++)
+        add_parameter(draft, draft->result, false, names[i]);
+    add_scratch(draft, "s");
+    block.queries = plan.even ? dim_const(&cx->arena, plan.rows)
+                              : dim_size(&cx->arena, &block.sizes[BLOCK_QUERIES]);
+    block.seen = op->attention.causal ? dim_size(&cx->arena, &block.sizes[BLOCK_SEEN]) : keys;
+    attention_strides(draft, op);
+    attention_blocks(draft, op, &plan, &block);
+    block.scores = in_scratch(cx, draft->kernel->computed, block.queries, block.seen, plan.stride);
+    if (plan.turned) {
+        struct value *turned = in_scratch(cx, draft->kernel->computed, q->dims[q->ndim - 1], keys, plan.stride);
+
+        keys_kernel(draft, turned, block.key);
+        block.key = turned;
+    }
+    scores_kernel(draft, op, &block);
+    softmax_kernel(draft, op, &block);
+    values_kernel(draft, op, &block);
+    draft->kernel->comment = attention_comment(cx, op);
 }
 
 /* The tail is that of the product with the values. */

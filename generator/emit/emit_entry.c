@@ -1,6 +1,8 @@
 /* emit_entry.c - what users call: entries, backward, a step of training; and the choice of an instruction set. */
 #include "emit/emit_room.h"
 
+#include <string.h>
+
 #include "base/options.h"
 #include "emit/dispatch.h"
 #include "emit/emit_names.h"
@@ -273,21 +275,32 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
 }
 
 /* The second call of one kind, in the mode that the first was in. */
+/* Statements that another condition each is for; braces where one of the two has several. */
+static void print_either(struct text *out, const char *indent, const char *condition, const char *first,
+                         const char *second)
+{
+    const bool single = strchr(first, '\n')[1] == 0 && strchr(second, '\n')[1] == 0;
+
+    text_printf(out, "%sif (%s)%s\n%s", indent, condition, single ? "" : " {", first);
+    text_printf(out, "%s%s\n%s", indent, single ? "else" : "} else {", second);
+    if (!single)
+        text_printf(out, "%s}\n", indent);
+}
+
 static void print_second_call(struct emit *e, struct text *out, const struct entry *entry,
                               enum emitted_variant kind, const char *indent)
 {
     const struct variant *eval = entry_variant(e, entry, 0, kind), *train = entry_variant(e, entry, 1, kind);
     const char *deeper = arena_format(&e->cx->arena, "%s    ", indent);
+    struct text training = text_new(&e->cx->arena), other = text_new(&e->cx->arena);
 
     if (train->same == eval) {
         print_call_of(e, out, eval, true, indent);
         return;
     }
-    text_printf(out, "%sif (net->base.saved %% 2 == 0) {\n", indent);
-    print_call_of(e, out, train, true, deeper);
-    text_printf(out, "%s} else {\n", indent);
-    print_call_of(e, out, eval, true, deeper);
-    text_printf(out, "%s}\n", indent);
+    print_call_of(e, &training, train, true, deeper);
+    print_call_of(e, &other, eval, true, deeper);
+    print_either(out, indent, "net->base.saved % 2 == 0", training.data, other.data);
 }
 
 void print_backward(struct emit *e, struct text *out, const struct entry *entry)
@@ -321,11 +334,11 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
     for (int i = 0; i < e->tree->size_count; i++)
         text_printf(out, "    MODC_NEED(%s == net->saved_sizes[%d], SIZE);\n", e->tree->sizes[i].c_name, i);
     if (entry_variant(e, entry, 0, EMITTED_SAVING_FENCED)) {
-        text_add(out, "    if (net->base.saved_hooked) {\n");
-        print_second_call(e, out, entry, EMITTED_SAVING_FENCED, "        ");
-        text_add(out, "    } else {\n");
-        print_second_call(e, out, entry, EMITTED_SAVING, "        ");
-        text_add(out, "    }\n");
+        struct text hooked = text_new(&e->cx->arena), other = text_new(&e->cx->arena);
+
+        print_second_call(e, &hooked, entry, EMITTED_SAVING_FENCED, "        ");
+        print_second_call(e, &other, entry, EMITTED_SAVING, "        ");
+        print_either(out, "    ", "net->base.saved_hooked", hooked.data, other.data);
     } else {
         print_second_call(e, out, entry, EMITTED_SAVING, "    ");
     }

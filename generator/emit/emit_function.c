@@ -25,16 +25,43 @@ static bool is_quoted(const struct variant *variant)
     return !variant->graph->training && !variant->graph->fenced && variant->yield < 0;
 }
 
-/* The leaf modules whose calls have numbers from *next to before `until`. */
-static void print_calls(struct emit *e, struct text *out, const struct variant *variant, int *next, int until)
+/* What of a variant's module calls a comment has named, and the first step of each. */
+struct naming {
+    int next;   /* all before are named */
+    bool *said; /* by number of the call */
+    int *first; /* -1: other steps compute it */
+};
+
+static struct naming naming_new(struct emit *e, const struct variant *variant, int end)
+{
+    const int count = variant->graph->call_count;
+    struct naming naming = {.said = ARENA_ARRAY(&e->cx->arena, count + 1, bool),
+                            .first = ARENA_ARRAY(&e->cx->arena, count + 1, int)};
+
+    for (int i = 0; i < count; i++)
+        naming.first[i] = -1;
+    for (int s = end - 1; s >= 0; s--)
+        if (variant->steps[s].op->call)
+            naming.first[variant->steps[s].op->call->index] = s;
+    return naming;
+}
+
+/* The leaf modules over a step: of those before `until` that none names yet all but the ones with steps behind it. */
+static void print_calls(struct emit *e, struct text *out, const struct variant *variant,
+                        struct naming *naming, int s, int until)
 {
     const struct graph *graph = variant->graph;
     const bool quoted = is_quoted(variant);
     struct text lines = text_new(&e->cx->arena);
 
-    for (; *next < until; (*next)++) {
-        const struct module *module = graph->calls[*next]->module;
+    while (naming->next < graph->call_count && naming->said[naming->next])
+        naming->next++;
+    for (int i = naming->next; i < until; i++) {
+        const struct module *module = graph->calls[i]->module;
 
+        if (naming->said[i] || naming->first[i] > s)
+            continue;
+        naming->said[i] = true;
         if (!is_line(module))
             continue;
         if (lines.length > 0)
@@ -439,7 +466,8 @@ static void print_later_steps(struct emit *e, struct text *body, const struct va
 static void print_steps(struct emit *e, struct text *body, const struct variant *variant)
 {
     const struct graph *graph = variant->graph;
-    int next = 0, end = variant_end(variant, PART_FORWARD);
+    const int end = variant_end(variant, PART_FORWARD);
+    struct naming naming = naming_new(e, variant, end);
 
     print_shadows(e, body, variant, false);
     for (int s = 0; s < end; s++) {
@@ -462,7 +490,7 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
             continue;
         }
         if (!graph->fenced)
-            print_calls(e, body, variant, &next, until);
+            print_calls(e, body, variant, &naming, s, until);
         if (step->op->code == GRAPH_OP_CALL)
             print_region_call(e, body, variant, step);
         else if (step->op->code == GRAPH_OP_CHECK)

@@ -184,7 +184,7 @@ static void define_gradients(struct emit *e, struct text *out, const struct grad
         text_printf(out, " child##%s%s", end, i + 1 < unit->count ? "," : "");
         width += own;
     }
-    text_add(out, "\n");
+    text_add(out, "\n\n");
 }
 
 static void print_header_gradients(struct emit *e, struct text *out)

@@ -177,9 +177,7 @@ void print_pack_functions(struct emit *e, struct text *out)
         } else {
             text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
             if (reads_params(group))
-                text_printf(
-                    out, "    const struct %s_params *p = (const struct %s_params *)(const void *)params;\n",
-                    e->m, e->m);
+                text_printf(out, "    const struct %s_params *p = (const void *)params;\n", e->m);
             text_printf(out, "    struct %s *k = params->packed;\n\n", packed_struct(e, group));
         }
         text_add(out, body.data);

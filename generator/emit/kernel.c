@@ -2,6 +2,7 @@
 #include "emit/kernel.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "emit/emit_kernel.h"
@@ -411,6 +412,16 @@ static void print_nest(const struct rendering *r, struct text *out)
 
 /* ---- the tail of a template ---------------------------------------------------------------------------------- */
 
+/* A template's index as an operand: a sum gets parentheses. */
+static const char *index_text(struct arena *arena, const char *index)
+{
+    const char *c = index;
+
+    while (isalnum((unsigned char)*c) || *c == '_')
+        c++;
+    return *c ? arena_format(arena, "(%s)", index) : index;
+}
+
 /* Loads of the tail's operands at (row, column), as inputs of its printer. */
 static const char *tail_operand(const struct rendering *r, int index, bool vector, const char *row,
                                 const char *column)
@@ -422,14 +433,14 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     const char *value;
 
     if (operand->row_name) {
-        text_printf(&at, "(%s) * %s", row, operand->row_name);
+        text_printf(&at, "%s * %s", index_text(arena, row), operand->row_name);
     } else if (!dim_equals(operand->row, 0)) {
-        text_printf(&at, "(%s)", row);
+        text_add(&at, index_text(arena, row));
         if (!dim_equals(operand->row, 1))
             text_printf(&at, " * %s", dim_c_text(r->cx, operand->row, true));
     }
     if (!splat)
-        text_printf(&at, "%s(%s)", at.length ? " + " : "", column);
+        text_printf(&at, "%s%s", at.length ? " + " : "", index_text(arena, column));
     if (at.length == 0)
         text_add(&at, "0");
     if (vector && !splat)

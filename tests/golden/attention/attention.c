@@ -466,7 +466,7 @@ typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_
 
 static enum modc_status attention_pack_all(struct modc_params *params)
 {
-    const struct attention_params *p = (const struct attention_params *)(const void *)params;
+    const struct attention_params *p = (const void *)params;
     struct attention_packed *k = params->packed;
 
     modc_f32_pack(k->qkv_weight, p->qkv.weight, 72, 24, 24, 1);

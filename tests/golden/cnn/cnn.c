@@ -1690,7 +1690,7 @@ typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 :
 
 static enum modc_status cnn_pack_all(struct modc_params *params)
 {
-    const struct cnn_params *p = (const struct cnn_params *)(const void *)params;
+    const struct cnn_params *p = (const void *)params;
     struct cnn_packed *k = params->packed;
 
     pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);

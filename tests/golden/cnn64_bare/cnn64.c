@@ -1129,7 +1129,7 @@ typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES
 
 static enum modc_status cnn64_pack_all(struct modc_params *params)
 {
-    const struct cnn64_params *p = (const struct cnn64_params *)(const void *)params;
+    const struct cnn64_params *p = (const void *)params;
     struct cnn64_packed *k = params->packed;
 
     pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);

@@ -219,14 +219,14 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + (r) * LDE0 + (c)) + sum[i]);
+            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + r * LDE0 + c) + sum[i]);
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] + part[l];
+            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] + part[l];
     }
 }
 
@@ -474,7 +474,7 @@ static void pack_blocks_0_block(const struct family_deep_blocks_0_block *p,
 
 static enum modc_status family_deep_pack_all(struct modc_params *params)
 {
-    const struct family_deep_params *p = (const struct family_deep_params *)(const void *)params;
+    const struct family_deep_params *p = (const void *)params;
     struct family_deep_packed *k = params->packed;
 
     modc_f32_pack(k->blocks_1_up_weight, p->blocks._1.up.weight, 16, 8, 8, 1);

@@ -976,7 +976,7 @@ typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PAC
 
 static enum modc_status firmware_pack_all(struct modc_params *params)
 {
-    const struct firmware_params *p = (const struct firmware_params *)(const void *)params;
+    const struct firmware_params *p = (const void *)params;
     struct firmware_packed *k = params->packed;
 
     memset(k->_0_weight_folded, 0, sizeof k->_0_weight_folded);

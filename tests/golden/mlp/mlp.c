@@ -157,7 +157,7 @@ typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 :
 
 static enum modc_status mlp_pack_all(struct modc_params *params)
 {
-    const struct mlp_params *p = (const struct mlp_params *)(const void *)params;
+    const struct mlp_params *p = (const void *)params;
     struct mlp_packed *k = params->packed;
 
     modc_f32_pack(k->_1_weight, p->_1.weight, 32, 64, 64, 1);

@@ -323,7 +323,7 @@ typedef char pair_packed_fits[sizeof(struct pair_packed) <= PAIR_PACKED_BYTES ? 
 
 static enum modc_status pair_pack_all(struct modc_params *params)
 {
-    const struct pair_params *p = (const struct pair_params *)(const void *)params;
+    const struct pair_params *p = (const void *)params;
     struct pair_packed *k = params->packed;
 
     modc_f32_pack(k->wide_weight, p->wide.weight, 512, 256, 256, 1);

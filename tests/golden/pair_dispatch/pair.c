@@ -392,7 +392,7 @@ MODC_KERNELS_END
 
 static enum modc_status pair_pack_all(struct modc_params *params)
 {
-    const struct pair_params *p = (const struct pair_params *)(const void *)params;
+    const struct pair_params *p = (const void *)params;
     struct pair_packed *k = params->packed;
 
     modc_f32_pack(k->wide_weight, p->wide.weight, 512, 256, 256, 1);

@@ -255,7 +255,7 @@ typedef char policy_packed_fits[sizeof(struct policy_packed) <= POLICY_PACKED_BY
 
 static enum modc_status policy_pack_all(struct modc_params *params)
 {
-    const struct policy_params *p = (const struct policy_params *)(const void *)params;
+    const struct policy_params *p = (const void *)params;
     struct policy_packed *k = params->packed;
 
     modc_f32_pack(k->trunk_0_weight, p->trunk._0.weight, 64, 4, 4, 1);

@@ -248,7 +248,7 @@ struct stream_state {
 
 static enum modc_status stream_pack_all(struct modc_params *params)
 {
-    const struct stream_params *p = (const struct stream_params *)(const void *)params;
+    const struct stream_params *p = (const void *)params;
     struct stream_packed *k = params->packed;
 
     modc_f32_pack(k->mix_weight, p->mix.weight, 16, 40, 40, 1);

@@ -427,7 +427,7 @@ typedef char text_packed_fits[sizeof(struct text_packed) <= TEXT_PACKED_BYTES ? 
 
 static enum modc_status text_pack_all(struct modc_params *params)
 {
-    const struct text_params *p = (const struct text_params *)(const void *)params;
+    const struct text_params *p = (const void *)params;
     struct text_packed *k = params->packed;
 
     modc_f32_pack(k->hidden_weight, p->hidden.weight, 64, 32, 32, 1);

@@ -123,7 +123,7 @@ typedef char tied_packed_fits[sizeof(struct tied_packed) <= TIED_PACKED_BYTES ? 
 
 static enum modc_status tied_pack_all(struct modc_params *params)
 {
-    const struct tied_params *p = (const struct tied_params *)(const void *)params;
+    const struct tied_params *p = (const void *)params;
     struct tied_packed *k = params->packed;
 
     modc_f32_pack(k->embed_weight, p->embed.weight, 6, 6, 6, 1);

@@ -280,7 +280,16 @@ MODC_OUTLINE void MODC_F(pack_pixels)(float *y, const float *w, const int n, con
 MODC_INLINE void MODC_F(pack)(float *y, const float *w, const int n, const int k, const int row,
                               const int column)
 {
-    MODC_F(pack_pixels)(y, w, n, 1, k, row, 0, column);
+    enum { SMALL = 512 }; /* constant loops are several times as fast then as a call */
+
+    if (n * k > SMALL || n % 16 != 0) {
+        MODC_F(pack_pixels)(y, w, n, 1, k, row, 0, column);
+        return;
+    }
+    for (int i = 0; i < n; i += 16)
+        for (int j = 0; j < k; j++)
+            for (int l = 0; l < 16; l++)
+                y[i * k + j * 16 + l] = w[(i + l) * row + j * column];
 }
 #endif
 

@@ -231,14 +231,14 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + (r) * LDE0 + (c)) + sum[i]);
+            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + r * LDE0 + c) + sum[i]);
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] + part[l];
+            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] + part[l];
     }
 }
 
@@ -410,14 +410,14 @@ MODC_INLINE void layer_norm_bias_weight_reads_1(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + (r) * LDE0 + (k)));
+            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + r * LDE0 + k));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value + e0[(r) * LDE0 + (k)];
+            y[r * LDY + k] = value + e0[r * LDE0 + k];
         }
     }
 }
@@ -604,7 +604,7 @@ static void pack_block(const struct blocks_block *p, struct blocks_block_packed 
 
 static enum modc_status blocks_pack_all(struct modc_params *params)
 {
-    const struct blocks_params *p = (const struct blocks_params *)(const void *)params;
+    const struct blocks_params *p = (const void *)params;
     struct blocks_packed *k = params->packed;
 
     for (int i = 0; i < 12; i++)

@@ -209,15 +209,15 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         if (rest >= MODC_LANES) {
             modc_f32_store(
                 y + r * LDY + c,
-                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
-                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
+                modc_f32_select(modc_f32_le(modc_f32_load(e0 + r * LDE0 + c), modc_f32_set(0.0f)),
+                                modc_f32_set(0.0f), sum[i]));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
+            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
     }
 }
 
@@ -635,7 +635,7 @@ typedef char fused_packed_fits[sizeof(struct fused_packed) <= FUSED_PACKED_BYTES
 
 static enum modc_status fused_pack_all(struct modc_params *params)
 {
-    const struct fused_params *p = (const struct fused_params *)(const void *)params;
+    const struct fused_params *p = (const void *)params;
     struct fused_packed *k = params->packed;
 
     modc_f32_pack(k->_0_weight, p->_0.weight, 16, 4, 4, 1);

@@ -209,15 +209,15 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         if (rest >= MODC_LANES) {
             modc_f32_store(
                 y + r * LDY + c,
-                modc_f32_select(modc_f32_le(modc_f32_load(e0 + (r) * LDE0 + (c)),
-                                            modc_f32_set(0.0f)), modc_f32_set(0.0f), sum[i]));
+                modc_f32_select(modc_f32_le(modc_f32_load(e0 + r * LDE0 + c), modc_f32_set(0.0f)),
+                                modc_f32_set(0.0f), sum[i]));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[(r) * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
+            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
     }
 }
 
@@ -452,8 +452,8 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
             modc_f32_store(
                 y + r * YM + c,
                 matmul_strided_fixed_reads_2_onto_tail_v(sum[i],
-                                                         modc_f32_load(e0 + (first + r) * LDE0 +
-                    (c)), modc_f32_set(e1[(first + r) * LDE1])));
+                                                         modc_f32_load(e0 + (first + r) * LDE0 + c),
+                                                         modc_f32_set(e1[(first + r) * LDE1])));
             continue;
         }
         float lanes[MODC_LANES];
@@ -745,7 +745,7 @@ typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED
 
 static enum modc_status trained_pack_all(struct modc_params *params)
 {
-    const struct trained_params *p = (const struct trained_params *)(const void *)params;
+    const struct trained_params *p = (const void *)params;
     struct trained_packed *k = params->packed;
 
     modc_f32_pack(k->_0_weight, p->_0.weight, 16, 4, 4, 1);

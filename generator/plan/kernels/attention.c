@@ -218,7 +218,8 @@ static void holes_attention(struct draft *draft)
     attention_blocks(draft, op, &plan, &block);
     block.scores = in_scratch(cx, draft->kernel->computed, block.queries, block.seen, plan.stride);
     if (plan.turned) {
-        struct value *turned = in_scratch(cx, draft->kernel->computed, q->dims[q->ndim - 1], keys, plan.stride);
+        struct value *turned = in_scratch(cx, draft->kernel->computed, q->dims[q->ndim - 1], keys,
+                                          plan.stride);
 
         keys_kernel(draft, turned, block.key);
         block.key = turned;

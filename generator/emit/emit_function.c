@@ -400,7 +400,7 @@ static void print_given(struct emit *e, struct text *list, struct text *end, con
                     use(e->uses, "net"));
     else
         text_printf(end, "\n    modc_backward_end(&%s->base, NULL, %s);\n", use(e->uses, "net"),
-                    all > 0 ? arena_format(&e->cx->arena, "%s_GRADIENTS", e->M) : "0");
+                    count > 0 ? arena_format(&e->cx->arena, "%s_GRADIENTS", e->M) : "0");
 }
 
 /* What one condition is for. A statement alone needs no braces. */

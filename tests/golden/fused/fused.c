@@ -773,7 +773,7 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
         modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, sum_clip_of_y_0);
 
-    modc_backward_end(&net->base, NULL, FUSED_GRADIENTS);
+    modc_backward_end(&net->base, NULL, 0);
 }
 
 MODC_KERNELS_BEGIN

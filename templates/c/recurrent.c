@@ -399,12 +399,12 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y T_KEPT, const T_of_x *restrict x, c
 #if T_lengths
     for (int r = 0; r < T_m; r++)
         for (int k = 0; k < T_k; k++)
-            last[r * T_lastm + k] = T_IF(T_state, h[r * T_k + k], 0);
+            last[r * T_lastm + k] = T_PUT(last, T_IF(T_state, T_GET(h, h[r * T_k + k]), 0));
 #endif
 #if T_lstm
     for (int r = 0; r < T_m; r++)
         for (int u = 0; u < T_h; u++)
-            cell[r * T_cellm + u] = T_IF(T_state, c[r * T_h + u], 0);
+            cell[r * T_cellm + u] = T_PUT(cell, T_IF(T_state, T_GET(c, c[r * T_h + u]), 0));
 #endif
 #if T_ahead
     T_NAME_begin(v, x, w_input, T_IF(T_input_bias, bias_input, NULL) T_PASS);
@@ -461,12 +461,12 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y T_KEPT, const T_of_x *restrict x, c
 #if T_projects
         for (int r = 0; r < T_m; r++)
             for (int k = 0; k < T_k; k++)
-                made[r * T_ym + k] = T_NAME_dot(T_IF(T_converts_y, now.y + r * T_h, v + r * T_h), project + k * T_h, T_h);
+                made[r * T_ym + k] = T_PUT(y, T_NAME_dot(T_IF(T_converts_y, now.y + r * T_h, v + r * T_h), project + k * T_h, T_h));
 #endif
 #if T_lengths
         for (int r = 0; r < T_m; r++)
             for (int k = 0; k < T_k && t < lengths[r]; k++)
-                last[r * T_lastm + k] = made[r * T_ym + k];
+                last[r * T_lastm + k] = T_PUT(last, T_GET(y, made[r * T_ym + k]));
 #else
         state = made;
         ldstate = T_ym;

@@ -68,7 +68,7 @@ MODC_INLINE void T_NAME_gates(T_of_y *T_RESTRICT y, T_of_dhidden *restrict dhidd
 MODC_INLINE void T_NAME_clear(T_of_y *restrict p, const int count)
 {
     for (int i = 0; i < count; i++)
-        p[i] = 0;
+        p[i] = T_PUT(y, 0);
 }
 
 #endif
@@ -77,10 +77,10 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y T_KEPT T_GIVEN T_ARGS)
 {
     for (int r = 0; r < T_m; r++) {
         for (int k = 0; k < T_k; k++)
-            dstate[r * T_k + k] = T_IF(T_last, dlast[r * T_k + k], 0);
+            dstate[r * T_k + k] = T_PUT(dstate, T_IF(T_last, T_GET(dlast, dlast[r * T_k + k]), 0));
 #if T_lstm
         for (int u = 0; u < T_h; u++)
-            dcell[r * T_h + u] = T_IF(T_cell, dcell_last[r * T_h + u], 0);
+            dcell[r * T_h + u] = T_PUT(dcell, T_IF(T_cell, T_GET(dcell_last, dcell_last[r * T_h + u]), 0));
 #endif
     }
     for (int s = 0; s < T_l; s++) {

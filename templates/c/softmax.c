@@ -156,7 +156,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
         }
 #if T_causal
         for (int k = T_k; k < T_all; k++)
-            out[k] = 0;
+            out[k] = T_PUT(y, 0);
 #endif
     }
 }

@@ -7,55 +7,7 @@
 
 #include <cmocka.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "backward/backward.h"
-#include "commands/options.h"
-#include "emit/kernel.h"
-#include "lower/lower.h"
-#include "passes/pass.h"
-#include "plan/algorithm.h"
-#include "plan/kernel.h"
-#include "programs.h"
-
-struct model {
-    struct cx cx;
-    struct options options;
-    struct source source;
-    struct plan *plan;
-};
-
-static struct model *make(const char *text)
-{
-    struct model *m = calloc(1, sizeof *m);
-    struct program *program;
-
-    m->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
-    m->cx.options = &m->options;
-    program = lower_program(&m->cx, module_build(&m->cx, spec_read(&m->cx, &m->source), 0));
-    backward_write(&m->cx, program);
-    pass_run(&m->cx, program, NULL, NULL);
-    assert_int_equal(diag_errors(&m->cx), 0);
-    m->plan = plan_make(&m->cx, program);
-    assert_non_null(m->plan);
-    return m;
-}
-
-static void forget(struct model *m)
-{
-    arena_free(&m->cx.arena);
-    free(m);
-}
-
-static const struct kernel *find(const struct model *m, const char *name)
-{
-    for (int i = 0; i < m->plan->kernel_count; i++)
-        if (strcmp(m->plan->kernels[i]->name, name) == 0)
-            return m->plan->kernels[i];
-    return NULL;
-}
+#include "plans.h"
 
 /* The first call of the kernel in the model's variants. */
 static const struct kernel_call *call_of(const struct model *m, const struct kernel *kernel)
@@ -69,18 +21,6 @@ static const struct kernel_call *call_of(const struct model *m, const struct ker
                     return &calls->list[i];
         }
     return NULL;
-}
-
-static const char head[] =
-    "modc: 1\nmodel: t\nhooks: none\nsizes: {batch: 256}\ninputs:\n  x: [batch, 64]\nmodules:\n";
-
-static struct model *with(const char *modules, const char *result)
-{
-    static struct cx cx;
-    struct text text = text_new(&cx.arena);
-
-    text_printf(&text, "%s%sforward:\n  - return %s\n", head, modules, result);
-    return make(text.data);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -401,155 +341,6 @@ static void test_some(void **state)
     forget(both);
 }
 
-/* What a pointer points to is no matter of what is computed in: all that is read and written through it converts. */
-static const char *stored_text(struct model *m, const char *name, enum dtype stored)
-{
-    const struct kernel *user = find(m, name);
-    struct kernel kernel = *(user->core ? user->core : user);
-    struct kernel_parameter parameters[8];
-
-    assert_in_range(kernel.parameter_count, 1, 8);
-    for (int i = 0; i < kernel.parameter_count; i++) {
-        parameters[i] = kernel.parameters[i];
-        if (strcmp(parameters[i].name, "x") == 0 || strcmp(parameters[i].name, "y") == 0)
-            parameters[i].element.stored = stored;
-    }
-    kernel.parameters = parameters;
-    return kernel_text(&m->cx, m->plan, &kernel);
-}
-
-static void test_stored(void **state)
-{
-    static const struct {
-        const char *modules, *result, *kernel;
-    } cases[] = {
-        {"  fc: Linear(64, 48)\n  act: ReLU()\n", "act(fc(x))", "fc_relu"},
-        {"  fc: Linear(64, 3)\n", "fc(x)", "fc_linear"},
-        {"  norm: LayerNorm(64)\n", "norm(x)", "norm_layer_norm"},
-        {"  soft: Softmax(-1)\n", "soft(x)", "soft_softmax"},
-    };
-    static const struct {
-        enum dtype stored;
-        const char *type, *put;
-    } types[] = {{DTYPE_BFLOAT16, "modc_bfloat16", "modc_bfloat16_store"},
-                 {DTYPE_FLOAT16, "modc_half", "modc_half_store"}};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct model *m = with(cases[i].modules, cases[i].result);
-
-        for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-            const char *text = stored_text(m, cases[i].kernel, types[t].stored);
-            const char *read = arena_format(&m->cx.arena, "const %s *restrict x", types[t].type);
-            const char *written = arena_format(&m->cx.arena, "%s *restrict y", types[t].type);
-
-            assert_non_null(strstr(text, read));
-            assert_non_null(strstr(text, written));
-            assert_null(strstr(text, "float *restrict x"));
-            assert_null(strstr(text, "float *restrict y"));
-            assert_null(strstr(text, "modc_f32_load(x"));
-            assert_null(strstr(text, "modc_f32_load(row"));
-            assert_true(strstr(text, types[t].put) || strstr(text, "= modc_f32_to_"));
-        }
-        forget(m);
-    }
-}
-
-static void store_narrow(struct kernel *kernel, struct kernel_parameter *parameters)
-{
-    assert_in_range(kernel->parameter_count, 1, 8);
-    for (int i = 0; i < kernel->parameter_count; i++) {
-        parameters[i] = kernel->parameters[i];
-        if (strcmp(parameters[i].name, "x") == 0 || strcmp(parameters[i].name, "y") == 0)
-            parameters[i].element.stored = DTYPE_BFLOAT16;
-    }
-    kernel->parameters = parameters;
-}
-
-/* The kernel as it is, and again with x and y of 16 bits under another name, and what compares both. */
-static void print_both(struct text *out, struct model *m, const char *name)
-{
-    const struct kernel *wide = find(m, name);
-    struct kernel narrow = *wide, core;
-    struct kernel_parameter parameters[2][8];
-    struct text rest = text_new(&m->cx.arena);
-
-    store_narrow(&narrow, parameters[0]);
-    narrow.name = "narrow";
-    if (wide->core) {
-        core = *wide->core;
-        store_narrow(&core, parameters[1]);
-        core.name = "narrow_core";
-        narrow.core = &core;
-        text_printf(out, "%s\n%s\n", kernel_text(&m->cx, m->plan, wide->core),
-                    kernel_text(&m->cx, m->plan, &core));
-    }
-    text_printf(out, "%s\n%s\n", kernel_text(&m->cx, m->plan, wide), kernel_text(&m->cx, m->plan, &narrow));
-    for (int i = 2; i < wide->parameter_count; i++)
-        text_printf(&rest, ", %s", wide->parameters[i].name);
-    text_printf(out,
-                "MODC_KERNELS_END\n"
-                "int main(void)\n"
-                "{\n"
-                "    static float x[37 * 64], y[37 * 64], w[64 * 64], bias[64];\n"
-                "    static modc_bfloat16 narrow_x[37 * 64], narrow_y[37 * 64];\n\n"
-                "    for (int i = 0; i < 64 * 64; i++)\n"
-                "        w[i] = (float)(i * 7 %% 13 - 6) / 16.0f;\n"
-                "    for (int i = 0; i < 64; i++)\n"
-                "        bias[i] = (float)(i %% 5);\n"
-                "    for (int i = 0; i < 37 * 64; i++) {\n"
-                "        x[i] = (float)(i * 11 %% 29 - 14) / 8.0f;\n"
-                "        narrow_x[i] = modc_f32_to_bfloat16(x[i]);\n"
-                "    }\n"
-                "    (void)w[0];\n    (void)bias[0];\n"
-                "    %s(y, x%s, 37);\n    narrow(narrow_y, narrow_x%s, 37);\n"
-                "    for (int i = 0; i < 37 * 64; i++) {\n"
-                "        const float found = modc_bfloat16_to_f32(narrow_y[i]);\n\n"
-                "        if (!(fabs((double)found - (double)y[i]) <= fabs((double)y[i]) / 64 + 1e-6))\n"
-                "            return 1;\n"
-                "    }\n"
-                "    return y[0] == y[1] && y[1] == y[2] && y[2] == y[3];\n"
-                "}\n",
-                wide->name, rest.data, rest.data);
-}
-
-/* They compile without a warning, and differ by what storing rounds. */
-static void test_stored_numbers(void **state)
-{
-    static const char *const cases[][3] = {{"  fc: Linear(64, 48)\n", "fc(x)", "fc_linear"},
-                                           {"  fc: Linear(64, 3)\n", "fc(x)", "fc_linear"},
-                                           {"  norm: LayerNorm(64)\n", "norm(x)", "norm_layer_norm"},
-                                           {"  soft: Softmax(-1)\n", "soft(x)", "soft_softmax"}};
-    static const char *const compilers[] = {"gcc", "clang"};
-
-    char folder[] = "/tmp/modc_kernel_XXXXXX";
-
-    (void)state;
-    make_folder(folder);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct model *m = with(cases[i][0], cases[i][1]);
-        struct text text = text_new(&m->cx.arena);
-        FILE *file = fopen(arena_format(&m->cx.arena, "%s/run.c", folder), "w");
-
-        text_add(&text, "#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n");
-        print_both(&text, m, cases[i][2]);
-        assert_non_null(file);
-        fputs(text.data, file);
-        fclose(file);
-        for (int c = 0; c < 2; c++) {
-            const char *command = arena_format(
-                &m->cx.arena,
-                "if command -v %s >/dev/null; then %s -std=c99 -O2 -march=native " WARNINGS
-                " -Iruntime -o %s/run %s/run.c -lm && %s/run; fi",
-                compilers[c], compilers[c], folder, folder, folder);
-
-            assert_int_equal(system(command), 0);
-        }
-        forget(m);
-    }
-    remove_folder(folder);
-}
-
 /* Parts that tails share are a kernel for each shape, of one core; the whole's core is told which. */
 static void test_parts(void **state)
 {
@@ -728,18 +519,17 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),          cmocka_unit_test(test_names_stay),
-        cmocka_unit_test(test_shared),         cmocka_unit_test(test_products),
-        cmocka_unit_test(test_told_apart),     cmocka_unit_test(test_order),
-        cmocka_unit_test(test_maps),           cmocka_unit_test(test_cores),
-        cmocka_unit_test(test_tails),          cmocka_unit_test(test_library),
-        cmocka_unit_test(test_one_tail),       cmocka_unit_test(test_tail_words),
-        cmocka_unit_test(test_some),           cmocka_unit_test(test_equality),
-        cmocka_unit_test(test_modes),          cmocka_unit_test(test_text),
-        cmocka_unit_test(test_operands),       cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_parameters),     cmocka_unit_test(test_callees),
-        cmocka_unit_test(test_directions),     cmocka_unit_test(test_stored),
-        cmocka_unit_test(test_stored_numbers), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_names_stay),
+        cmocka_unit_test(test_shared),     cmocka_unit_test(test_products),
+        cmocka_unit_test(test_told_apart), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_maps),       cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_tails),      cmocka_unit_test(test_library),
+        cmocka_unit_test(test_one_tail),   cmocka_unit_test(test_tail_words),
+        cmocka_unit_test(test_some),       cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),
+        cmocka_unit_test(test_operands),   cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_parameters), cmocka_unit_test(test_callees),
+        cmocka_unit_test(test_directions), cmocka_unit_test(test_parts),
         cmocka_unit_test(test_most),
     };
 

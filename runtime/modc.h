@@ -792,12 +792,12 @@ static inline bool modc_hooked(const struct modc_context *net)
 
 /* For emitted code: a module being called in the fenced variant, between two boundaries, at which hooks run. Each is a line:
  *
- *     MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, {x, MODC_FLOAT32, 2, {batch, 4}});
- *     linear(y, trunk_0_call_in[0].data, ...);
- *     MODC_LEAVE(net, trunk_0_call, {y, MODC_FLOAT32, 2, {batch, 64}});
+ *     MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, trunk_call_in[0]);
+ *     trunk_0_linear(trunk_0.data, trunk_0_call_in[0].data, ...);
+ *     MODC_LEAVE(net, trunk_0_call, trunk_0);
  *
- * What hooks made of the tensors is read through the slots: trunk_0_call_in, trunk_0_call_out. A hook that fails ends the
- * function. modc_call_failed runs the always_call hooks of every module under way, innermost first, empties the list and
+ * Their last arguments are tensors: a local, a slot of another boundary, or {x, MODC_FLOAT32, 2, {batch, 4}}. What hooks made
+ * of them is read through the slots: trunk_0_call_in, trunk_0_call_out. A hook that fails ends the function. modc_call_failed runs the always_call hooks of every module under way, innermost first, empties the list and
  * returns its argument; called again on the way out it does nothing more. In backward the same goes from the outputs, in
  * trunk_0_call_dout, to the inputs, in trunk_0_call_din: MODC_BACKWARD_ENTER and MODC_BACKWARD_LEAVE; modc_backward_failed
  * returns its argument, and the workspace holds nothing for backward then. The _NONE are for modules without tensors there. */

@@ -81,7 +81,7 @@ MODC_INLINE void T_NAME_tile(T_of_out *T_RESTRICT y, const int ldy, const T_of_l
             /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by side */
             const int reach = T_w + T_pw - (T_ow - 1) * T_sw;
 #if T_some_loose
-            const int whole = !joined ? T_kw : left ? T_pw : 0;
+            const int whole = joined ? (left ? T_pw : 0) : T_kw;
             const int end = joined && right && reach < T_kw ? reach : T_kw;
 #else
             const int whole = left ? T_pw : 0, end = right && reach < T_kw ? reach : T_kw;

@@ -88,9 +88,11 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 {
 #if T_streams
     /* More than L2 holds: panel after panel, which is one stream through memory; K is split over the accumulators. */
-    enum { band = MODC_LANES > 1 ? T_P : MODC_TILE_VECTORS(1), sets = MODC_TILE_VECTORS(1) * T_LANES / band };
+    enum { band = MODC_LANES > 1 ? T_P : MODC_TILE_VECTORS(1) };
+    enum { sets = MODC_TILE_VECTORS(1) * T_LANES / band };
 #else
-    enum { band = MODC_TILE_VECTORS(1) * T_LANES, sets = 1 };
+    enum { band = MODC_TILE_VECTORS(1) * T_LANES };
+    enum { sets = 1 };
 #endif
     const int bands = T_n / band, rest = T_n % band;
 #if T_by_columns

@@ -21,9 +21,10 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * T_LANES;
 
-        sum[i] = !T_bias                                  ? T_V(set)(0)
-                 : part && i % vectors == vectors - 1 ? T_OF(bias, load_part)(bias + c, part)
-                                                      : T_OF(bias, load)(bias + c);
+        if (T_bias)
+            sum[i] = part && i % vectors == vectors - 1 ? T_OF(bias, load_part)(bias + c, part) : T_OF(bias, load)(bias + c);
+        else
+            sum[i] = T_V(set)(0);
     }
     MODC_ROLL
     for (int k = 0; k < T_k; k++) {

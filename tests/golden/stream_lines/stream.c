@@ -176,7 +176,8 @@ MODC_INLINE void gemv_panel_cached(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int N, const int K, const int TAIL)
 {
-    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES, sets = 1 };
+    enum { band = MODC_TILE_VECTORS(1) * MODC_LANES };
+    enum { sets = 1 };
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)

@@ -61,9 +61,11 @@ MODC_INLINE void matmul_strided_tile(
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
 
-        sum[i] = !BIAS                                  ? modc_f32_set(0)
-                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
-                                                      : modc_f32_load(bias + c);
+        if (BIAS)
+            sum[i] = part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                        : modc_f32_load(bias + c);
+        else
+            sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {
@@ -285,9 +287,11 @@ MODC_INLINE void matmul_strided_fixed_tile(
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
 
-        sum[i] = !BIAS                                  ? modc_f32_set(0)
-                 : part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
-                                                      : modc_f32_load(bias + c);
+        if (BIAS)
+            sum[i] = part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                        : modc_f32_load(bias + c);
+        else
+            sum[i] = modc_f32_set(0);
     }
     MODC_ROLL
     for (int k = 0; k < K; k++) {

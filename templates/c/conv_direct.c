@@ -44,7 +44,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_lines *const *line
 #if T_vector_tail
         for (; c + T_LANES <= columns; c += T_LANES)
             T_OF(out, store)(out + i * ldy + c,
-                       T_EPILOGUE_V(T_OF(out, load)(out + i * ldy + c), T_IF(T_turned, 0, row) + i, channel + c));
+                             T_EPILOGUE_V(T_OF(out, load)(out + i * ldy + c), T_IF(T_turned, 0, row) + i, channel + c));
 #endif
         for (; c < columns; c++)
             out[i * ldy + c] = T_PUT(out, T_EPILOGUE(T_GET(out, out[i * ldy + c]), T_IF(T_turned, 0, row) + i, channel + c));

@@ -75,7 +75,7 @@ MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, co
 
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
-                               const T_of_bias *restrict bias T_ARGS)
+                        const T_of_bias *restrict bias T_ARGS)
 {
 #if T_by_rows
     const int all = (T_m + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;

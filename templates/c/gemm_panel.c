@@ -137,7 +137,7 @@ MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_
 #endif
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
-                               const T_of_bias *restrict bias T_ARGS)
+                        const T_of_bias *restrict bias T_ARGS)
 {
 #if !T_fixed_m && (T_some_pass || T_slices > 1)
     MODC_EACH_HEIGHT(T_NAME_rows, T_m, y, x, w, bias T_PASS);

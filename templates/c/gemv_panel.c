@@ -84,7 +84,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
-                               const T_of_bias *restrict bias T_ARGS)
+                        const T_of_bias *restrict bias T_ARGS)
 {
 #if T_streams
     /* More than L2 holds: panel after panel, which is one stream through memory; K is split over the accumulators. */

@@ -6,7 +6,7 @@
  * may be sizes. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
-                               const T_of_bias *restrict bias T_ARGS)
+                        const T_of_bias *restrict bias T_ARGS)
 {
     const int four = T_k / (4 * T_LANES) * (4 * T_LANES), full = T_k / T_LANES * T_LANES;
 #if T_by_rows

@@ -177,7 +177,7 @@ MODC_INLINE void T_NAME_strip(T_of_y *T_RESTRICT y, const T_of_x *restrict x, co
 
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
-                               const T_of_bias *restrict bias T_ARGS)
+                        const T_of_bias *restrict bias T_ARGS)
 {
 #if T_by_batches
     const int from = modc_share(T_batch0 * T_batch1, slice, T_slices);

@@ -26,10 +26,15 @@ struct model {
 static inline void plan_spec(struct model *m, const char *text)
 {
     struct program *program;
+    struct spec *spec;
 
     m->source = (struct source){.name = "t.yaml", .text = text, .length = strlen(text)};
     m->cx.options = &m->options;
-    program = lower_program(&m->cx, module_build(&m->cx, spec_read(&m->cx, &m->source), 0));
+    spec = spec_read(&m->cx, &m->source);
+    assert_non_null(spec);
+    spec->backward |= m->options.backward;
+    program = lower_program(&m->cx, module_build(&m->cx, spec, 0));
+    assert_non_null(program);
     backward_write(&m->cx, program);
     pass_run(&m->cx, program, NULL, NULL);
     assert_int_equal(diag_errors(&m->cx), 0);

@@ -313,7 +313,7 @@ static void test_templates(void **state)
         "tests/layers/pooling.yaml",        "tests/layers/conv.yaml",
         "tests/layers/softmax.yaml",        "tests/layers/norms.yaml",
         "tests/specs/winograd.yaml",        "tests/specs/depthwise.yaml",
-        "tests/specs/stream.yaml",          "tests/specs/fused.yaml",
+        "tests/specs/stream.yaml",          "tests/layers/dense.yaml",
         "tests/specs/gather.yaml",          "tests/layers/functions_reductions.yaml",
         "tests/layers/functions_index.yaml"};
     static const char *planned[] = {"conv=conv_plain"};

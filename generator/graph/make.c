@@ -174,7 +174,8 @@ struct value *make_view(struct site site, struct op *op, int ndim, const struct 
     op->loc = site.loc;
     out = add_result(site, op);
     out->ndim = ndim;
-    memcpy(out->dims, dims, (size_t)ndim * sizeof *dims);
+    if (ndim > 0) /* of a scalar there may be no list */
+        memcpy(out->dims, dims, (size_t)ndim * sizeof *dims);
     return make_result(site, op);
 }
 

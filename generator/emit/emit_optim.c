@@ -302,12 +302,12 @@ static void print_step(struct printer *p, struct text *out, const char *name, co
     text_add(out, "}\n\n");
 }
 
-void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype)
+void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
+                     const char *name)
 {
     struct printer kernel = {
         .cx = cx, .optim = optim, .dtype = dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : dtype};
     struct printer step = {.cx = cx, .optim = optim, .dtype = kernel.dtype, .computed = DTYPE_FLOAT64};
-    const char *name = optim_step_name(cx, optim, kernel.dtype);
     struct text scalars = text_new(&cx->arena);
 
     kernel.computed = dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;

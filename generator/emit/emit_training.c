@@ -48,6 +48,23 @@ void emit_training_header(struct cx *cx, struct text *out, const struct plan *pl
         plan->gradient_count, m);
 }
 
+/* "sgd_float32": what its function is called; with what marks it, "sgd_momentum_float32", only where others of that class are
+ * marked otherwise. */
+static const char *step_name(struct emit *e, const struct optim *optim, enum dtype dtype)
+{
+    const char *plain = optim_step_name(e->cx, optim, dtype, false),
+               *marked = optim_step_name(e->cx, optim, dtype, true);
+
+    for (int i = 0; i < e->training->group_count; i++) {
+        const struct optim *other = e->training->groups[i].optim;
+
+        if (strcmp(optim_step_name(e->cx, other, dtype, false), plain) == 0 &&
+            strcmp(optim_step_name(e->cx, other, dtype, true), marked) != 0)
+            return marked;
+    }
+    return plain;
+}
+
 void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *plan)
 {
     struct emit e = emit_of(cx, out, plan);
@@ -57,7 +74,8 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
     for (int i = 0; i < plan->gradient_count; i++) {
         const struct module_tensor *tensor = plan->gradients[i];
         const struct optim *optim = e.training->groups[training_group_of(e.training, tensor)].optim;
-        const char *name = optim_step_name(cx, optim, tensor->dtype);
+        const enum dtype dtype = tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype;
+        const char *name = step_name(&e, optim, dtype);
         int same = 0;
 
         while (same < count && strcmp(printed[same], name) != 0)
@@ -65,7 +83,7 @@ void emit_training_kernels(struct cx *cx, struct text *out, const struct plan *p
         if (same < count)
             continue;
         ARENA_PUSH(&cx->arena, printed, count, name);
-        emit_optim_step(cx, out, optim, tensor->dtype);
+        emit_optim_step(cx, out, optim, dtype, name);
     }
 }
 
@@ -121,10 +139,10 @@ static void print_params(struct emit *e)
         int group = training_group_of(e->training, tensor);
         const struct optim *optim = e->training->groups[group].optim;
 
-        text_printf(
-            e->out, "    {%s_step, %d, %lld, {",
-            optim_step_name(e->cx, optim, tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype),
-            group, (long long)module_tensor_count(tensor) * (tensor->dtype == DTYPE_COMPLEX64 ? 2 : 1));
+        text_printf(e->out, "    {%s_step, %d, %lld, {",
+                    step_name(e, optim, tensor->dtype == DTYPE_COMPLEX64 ? DTYPE_FLOAT32 : tensor->dtype),
+                    group,
+                    (long long)module_tensor_count(tensor) * (tensor->dtype == DTYPE_COMPLEX64 ? 2 : 1));
         for (int j = 0; j < OPTIM_MAX_STATES; j++)
             text_printf(e->out, "%s%lld", j ? ", " : "", (long long)e->plan->optimizer_places[i].states[j]);
         text_printf(e->out, "}, %lld}, /* %s */\n", (long long)e->plan->optimizer_places[i].average,

@@ -670,14 +670,15 @@ double optim_initial(struct cx *cx, const struct optim *optim, const struct opti
     return number;
 }
 
-const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype dtype)
+const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype dtype, bool marked)
 {
     struct text name = text_new(&cx->arena);
 
     for (const char *c = optim->name; *c; c++)
         text_printf(&name, "%c", tolower((unsigned char)*c));
     for (int i = 0; i < COUNT(marks); i++)
-        if (optim_argument(&optim->args, marks[i].argument) && optim_holds(cx, optim, marks[i].when) &&
+        if (marked && optim_argument(&optim->args, marks[i].argument) &&
+            optim_holds(cx, optim, marks[i].when) &&
             !(optim->row->fixed &&
               strncmp(optim->row->fixed, marks[i].argument, strlen(marks[i].argument)) == 0))
             text_printf(&name, "_%s", marks[i].word);

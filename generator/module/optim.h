@@ -109,11 +109,13 @@ int optim_states(struct cx *cx, const struct optim *optim,
                  const struct optim_state *states[OPTIM_MAX_STATES]);
 double optim_initial(struct cx *cx, const struct optim *optim, const struct optim_state *state);
 
-/* What the functions of a step are named by: the class, which lines it has, the type ("sgd_momentum_decay_float32"). */
-const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype dtype);
+/* What the functions of a step are named by: the class, the type ("sgd_float32"); `marked`: which lines it has, too
+ * ("sgd_momentum_decay_float32"). */
+const char *optim_step_name(struct cx *cx, const struct optim *optim, enum dtype dtype, bool marked);
 
 /* emit_optim.c: the kernel over elements and, as NAME_step, the modc_update of runtime/modc_optim.h that calls it. `dtype` is the
  * parameter's, floating; complex64 is float32, of twice as many elements. */
-void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype);
+void emit_optim_step(struct cx *cx, struct text *out, const struct optim *optim, enum dtype dtype,
+                     const char *name);
 
 #endif

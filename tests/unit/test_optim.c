@@ -117,8 +117,8 @@ static void add_run(struct text *runs, const struct optim *optim, enum dtype dty
     int count = optim_states(&cx, optim, states), hyper_count = optim_hypers(&cx, optim, names, hypers);
 
     assert_string_equal(names[0], "lr");
-    text_printf(runs, "    {%s_step, %s, %d, {", optim_step_name(&cx, optim, dtype), dtype_rows[dtype].modc,
-                count);
+    text_printf(runs, "    {%s_step, %s, %d, {", optim_step_name(&cx, optim, dtype, true),
+                dtype_rows[dtype].modc, count);
     for (int i = 0; i < count; i++)
         text_printf(runs, "%s%d", i ? ", " : "", states[i]->scalar);
     text_printf(runs, "%s}, {", count == 0 ? "0" : "");
@@ -142,10 +142,10 @@ static void write_program(const char *path, const char *const *cases, int case_c
 
         assert_non_null(optim);
         for (int j = 0; j < DTYPES; j++) {
-            const char *name = optim_step_name(&cx, optim, dtypes[j].dtype);
+            const char *name = optim_step_name(&cx, optim, dtypes[j].dtype, true);
 
             if (!names_add(ARENA, &printed, name, name, (struct loc){0}))
-                emit_optim_step(&cx, &text, optim, dtypes[j].dtype);
+                emit_optim_step(&cx, &text, optim, dtypes[j].dtype, name);
             add_run(&runs, optim, dtypes[j].dtype);
         }
     }
@@ -342,7 +342,8 @@ static void test_names(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_string_equal(optim_step_name(&cx, read_optim(cases[i].optim), DTYPE_FLOAT32), cases[i].name);
+        assert_string_equal(optim_step_name(&cx, read_optim(cases[i].optim), DTYPE_FLOAT32, true),
+                            cases[i].name);
 }
 
 /* A group has what its optimiser has, but for what it says itself. */
@@ -365,7 +366,7 @@ static void test_groups(void **state)
     assert_float_equal(values[0], 0.5, 0);
     assert_float_equal(values[1], 0.8, 0);
     assert_float_equal(values[4], 0.0, 0);
-    assert_string_equal(optim_step_name(&cx, group, DTYPE_FLOAT64), "adamw_float64");
+    assert_string_equal(optim_step_name(&cx, group, DTYPE_FLOAT64, true), "adamw_float64");
     args[1] = ev_float(nowhere, -0.5);
     assert_null(optim_group(&eval, base, &call));
     assert_string_equal(cx.items[0].text, "AdamW: Invalid learning rate: -0.5");

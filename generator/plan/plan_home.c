@@ -107,10 +107,39 @@ void planner_add_child_group(struct planner *planner, const struct op *op, struc
                ((struct pack_child){member, group, first, count, 0}));
 }
 
+/* Which module an entry is of: that of its first tensor, or of what it is made from, where that comes later; -1: of none. */
+static int entry_module(const struct packed *entry)
+{
+    const struct op *op = entry->operand_count > 0 ? entry->operands[0]->base->op : NULL;
+    int module = op && op->code == GRAPH_OP_TENSOR ? op->tensor.tensor->owner->index : -1;
+
+    for (int i = 0; i < entry->operand_count; i++) {
+        const int other = entry->operand_entries[i] ? entry_module(entry->operand_entries[i]) : -1;
+
+        module = other > module ? other : module;
+    }
+    return module;
+}
+
+/* All that is packed of a module stands together, whichever function asked for it first. */
+static void sort_entries(struct pack_group *group)
+{
+    for (int i = 1; i < group->entry_count; i++) {
+        struct packed *entry = group->entries[i];
+        const int module = entry_module(entry);
+        int at = i;
+
+        for (; at > 0 && entry_module(group->entries[at - 1]) > module; at--)
+            group->entries[at] = group->entries[at - 1];
+        group->entries[at] = entry;
+    }
+}
+
 void planner_lay_out_group(const struct plan *plan, struct pack_group *group)
 {
     if (group->bytes > 0)
         return;
+    sort_entries(group);
     for (int i = 0; i < group->entry_count; i++) {
         group->entries[i]->offset = group->bytes;
         group->bytes += plan_aligned(plan, group->entries[i]->count > 0

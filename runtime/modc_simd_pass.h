@@ -391,6 +391,17 @@ MODC_INLINE MODC_T64 MODC_D(rsqrt)(MODC_T64 a)
 
 #include "modc_simd_half.h"
 
+/* For kernels that take a function of what they store, and are to store it as it is. */
+MODC_INLINE MODC_T MODC_F(as_is)(MODC_T a)
+{
+    return a;
+}
+
+MODC_INLINE MODC_T64 MODC_D(as_is)(MODC_T64 a)
+{
+    return a;
+}
+
 #if MODC_SIMD_PASS == 1
 /* torch.remainder: the sign of the divisor; NaN for a divisor of 0. */
 MODC_INLINE float modc_f32s_mod(float a, float b)

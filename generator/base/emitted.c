@@ -92,9 +92,10 @@ static const char *const functions[] = {
     "sync", "to", "train_step", "training", "training_init", "training_load", "training_save", "window_flush",
     "window_init", "window_push", "window_ready", "window_set", "zero_grad", NULL};
 
-const char *const emitted_constants[] = {"MODULES",        "PARAM_BYTES", "PACKED_BYTES",  "EMBEDDED_BYTES",
-                                         "GRADIENT_BYTES", "STATE_BYTES", "ROLLOUT_BYTES", "WINDOW_BYTES",
-                                         "GRADIENTS",      NULL};
+const char *const emitted_constants[] = {
+    "MODULES",     "PARAM_BYTES",   "PACKED_BYTES", "EMBEDDED_BYTES", "GRADIENT_BYTES",
+    "STATE_BYTES", "ROLLOUT_BYTES", "WINDOW_BYTES", "GRADIENTS",      "SCHEMA",
+    NULL};
 
 const char *const emitted_endings[] = {"_eval",
                                        "_train",

@@ -19,15 +19,52 @@ static void print_constants(struct emit *e, struct text *out, const bool *which)
             print_array(e, out, e->plan->constant_names[i], e->plan->constants[i]->constant);
 }
 
+/* Behind the functions of elements that they call. */
 static void print_kernels(struct emit *e, struct text *out, int from, int until)
 {
+    struct text kernels = text_new(&e->cx->arena);
+
     if (from == until && from > 0)
         return;
-    text_add(out, "MODC_KERNELS_BEGIN\n\n");
     for (int i = from; i < until; i++)
         if (e->plan->kernels[i]->form != KERNEL_LIBRARY)
-            text_printf(out, "%s\n", kernel_text(e->cx, e->plan, e->plan->kernels[i]));
-    text_add(out, "MODC_KERNELS_END\n\n");
+            text_printf(&kernels, "%s\n", kernel_text(e->kernels, e->plan->kernels[i]));
+    text_printf(out, "MODC_KERNELS_BEGIN\n\n%s%sMODC_KERNELS_END\n\n", kernel_functions(e->kernels),
+                kernels.data);
+}
+
+/* What the functions begin with: the blocks of the context that they work on, and where each one's tensors lie. */
+static void print_memory(struct emit *e, struct text *out)
+{
+    const char *unused = "__attribute__((unused))"; /* not all functions read all of them */
+
+    text_add(
+        out,
+        "/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at their bytes of the workspace. */\n");
+    for (int i = 0; i < e->plan->program->entry_count; i++) {
+        const struct entry *entry = &e->plan->program->entries[i];
+
+        text_printf(out, "#define %s ", macs_constant(e, entry));
+        text_double(out, entry_variant(e, entry, 0, EMITTED_FUSED)->macs);
+        text_add(out, "\n");
+    }
+    text_printf(out, "#define RTOL_OF_%s %s\n\n%s", e->M,
+                plan_uses(e->plan, PACKED_WINOGRAD4) || plan_uses(e->plan, PACKED_WINOGRAD2)
+                    ? "1e-4f /* convolutions by Winograd's products */"
+                    : "0.0f /* a few last places, as always */",
+                e->tensors.data);
+    text_printf(out, "/* What a context works with. */\n#define CONTEXT_OF_%s \\\n", e->M);
+    text_printf(out, "    const struct %s_params *const p %s = (const void *)net->base.params; \\\n", e->m,
+                unused);
+    if (e->plan->groups[0]->bytes > 0)
+        text_printf(out, "    const struct %s_packed *const k %s = net->base.params->packed; \\\n", e->m,
+                    unused);
+    if (e->plan->state_bytes > 0)
+        text_printf(out, "    struct %s_state *const s %s = (void *)net->base.workspace; \\\n", e->m, unused);
+    text_printf(out, "    char *const ws %s = net->base.workspace", unused);
+    if (e->plan->state_bytes > 0)
+        text_printf(out, " + %s_STATE_BYTES", e->M);
+    text_add(out, "\n\n");
 }
 
 /* The parts of a source file that are not kernels. */
@@ -42,6 +79,7 @@ static void print_plain(struct emit *e, struct text *out, const struct parts *pa
     memset(all, true, (size_t)e->plan->constant_count * sizeof *all);
     print_constants(e, out, all);
     print_kernels(e, out, 0, e->plan->kernel_count);
+    print_memory(e, out);
     print_packed_structs(e, out);
     text_add(out, parts->packs.data);
     text_add(out, parts->functions.data);
@@ -89,6 +127,7 @@ static void print_dispatched(struct emit *e, struct text *out, const struct part
         once[i] = !shared[i];
     print_constants(e, out, shared);
     text_add(out, kernels.data);
+    print_memory(e, out);
     print_packed_structs(e, out);
     text_add(out, parts->functions.data);
     print_code(e, out);
@@ -211,6 +250,9 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
     struct text header = text_new(&cx->arena);
 
     e.M = text_upper(&cx->arena, plan->model);
+    e.tensors = text_new(&cx->arena);
+    e.kernels = kernel_texts_new(cx, plan);
+    e.quoted = ARENA_ARRAY(&cx->arena, plan->program->tree->module_count + 1, bool);
     print_header(&e, &header);
     add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), emit_fit(&cx->arena, header.data));
     add_text(&e, files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "emit/emit_names.h"
+#include "emit/template.h"
 
 /* A line of the spec computes something: a layer, whatever `add` put below it, but no container. */
 static bool is_line(const struct module *module)
@@ -18,8 +19,8 @@ static bool is_line(const struct module *module)
     return !module->spec_class || module->text[0];
 }
 
-/* Where the spec's own words stand over calls: in one variant of an entry or region, so that other arguments of a module change
- * one place. Comments of the others have the modules' paths. */
+/* Where the spec's own words stand over calls: once for each module, so that other arguments of it change one place. Else comments
+ * have the modules' paths. */
 static bool is_quoted(const struct variant *variant)
 {
     return !variant->graph->training && !variant->graph->fenced && variant->yield < 0;
@@ -51,11 +52,13 @@ static void print_calls(struct emit *e, struct text *out, const struct variant *
                         struct naming *naming, int s, int until)
 {
     const struct graph *graph = variant->graph;
-    const bool quoted = is_quoted(variant);
     struct text lines = text_new(&e->cx->arena);
+    bool quoted = false;
 
     while (naming->next < graph->call_count && naming->said[naming->next])
         naming->next++;
+    for (int i = naming->next; i < until && is_quoted(variant); i++)
+        quoted |= !naming->said[i] && naming->first[i] <= s && !e->quoted[graph->calls[i]->module->index];
     for (int i = naming->next; i < until; i++) {
         const struct module *module = graph->calls[i]->module;
 
@@ -69,6 +72,7 @@ static void print_calls(struct emit *e, struct text *out, const struct variant *
         text_add(&lines, relative_path(graph->root, module->path));
         if (quoted)
             text_printf(&lines, ": %s", module->text);
+        e->quoted[module->index] |= quoted;
         text_add(&lines, spec_line(e, module));
     }
     if (lines.length > 0)
@@ -108,14 +112,17 @@ static const char *slot_texts(struct emit *e, const struct variant *variant, con
 
 /* Where a module's call begins: its boundary names it, --line-numbers its line. */
 static void print_module(struct emit *e, struct text *out, const struct variant *variant,
-                         const struct module *module)
+                         const struct step *step)
 {
+    const struct module *module = step->op->fence.module;
+    const struct op *before = step > variant->steps ? step[-1].op : NULL;
+
     const char *line = module == variant->graph->root ? "" : spec_line(e, module);
 
     if (line[0])
         text_printf(out, "\n    /* %s%s */\n", relative_path(variant->graph->root, module->path), line);
-    else
-        text_add(out, "\n");
+    else if (!(before && before->code == GRAPH_OP_FENCE && before->fence.kind == FENCE_FORWARD_PRE))
+        text_add(out, "\n"); /* modules that begin together stand together */
 }
 
 /* Hooks run here; see MODC_ENTER and its like in modc.h. */
@@ -135,7 +142,7 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
     const enum fence_kind kind = op->fence.kind;
 
     if (kind == FENCE_FORWARD_PRE)
-        print_module(e, out, variant, op->fence.module);
+        print_module(e, out, variant, step);
     text_printf(out, "    %s(%s, %s", fence_slot_count(op) > 0 ? kinds[kind].hooks : kinds[kind].none,
                 use(e->uses, "net"), step->boundary);
     if (kinds[kind].begins)
@@ -504,27 +511,6 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
     }
 }
 
-/* The parameters and the like that a function reads through names of their own. */
-static void print_bases(struct emit *e, struct text *out, const struct variant *variant, bool work)
-{
-    const char *m = e->m;
-
-    if (uses_name(e->uses, "p"))
-        text_printf(out, "    const struct %s_params *p = (const void *)%s->base.params;\n", m,
-                    use(e->uses, "net"));
-    if (uses_name(e->uses, "k"))
-        text_printf(out, "    const struct %s *k = %s->base.params->packed;\n",
-                    packed_struct(e, variant->group), use(e->uses, "net"));
-    if (uses_name(e->uses, "s"))
-        text_printf(out, "    struct %s_state *s = (void *)%s->base.workspace;\n", m, use(e->uses, "net"));
-    if (!work && !uses_name(e->uses, "ws"))
-        return;
-    text_printf(out, "    char *const ws = %s->base.workspace", use(e->uses, "net"));
-    if (e->plan->state_bytes > 0)
-        text_printf(out, " + %s_STATE_BYTES", e->M);
-    text_add(out, ";\n");
-}
-
 static void print_trainer(struct emit *e, struct text *out, const struct variant *variant)
 {
     const bool gradients = !variant->graph->region && uses_name(e->uses, "gradients");
@@ -542,12 +528,27 @@ static void print_trainer(struct emit *e, struct text *out, const struct variant
         text_printf(out, "    const struct %s_params *gradients = &training->gradients;\n", m);
 }
 
+/* The tensors of a function, as a macro among those of all functions: where they lie and how large they are is then in one place
+ * of the file, and another extent touches no function. */
+static void print_macro(struct emit *e, const char *name, const char *lines)
+{
+    struct arena *arena = &e->cx->arena;
+    struct text wide = text_new(arena);
+
+    for (const char *line = lines; *line;
+         line += strcspn(line, "\n") + 1) /* as much as the end of the line takes */
+        text_printf(&wide, "  %.*s\n", (int)strcspn(line, "\n"), line);
+    text_printf(&e->tensors, "#define %s \\\n", name);
+    for (const char *line = emit_fit(arena, wide.data); *line; line += strcspn(line, "\n") + 1)
+        text_printf(&e->tensors, "%.*s \\\n", (int)strcspn(line, "\n") - 2, line + 2);
+    text_add(&e->tensors, "\n");
+}
+
 void print_body(struct emit *e, struct printed *printed, enum part part)
 {
     const struct variant *variant = printed->variant;
-    struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena),
-                locals = text_new(&e->cx->arena);
-    struct text given = text_new(&e->cx->arena);
+    struct text body = text_new(&e->cx->arena), out = text_new(&e->cx->arena);
+    struct text locals = text_new(&e->cx->arena), given = text_new(&e->cx->arena);
     const bool region = variant->graph->region != NULL;
 
     e->uses = printed->uses[part] = uses_new(&e->cx->arena, e->tree);
@@ -559,9 +560,15 @@ void print_body(struct emit *e, struct printed *printed, enum part part)
         print_given(e, &given, &body, variant);
     print_locals(e, &locals, variant, part);
     if (!region)
-        print_bases(e, &out, variant, locals.length > 0);
+        text_printf(&out, "    CONTEXT_OF_%s;\n", e->M);
+    if (locals.length > 0) {
+        const char *name = text_upper(
+            &e->cx->arena, arena_format(&e->cx->arena, "tensors_of_%s", part_function(e, variant, part)));
+
+        print_macro(e, name, locals.data);
+        text_printf(&out, "    %s;\n", name);
+    }
     print_trainer(e, &out, variant);
-    text_add(&out, locals.data);
     text_add(&out, given.data);
     if (out.length > 0 && body.length > 0 && body.data[0] != '\n')
         text_add(&out, "\n");
@@ -583,8 +590,6 @@ static void print_function(struct emit *e, struct text *out, const struct printe
     else
         print_arguments(e, out, graph);
     text_add(out, ")\n{\n");
-    if (!uses_name(uses, "net"))
-        text_add(out, "    (void)net;\n");
     for (int i = 0; i < e->tree->size_count; i++)
         if (!uses_name(uses, e->tree->sizes[i].c_name))
             text_printf(out, "    (void)%s;\n", e->tree->sizes[i].c_name);

@@ -12,9 +12,10 @@
 #include "module/training.h"
 #include "plan/weights.h"
 
-static void print_header_constants(struct emit *e, struct text *out)
+static void print_header_sizes(struct emit *e, struct text *out)
 {
     const struct module_tree *tree = e->tree;
+    const size_t length = out->length;
 
     for (int i = 0; i < tree->size_count; i++)
         text_printf(out, "#define %s_%s %lld\n", e->M, emitted_max(e->cx, NULL, tree->sizes[i].name),
@@ -28,7 +29,14 @@ static void print_header_constants(struct emit *e, struct text *out)
                             emitted_max(e->cx, entry->name, tree->sizes[s].name),
                             (long long)entry->sizes[s].max);
     }
-    text_printf(out, "\n/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */\n");
+    text_add(out, out->length > length ? "\n" : "");
+}
+
+static void print_header_blocks(struct emit *e, struct text *out)
+{
+    text_printf(out, "#define %s_SCHEMA 0x%016llxu /* of keys, shapes and types */\n", e->M,
+                (unsigned long long)e->plan->schema);
+    text_printf(out, "/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */\n");
     text_printf(out, "#define %s_PARAM_BYTES %lld /* parameters and buffers in PyTorch's layout */\n", e->M,
                 (long long)at_least_one(e, e->plan->param_bytes));
     text_printf(out, "#define %s_PACKED_BYTES %lld /* what %s_pack makes of them for the kernels */\n", e->M,
@@ -495,11 +503,12 @@ void print_header(struct emit *e, struct text *out)
 {
     print_header_usage(e, out);
     print_header_includes(e, out);
-    print_header_constants(e, out);
+    print_header_sizes(e, out);
     print_header_modules(e, out);
-    print_header_gradients(e, out);
     print_context(e, out);
-    print_params(e, out);
+    print_params(e, out); /* what changes with the extents of a module stands together from here on */
+    print_header_gradients(e, out);
+    print_header_blocks(e, out);
     if (has_optimizer(e))
         emit_training_header(e->cx, out, e->plan);
     if (has_backward(e))

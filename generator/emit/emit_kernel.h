@@ -22,11 +22,11 @@ const char *expr_scalar(struct cx *cx, const struct dag *dag, const char *const 
 const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, const char *const *inputs,
                         struct text *before, const char *indent);
 
-/* Kernels. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
+/* Kernels. takes_function: the dag stands for any over its inputs, and the kernel's last argument computes it. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
  * Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                     struct nest_form form, const struct dag *dag, const struct size *const *sizes,
-                     int size_count);
+                     struct nest_form form, const struct dag *dag, bool takes_function,
+                     const struct size *const *sizes, int size_count);
 
 /* Inputs of `head` are operands 1 .. head->input_count; `tail` has the reduced value as input 0 and
  * further operands behind head's. Means are sums with a tail. max and min propagate NaN; argmax and argmin give the
@@ -61,9 +61,9 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
  * sizes. Philox 4x32-10 (modc_philox in runtime/modc_simd.h: to be added there as static inline
  * `void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint32_t out[4])`); element e uses word e % 4 of
  * block e / 4 of stream `counter ^ stream << 32` under the key seed; u = (word >> 8) * 2^-24. The output is dense; tail
- * NULL: u itself. */
+ * NULL: u itself. function: what computes the tail, or NULL. */
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                        struct nest nest, const struct dag *tail, const struct size *const *sizes,
-                        int size_count);
+                        struct nest nest, const struct dag *tail, const char *function,
+                        const struct size *const *sizes, int size_count);
 
 #endif

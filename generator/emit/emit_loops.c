@@ -216,6 +216,8 @@ void end_kernel(struct loops *k, struct text *out, const char *comment, const st
         if (k->used[k->sizes[i]->index])
             declare_parameter(k, &parameters, &unused, k->core ? "const int" : "int",
                               size_identifier(k->sizes[i]));
+    if (k->callee)
+        text_printf(&parameters, ", %s", k->callee);
 
     text_add(out, k->helpers.data);
     emit_comment(out, comment);
@@ -359,4 +361,16 @@ struct piece scalar_value(struct loops *k, const struct value_source *source)
     piece = expr_scalar_piece(k->cx, source->dag, &place);
     declare_lines(k, before);
     return piece;
+}
+
+struct piece scalar_call(struct loops *k, const struct value_source *source)
+{
+    struct text call = text_new(k->arena);
+
+    text_printf(&call, "%s(", source->function);
+    for (int i = 0; i < source->dag->input_count; i++)
+        text_printf(&call, "%s%s", i ? ", " : "",
+                    source->reduced && i == 0 ? source->reduced : element_value(k, operand_of(source, i)));
+    text_add(&call, ")");
+    return (struct piece){call.data, RANK_PRIMARY};
 }

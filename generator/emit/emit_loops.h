@@ -44,8 +44,9 @@ struct loops {
     int size_count;
     bool *used; /* by size->index */
     int used_count;
-    enum dtype lanes; /* of vectors */
-    bool core;        /* inlined into each call, which knows its sizes */
+    enum dtype lanes;   /* of vectors */
+    bool core;          /* inlined into each call, which knows its sizes */
+    const char *callee; /* of a core: the function that it takes as its last argument; or NULL */
 };
 
 const char *indent_text(const struct loops *k);
@@ -106,7 +107,7 @@ struct value_source {
     const struct dag *dag;
     int first;
     const char *reduced;
-    const char *function; /* that computes a vector of it, or NULL */
+    const char *function; /* that computes it, or NULL */
 };
 
 int operand_of(const struct value_source *source, int input);
@@ -114,6 +115,9 @@ struct text *before_text(struct loops *k);
 
 /* Names that it needs are declared in the block. */
 struct piece scalar_value(struct loops *k, const struct value_source *source);
+
+/* The same by the source's function. */
+struct piece scalar_call(struct loops *k, const struct value_source *source);
 
 /* ---- emit_row.c: vectors ------------------------------------------------------------------------------ */
 

@@ -21,7 +21,7 @@ static void map_rows(struct loops *k, struct value_source *source)
 
     row.body = map_vectors;
     row.data = source;
-    if (row.count < 0 || row.count % widest(k) != 0)
+    if (!source->function && (row.count < 0 || row.count % widest(k) != 0))
         make_function(k, source, "lanes", "computes");
     mark_loaded(k, source);
     k->loaded[0] = true;
@@ -74,18 +74,33 @@ static void map_scalars(struct loops *k, const struct value_source *source)
     close_blocks(k, k->nest.ndim);
 }
 
+/* "modc_f32 (*F)(modc_f32 x0, modc_f32 x1)" */
+static const char *map_callee(const struct loops *k, const struct dag *dag)
+{
+    const char *type = vector_type(k);
+    struct text text = text_new(k->arena);
+
+    text_printf(&text, "%s (*F)(", type);
+    for (int i = 0; i < dag->input_count; i++)
+        text_printf(&text, "%s%s x%d", i ? ", " : "", type, i);
+    text_add(&text, ")");
+    return text.data;
+}
+
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
-                     struct nest_form form, const struct dag *dag, const struct size *const *sizes,
-                     int size_count)
+                     struct nest_form form, const struct dag *dag, bool takes_function,
+                     const struct size *const *sizes, int size_count)
 {
     struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
-    struct value_source source = {.dag = dag, .first = 1};
+    struct value_source source = {.dag = dag, .first = 1, .function = takes_function ? "F" : NULL};
 
     for (int i = 0; i < dag->input_count; i++)
         compute_input(&k, 1 + i, dag, i);
     compute_result(&k, dag);
     k.lanes = form.lanes;
     k.core = form.core;
+    if (takes_function)
+        k.callee = map_callee(&k, dag);
     if (form.way == NEST_BYTES || form.way == NEST_ZEROS)
         map_bytes(&k, form.way == NEST_ZEROS);
     else if (form.way == NEST_TURNED)

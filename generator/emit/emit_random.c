@@ -12,17 +12,17 @@ static void store_random(struct loops *k, struct value_source *tail, const char 
         tail->reduced = names_new(&k->names, "uniform");
         declare(k, "const float %s = %s;", tail->reduced, number);
     }
-    value = scalar_value(k, tail);
+    value = tail->function ? scalar_call(k, tail) : scalar_value(k, tail);
     statement(k, "%s = %s;", element(k, 0), stored_value(k, value.text));
 }
 
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                        struct nest nest, const struct dag *tail, const struct size *const *sizes,
-                        int size_count)
+                        struct nest nest, const struct dag *tail, const char *function,
+                        const struct size *const *sizes, int size_count)
 {
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
     struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
-    struct value_source source = {.dag = dag, .first = 1, .reduced = ""};
+    struct value_source source = {.dag = dag, .first = 1, .reduced = "", .function = function};
     struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
                                   names_new(&k.names, "stream")};
     const char *words = names_new(&k.names, "words"), *key;

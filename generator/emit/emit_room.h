@@ -27,8 +27,11 @@ struct emit {
     const struct target *target;
     const char *m, *M; /* the model's name, and in capitals */
     const struct embedded_weights *weights;
-    struct uses *uses;       /* of the function that is being printed */
-    bool unpacks;            /* some tensors lie only packed */
+    struct uses *uses;   /* of the function that is being printed */
+    bool unpacks;        /* some tensors lie only packed */
+    struct text tensors; /* macros: those of each function */
+    struct kernel_texts *kernels;
+    bool *quoted;            /* by index: modules whose words of the spec stand in a comment */
     struct printed *printed; /* those that have functions of their own */
     int printed_count;
 };
@@ -62,6 +65,7 @@ const struct variant *entry_variant(const struct emit *e, const struct entry *en
                                     enum emitted_variant kind);
 const char *workspace_constant(struct emit *e, const struct entry *entry, int training,
                                enum emitted_variant kind);
+const char *macs_constant(struct emit *e, const struct entry *entry); /* MACS_OF_FORWARD */
 const char *max_constant(struct emit *e, const struct entry *entry, int size);
 int64_t at_least_one(const struct emit *e, int64_t bytes);
 int64_t variant_bytes(const struct emit *e, const struct variant *variant);

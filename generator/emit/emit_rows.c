@@ -549,8 +549,6 @@ static void print_table(struct emit *e, struct text *out, const struct table *ta
 void print_row_tables(struct emit *e, struct text *out)
 {
     const struct table tables[] = {
-        {"KEYS", "static const struct modc_key keys_table[] = {\n", "at_path, at_module", e->tree->key_count,
-         key_owner, print_key, key_arguments},
         {"STATES", "static const struct modc_key states_table[] = {\n", "at_path, at_module",
          e->tree->state_count, state_owner, print_state, key_arguments},
         {"DRAWS",
@@ -558,6 +556,8 @@ void print_row_tables(struct emit *e, struct text *out)
          "at_key", count_draws(e) > 0 ? e->tree->draw_count : 0, draw_owner, print_draw, draw_arguments},
         {"MODULES", "static const struct modc_module modules_table[] = {\n", "at_path, at_name, at_module",
          e->tree->module_count, module_itself, print_module_row, module_arguments},
+        {"KEYS", "static const struct modc_key keys_table[] = {\n", "at_path, at_module", e->tree->key_count,
+         key_owner, print_key, key_arguments},
     };
 
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)

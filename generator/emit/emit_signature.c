@@ -112,6 +112,11 @@ const struct variant *entry_variant(const struct emit *e, const struct entry *en
 }
 
 /* POLICY_WORKSPACE_BYTES, POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES */
+const char *macs_constant(struct emit *e, const struct entry *entry)
+{
+    return text_upper(&e->cx->arena, arena_format(&e->cx->arena, "macs_of_%s", entry->name));
+}
+
 const char *workspace_constant(struct emit *e, const struct entry *entry, int training,
                                enum emitted_variant kind)
 {

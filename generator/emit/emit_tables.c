@@ -137,7 +137,7 @@ static void print_entry_row(struct emit *e, struct text *out, const struct entry
     const bool saving = entry->saving[0][0], fenced = entry->graphs[0][1];
 
     text_printf(out, "    MODC_ENTRY(%s, %d, %d, ", entry->name, graph->input_count, graph->output_count);
-    text_double(out, entry_variant(e, entry, 0, EMITTED_FUSED)->macs);
+    text_add(out, macs_constant(e, entry));
     text_printf(out, needs_shape(entry) ? ", %s_shape" : ", NULL", entry->name);
     text_printf(out, has_gradients(e) ? ", %s_backward_call" : ", NULL", entry->name);
     text_printf(out, ", MODC_%s(%.*s)",
@@ -199,8 +199,6 @@ static void print_model_abilities(struct emit *e, struct text *out)
         text_printf(out, "    .bind_embedded = %s_bind_all,\n", e->m);
     if (e->unpacks)
         text_printf(out, "    .unpack = %s_unpack,\n", e->m);
-    if (plan_uses(e->plan, PACKED_WINOGRAD4) || plan_uses(e->plan, PACKED_WINOGRAD2))
-        text_add(out, "    .rtol = 1e-4f,\n");
     if (e->plan->threads > 0)
         text_printf(out, "    .threads = %d,\n    .threading = offsetof(struct %s, threading),\n",
                     e->plan->threads, e->m);
@@ -228,6 +226,7 @@ void print_tables(struct emit *e, struct text *out)
     const struct program *program = e->plan->program;
 
     text_add(out, "/* ---- tables ---- */\n\n");
+    print_sizes_table(e, out);
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
 
@@ -238,19 +237,18 @@ void print_tables(struct emit *e, struct text *out)
             print_backward_call(e, out, entry);
     }
     text_add(out, "\n");
-    print_sizes_table(e, out);
-    print_row_tables(e, out);
     for (int i = 0; i < program->entry_count; i++)
         print_inputs_and_outputs(e, out, &program->entries[i]);
     text_add(out, "static const struct modc_entry entries_table[] = {\n");
     for (int i = 0; i < program->entry_count; i++)
         print_entry_row(e, out, &program->entries[i]);
     text_add(out, "};\n\n");
+    print_row_tables(e, out);
     text_printf(
         out,
-        "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = 0x%016llxu,\n"
+        "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = %s_SCHEMA, .rtol = RTOL_OF_%s,\n"
         "    .align = MODC_ALIGN, .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params), .context_bytes = sizeof(struct %s),\n",
-        e->m, e->m, (unsigned long long)e->plan->schema, e->plan->align, e->m, e->m);
+        e->m, e->m, e->M, e->M, e->plan->align, e->m, e->m);
     print_model_tables(e, out);
     print_model_abilities(e, out);
     text_add(out, "};\n");

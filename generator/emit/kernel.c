@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "emit/elements.h"
 #include "emit/emit_kernel.h"
 #include "emit/emit_names.h"
 #include "emit/printer.h"
@@ -265,11 +266,12 @@ const char *kernel_unpack(struct cx *cx, const struct plan *plan, const struct p
 /* A kernel that is being rendered. */
 struct rendering {
     struct cx *cx;
+    struct kernel_texts *texts;
     const struct module_tree *tree;
     const struct backend *backend;
     const struct kernel *kernel;
-    const char *tail_args, *tail_pass;    /* the sizes that a tail of its own takes */
-    bool tail_called, vector_tail_called; /* as a function */
+    const char *tail_args, *tail_pass; /* the sizes that a tail of its own takes */
+    struct forms tails;                /* that are called as functions */
 };
 
 /* What is emitted behind a kernel that is split: a struct of its arguments, a function that takes it and computes one slice,
@@ -405,6 +407,10 @@ static void print_nest(const struct rendering *r, struct text *out)
         sizes.list[sizes.count++] = &r->tree->sizes[i];
     if (kernel->slicing)
         sizes.list[sizes.count++] = &kernel->slicing->count;
+    if (kernel->takes_function) /* a map's core runs over vectors, random numbers come one by one */
+        keep_forms(r->texts, kernel, (struct forms){.vector = true});
+    else if (kernel->function)
+        call_function(r->texts, kernel->function, (struct forms){.scalar = true});
     printer_of(r->backend)->nests[kernel->kind](r->cx, out, kernel, sizes);
     if (kernel->slicing)
         print_nest_split(r, out);
@@ -455,37 +461,46 @@ static const char *epilogue_type(const struct kernel *kernel, bool vector)
     return vector ? vector_prefix(kernel->computed) : dtype_rows[kernel->computed].c;
 }
 
+/* What a core calls the function that it takes. */
+static const char *function_argument(bool vector)
+{
+    return vector ? "TAIL_V" : "TAIL";
+}
+
 static const char *epilogue(void *data, bool vector, const char *value, const char *row, const char *column)
 {
     struct rendering *r = data;
     const struct kernel *kernel = r->kernel;
     const char *inputs[32];
 
-    if (!kernel->tail && kernel->tail_count == 0)
+    if (!kernel->tail && !kernel->takes_function)
         return value;
     inputs[0] = value;
     for (int i = 0; i < kernel->extra_count; i++)
         inputs[1 + i] = tail_operand(r, i, vector, row, column);
-    if (kernel->tail_shared || kernel->tail_count > 0) {
+    if (kernel->tail_shared || kernel->takes_function) {
         struct text call = text_new(&r->cx->arena);
 
-        *(vector ? &r->vector_tail_called : &r->tail_called) = true;
-        text_printf(&call, "%s_tail%s(", kernel->name, vector ? "_v" : "");
+        *(vector ? &r->tails.vector : &r->tails.scalar) = true;
+        if (kernel->takes_function)
+            text_add(&call, function_argument(vector));
+        else
+            text_printf(&call, "%s_tail%s", kernel->name, vector ? "_v" : "");
         for (int i = 0; i <= kernel->extra_count; i++)
-            text_printf(&call, "%s%s", i ? ", " : "", inputs[i]);
-        text_printf(&call, "%s)", kernel->tail_count > 0 ? ", TAIL" : r->tail_pass);
+            text_printf(&call, "%s%s", i ? ", " : "(", inputs[i]);
+        text_printf(&call, "%s)", kernel->takes_function ? "" : r->tail_pass);
         return call.data;
     }
     return vector ? expr_vector(r->cx, kernel->tail, kernel->lanes, inputs, NULL, "")
                   : expr_scalar(r->cx, kernel->tail, inputs, NULL, "");
 }
 
-/* Opens the function of a tail; what it reads is in `inputs` then. */
-static void open_tail(const struct rendering *r, struct text *out, bool vector, const char **inputs,
-                      const char *more)
+/* Of a core whose tail is its own: the function that computes it. */
+static void print_tail(const struct rendering *r, struct text *out, bool vector)
 {
     const struct kernel *kernel = r->kernel;
-    const char *type = epilogue_type(kernel, vector);
+    const char *inputs[32], *type = epilogue_type(kernel, vector), *result;
+    struct text before = text_new(&r->cx->arena);
 
     text_printf(out, "MODC_INLINE %s %s_tail%s(%s x", type, kernel->name, vector ? "_v" : "", type);
     inputs[0] = "x";
@@ -493,59 +508,25 @@ static void open_tail(const struct rendering *r, struct text *out, bool vector, 
         inputs[1 + i] = arena_format(&r->cx->arena, "e%d", i);
         text_printf(out, ", %s e%d", vector ? type : dtype_rows[kernel->extras[i].element.computed].c, i);
     }
-    text_printf(out, "%s)\n{\n", more);
-}
-
-static void print_tail(const struct rendering *r, struct text *out, bool vector)
-{
-    const struct kernel *kernel = r->kernel;
-    const char *inputs[32];
-    struct text before = text_new(&r->cx->arena);
-    const char *result;
-
-    open_tail(r, out, vector, inputs, r->tail_args);
+    text_printf(out, "%s)\n{\n", r->tail_args);
     result = vector ? expr_vector(r->cx, kernel->tail, kernel->lanes, inputs, &before, "    ")
                     : expr_scalar(r->cx, kernel->tail, inputs, &before, "    ");
     text_printf(out, "%s%s    return %s;\n}\n\n", before.data, before.length ? "\n" : "", result);
 }
 
-/* "GEMM_PANEL_TANH" */
-static const char *tail_constant(struct cx *cx, const struct kernel *core, int tail)
+/* "float (*TAIL)(float x, float e0)": of a template's core, which knows what its tail reads. */
+static const char *function_declaration(const struct rendering *r, bool vector)
 {
-    return text_upper(&cx->arena, arena_format(&cx->arena, "%s_%s", core->name, core->tails[tail].word));
-}
-
-/* Names for the tails of a core, which a constant of each call chooses among. */
-static void print_tail_constants(const struct rendering *r, struct text *out)
-{
-    text_printf(out, "/* What is done to a result before it is stored: a constant of each call. */\nenum { ");
-    for (int i = 0; i < r->kernel->tail_count; i++)
-        text_printf(out, "%s%s", i ? ", " : "", tail_constant(r->cx, r->kernel, i));
-    text_add(out, " };\n\n");
-}
-
-/* What the calls choose among; the last one needs no case. */
-static void print_tails(const struct rendering *r, struct text *out, bool vector)
-{
+    struct cx *cx = r->cx;
     const struct kernel *core = r->kernel;
-    const char *inputs[32];
+    const char *type = epilogue_type(core, vector);
+    struct text text = text_new(&cx->arena);
 
-    open_tail(r, out, vector, inputs, ", const int TAIL");
-    text_add(out, "    switch (TAIL) {\n");
-    for (int i = 0; i < core->tail_count; i++) {
-        const struct dag *dag = core->tails[i].dag;
-        const char *label = arena_format(&r->cx->arena, "case %s", tail_constant(r->cx, core, i));
-        struct text before = text_new(&r->cx->arena);
-        const char *result = !dag     ? "x"
-                             : vector ? expr_vector(r->cx, dag, core->computed, inputs, &before, "        ")
-                                      : expr_scalar(r->cx, dag, inputs, &before, "        ");
-        bool block = before.length > 0;
-
-        text_printf(out, "    %s:%s\n%s%s        return %s;\n%s",
-                    i + 1 < core->tail_count ? label : "default", block ? " {" : "", before.data,
-                    block ? "\n" : "", result, block ? "    }\n" : "");
-    }
-    text_add(out, "    }\n}\n\n");
+    text_printf(&text, "%s (*%s)(%s x", type, function_argument(vector), type);
+    for (int i = 0; i < core->extra_count; i++)
+        text_printf(&text, ", %s e%d", vector ? type : dtype_rows[core->extras[i].element.computed].c, i);
+    text_add(&text, ")");
+    return text.data;
 }
 
 /* ---- templates ---------------------------------------------------------------------------------------------- */
@@ -736,7 +717,8 @@ static const char *shape_declaration(const struct rendering *r, const struct ker
     return text.data;
 }
 
-static void print_template(struct rendering *r, struct text *out)
+/* The text of a template's kernel, which takes the functions in these forms. */
+static const char *fill_kernel(struct rendering *r, struct forms takes)
 {
     struct cx *cx = r->cx;
     const struct kernel *kernel = r->kernel;
@@ -760,9 +742,11 @@ static void print_template(struct rendering *r, struct text *out)
     add_sizes(r, &tail, kernel, in_tail);
     r->tail_args = tail.args.data;
     r->tail_pass = tail.pass.data;
-    if (kernel->tail_count > 0) {
-        text_add(&extras.args, ", const int TAIL");
-        text_add(&extras.pass, ", TAIL");
+    for (int vector = 0; vector < 2; vector++) {
+        if (vector ? !takes.vector : !takes.scalar)
+            continue;
+        text_printf(&extras.args, ", %s", function_declaration(r, vector));
+        text_printf(&extras.pass, ", %s", function_argument(vector));
     }
     if (kernel->split.slices > 1) {
         text_add(&extras.args, ", const int slice");
@@ -785,13 +769,23 @@ static void print_template(struct rendering *r, struct text *out)
         text_add(&body, "\n");
     }
     fill_template(r, &body, kernel->template, kernel->name, parts, &extras, to_parts);
-    if (kernel->tail_count > 0)
-        print_tail_constants(r, out);
-    if (r->tail_called)
-        (kernel->tail_count > 0 ? print_tails : print_tail)(r, out, false);
-    if (r->vector_tail_called)
-        (kernel->tail_count > 0 ? print_tails : print_tail)(r, out, true);
-    text_add(out, body.data);
+    return body.data;
+}
+
+static void print_template(struct rendering *r, struct text *out)
+{
+    const struct kernel *kernel = r->kernel;
+    const char *body = fill_kernel(r, (struct forms){0});
+
+    if (kernel->takes_function && (r->tails.scalar || r->tails.vector))
+        body = fill_kernel(r, r->tails); /* now it is known what it calls */
+    if (kernel->takes_function)
+        keep_forms(r->texts, kernel, r->tails);
+    else if (r->tails.scalar)
+        print_tail(r, out, false);
+    if (!kernel->takes_function && r->tails.vector)
+        print_tail(r, out, true);
+    text_add(out, body);
     if (kernel->split.slices > 1 && kernel->shape_count == 0)
         print_template_split(r, out);
 }
@@ -805,6 +799,7 @@ static void print_wrapper(const struct rendering *r, struct text *out)
     const struct printer *printer = printer_of(r->backend);
     const char *slice = kernel->split.slices > 1 ? ", const int slice" : "";
     const char *parameters = parameters_text(cx, kernel, 0, kernel->parameter_count);
+    const struct forms takes = core_forms(r->texts, core);
     struct text call = text_new(&cx->arena);
 
     add_sizes(r, &sizes, kernel, kernel->used);
@@ -816,8 +811,15 @@ static void print_wrapper(const struct rendering *r, struct text *out)
                     kernel->shapes[i].kernel ? kernel->shapes[i].kernel->name
                                              : dim_c_text(cx, kernel->shapes[i].dim, false));
     text_add(&call, tail.pass.data);
-    if (core->tail_count > 0)
-        text_printf(&call, ", %s", tail_constant(cx, core, kernel->tail_at));
+    if (core->takes_function) {
+        call_function(r->texts, kernel->function, takes);
+        for (int vector = 0; vector < 2; vector++)
+            if (vector ? takes.vector : takes.scalar)
+                text_printf(&call, ", %s",
+                            core->needs_function || kernel->function->dag
+                                ? function_name(cx, kernel->function, vector)
+                                : "NULL");
+    }
     text_add(&call, *slice ? ", slice" : "");
     text_printf(out, "/* %s */\n", kernel->comment);
     text_printf(out, "%s %s(%s%s%s)\n{\n    %s(%s);\n}\n", kernel->alone ? printer->alone : printer->function,
@@ -826,10 +828,15 @@ static void print_wrapper(const struct rendering *r, struct text *out)
         print_template_split(r, out);
 }
 
-const char *kernel_text(struct cx *cx, const struct plan *plan, const struct kernel *kernel)
+const char *kernel_text(struct kernel_texts *texts, const struct kernel *kernel)
 {
-    struct text out = text_new(&cx->arena);
-    struct rendering r = {.cx = cx, .tree = plan->program->tree, .backend = plan->backend, .kernel = kernel};
+    const struct plan *plan = texts->plan;
+    struct text out = text_new(&texts->cx->arena);
+    struct rendering r = {.cx = texts->cx,
+                          .texts = texts,
+                          .tree = plan->program->tree,
+                          .backend = plan->backend,
+                          .kernel = kernel};
 
     if (kernel->form == KERNEL_TEMPLATE)
         print_template(&r, &out);

@@ -5,8 +5,18 @@
 #include "emit/uses.h"
 #include "plan/kernel.h"
 
-/* The functions of a kernel, and what stands before and behind them. */
-const char *kernel_text(struct cx *cx, const struct plan *plan, const struct kernel *kernel);
+/* Texts of a plan's kernels, while they are made: which functions of elements they call. */
+struct kernel_texts;
+struct kernel_texts *kernel_texts_new(struct cx *cx, const struct plan *plan);
+
+/* The functions of a kernel, and what stands before and behind them; of a core before those of its wrappers. */
+const char *kernel_text(struct kernel_texts *texts, const struct kernel *kernel);
+
+/* What a function of elements is called in C: of values, or of vectors. */
+const char *function_name(struct cx *cx, const struct element_function *function, bool vector);
+
+/* The functions of elements that the texts so far call, but for those that an earlier call gave. */
+const char *kernel_functions(struct kernel_texts *texts);
 
 /* The C text of a pointer to the first element of `value`. What functions name in it, and below, is noted in `uses`. */
 const char *value_pointer(struct cx *cx, const struct variant *variant, struct uses *uses,

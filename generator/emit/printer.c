@@ -2,12 +2,14 @@
 #include "emit/printer.h"
 
 #include "emit/emit_kernel.h"
+#include "emit/kernel.h"
 
 /* ---- C ------------------------------------------------------------------------------------------------------ */
 
 static void print_map(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
 {
-    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->dag, sizes.list, sizes.count);
+    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->dag, k->takes_function, sizes.list,
+                    sizes.count);
 }
 
 static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
@@ -39,7 +41,8 @@ static void print_sort(struct cx *cx, struct text *out, const struct kernel *k, 
 
 static void print_random(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
 {
-    emit_random_kernel(cx, out, k->name, k->comment, k->nest, k->tail, sizes.list, sizes.count);
+    emit_random_kernel(cx, out, k->name, k->comment, k->nest, k->tail,
+                       k->function ? function_name(cx, k->function, false) : NULL, sizes.list, sizes.count);
 }
 
 static void print_c_call(struct text *out, const char *indent, const struct kernel *kernel,

@@ -174,9 +174,12 @@ struct op {
     struct module_call
         *call;         /* the module call that made it; NULL in the model's own statements of a model */
     const char *label; /* function's name, for kernels and comments: "relu", "linear" */
-    int place;         /* where it stands in its graph, or near by: see graph_position */
-    bool placed;       /* it stands in one */
-    bool shared;       /* a copy that legalise made, which others may read that want the same */
+    const char
+        *first; /* of "linear_relu", to which passes have joined others, "linear"; NULL: it is one function */
+    struct module_call *last; /* the call that the function is of which was joined last; or NULL */
+    int place;                /* where it stands in its graph, or near by: see graph_position */
+    bool placed;              /* it stands in one */
+    bool shared;              /* a copy that legalise made, which others may read that want the same */
 
     /* Elementwise parts. head: over inputs before the op proper (REDUCE; CONV: of input 0 and of what lies from
      * conv_head_first on, which differs by channel alone; ATTENTION: of the scores, and of inputs 3 to tail_first - 1). tail: input 0 of the dag is the op's result

@@ -168,10 +168,16 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     graph_inputs(graph, op, inputs, count);
     op->tail_first = count;
     *slot = dag;
-    if (op->code == GRAPH_OP_MAP && op->label && map->label && strcmp(op->label, "copy") == 0)
+    if (op->code == GRAPH_OP_MAP && op->label && map->label && strcmp(op->label, "copy") == 0) {
         op->label = map->label;
-    else if (op->code == GRAPH_OP_MAP && map->label)
-        op->label = label_inlined(arena, map->label, op->label);
+        op->first = map->first;
+    } else if (op->code == GRAPH_OP_MAP && map->label) {
+        const char *label = label_inlined(arena, map->label, op->label);
+
+        if (label != op->label)
+            op->first = map->first ? map->first : map->label;
+        op->label = label;
+    }
     return true;
 }
 
@@ -271,8 +277,10 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     dag->input_count = 1 + op->input_count - main_inputs;
     op->tail = dag;
     op->tail_first = main_inputs;
+    if (!op->first && strcmp(map->label, "copy") != 0)
+        op->first = op->label;
     op->label = label_with_tail(arena, op->label, map->label);
-
+    op->last = map->call;
     take_place(graph, op, map);
     return true;
 }

@@ -85,10 +85,16 @@ struct kernel_shape {
     const struct kernel *kernel; /* a core's own says what it takes; or NULL */
 };
 
-/* One of a core's tails. */
-struct core_tail {
-    const struct dag *dag; /* NULL: the result stays as it is */
-    const char *word;      /* "tanh", "none" */
+/* What is computed of an element, and of others in its place: a core takes it as an argument, whose calls have one each. It is
+ * printed once, as a function of values or of vectors, whatever tails and maps want it. */
+struct element_function {
+    const char *name;      /* "add_tanh": in C add_tanh_s and add_tanh_v */
+    bool runtime;          /* the runtime has it: modc_f32s_tanh and modc_f32_tanh */
+    const char *comment;   /* "tanh(x0)" */
+    const struct dag *dag; /* NULL: input 0 as it is */
+    enum dtype computed;   /* of the result, and of vectors */
+    enum dtype *inputs;    /* of values */
+    int input_count;
 };
 
 /* Of loop nests: what they do with their operands. */
@@ -124,11 +130,12 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
 
 /* note [cores]
  * A template whose row says so is printed once for each type and set of flags, as a core that is always inlined: extents and
- * distances are its arguments, and which of its tails it is that each call wants: those that read as many operands beside the
- * result share one, but for what computes with sizes or has no vector form. What calls name is a wrapper of one statement, which states the shapes. Kernels that a core calls are
+ * distances are its arguments, and so is the function of its tail, but for one that computes with sizes or has no vector form.
+ * What calls name is a wrapper of one statement, which states the shapes. Kernels that a core calls are
  * arguments too, and so the shapes in which they compute are no matter of the core; so are parts that are a kernel of their own.
  *
- * So is a map: its core is the loop nest with all extents and distances as arguments. */
+ * So is a map: its core is the loop nest with all extents and distances as arguments, and the function that it computes, unless
+ * that computes with sizes. */
 enum kernel_form {
     KERNEL_TEMPLATE,
     KERNEL_WRAPPER,
@@ -139,8 +146,9 @@ enum kernel_form {
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several the first. */
 struct kernel_users {
     int count;
-    int module; /* the first of them, by index; the whole model comes behind all others */
-    int first;  /* how many kernels were used before it */
+    int module;    /* the first of them, by index; the whole model comes behind all others */
+    int first;     /* how many kernels were used before it */
+    bool backward; /* its first use is in a backward */
     const char *
         path; /* of modules, flat: "trunk_0"; "block_fc" in a class that is emitted once; "" where there is none */
     const char *words;    /* what is told behind the path: "_relu", "_dweight"; "" */
@@ -172,9 +180,10 @@ struct kernel {
     struct kernel_shape *shapes;
     int shape_count;
     const struct kernel *core; /* WRAPPER */
-    struct core_tail *tails;   /* of a core that chooses among several */
-    int tail_count;
-    int tail_at; /* WRAPPER: which of them */
+    bool takes_function;       /* a core: of its tail, or of each element of a map */
+    bool
+        needs_function; /* it calls even one that gives back what it gets, instead of asking whether there is one */
+    const struct element_function *function; /* WRAPPER of such a core; RANDOM: of each number, or NULL */
 
     /* TEMPLATE */
     const char *template;       /* "gemm_panel" */

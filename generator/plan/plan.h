@@ -236,6 +236,8 @@ struct plan {
     struct kernel **kernels; /* distinct ones, in the order of first use */
     int kernel_count;
     int function_kernels; /* so many are called by functions; those behind them by packing alone */
+    struct element_function **functions; /* that cores take as an argument, by name */
+    int function_count;
     struct unpacking *unpackings;
     int unpacking_count;
     struct template_cache templates; /* what kernels are made of */
@@ -300,6 +302,13 @@ const char *c_path(struct cx *cx, const char *path);
 const char *c_output(struct cx *cx, const struct graph *graph, int index);
 
 /* The gradient of an input or a result as an argument: dlogits; of an input x that is returned dx and dx_out. */
+/* What an op computes, in words: "relu"; "add_fused" where others are joined to the first, so that it is called the same whatever
+ * they are. */
+const char *op_words(struct cx *cx, const struct op *op);
+
+/* Whether values are called by the name, since it is that of the gradient of one of the module's own tensors. */
+bool is_own_gradient(const struct module *module, const char *name);
+
 const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result);
 
 /* Of what a region's function takes and gives: an input, results and their gradients by a stem, a slot. */

@@ -126,8 +126,15 @@ static const char *joined(struct cx *cx, const char *a, const char *b)
     return text_ends_with(name, "_t") ? arena_format(&cx->arena, "%s_", name) : name; /* int32_t */
 }
 
+const char *op_words(struct cx *cx, const struct op *op)
+{
+    const char *label = op->label ? op->label : op_rows[op->code]->name;
+
+    return op->first ? arena_format(&cx->arena, "%s_fused", op->first) : label;
+}
+
 /* dweight, dbias, ...: there is one in every module, and a module that comes or goes is not to change how they are called. */
-static bool is_own_gradient(const struct module *module, const char *name)
+bool is_own_gradient(const struct module *module, const char *name)
 {
     for (int i = 0; i < module->tensor_count; i++)
         if (name[0] == 'd' && strcmp(name + 1, module->tensors[i]->name) == 0)
@@ -144,7 +151,7 @@ static struct named named_of(struct planner *planner, const struct value *value,
     const char *flat = isdigit((unsigned char)path[0])
                            ? arena_format(&cx->arena, "y%s", emitted_flat(cx, path))
                            : emitted_flat(cx, path);
-    const char *label = value->op->label ? value->op->label : "value", *name = value->name;
+    const char *label = value->op->label ? op_words(cx, value->op) : "value", *name = value->name;
     struct named named = {.place = place};
     int count = 0;
 

@@ -221,7 +221,7 @@ static const char *entry_comment(struct cx *cx, const struct packed *entry, cons
     case PACKED_COLUMNS:
         return arena_format(&cx->arena, "[%lld][%lld]", (long long)entry->k, (long long)entry->n);
     case PACKED_VECTOR:
-        return arena_format(&cx->arena, "[%lld]%s", (long long)entry->n, entry->zero ? ", zero padded" : "");
+        return entry->zero ? "zero padded" : arena_format(&cx->arena, "[%lld]", (long long)entry->n);
     default:
         return shape_text(&cx->arena, value->ndim, value->dims);
     }

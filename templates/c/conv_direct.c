@@ -4,7 +4,7 @@
  * [T_groups][ceil(T_oc / T_P)][T_kh][T_kw][T_c][T_P], zero padded; bias is [T_groups][ceil(T_oc / T_P) * T_P]. Stride
  * T_sh, T_sw, zero padding T_ph, T_pw, dilation T_dh, T_dw; below 0 it crops. Fits: w is packed, kernel and channels are
  * constants; T_n, T_h, T_w, T_oh, T_ow may be sizes. conv_direct_line.c makes lines of y, a band of channels at a time;
- * T_apart: without the tail, which is applied while the line is in the cache. T_after: there is one. Split by rows (lines
+ * T_apart: without the tail, which is applied while the line is in the cache. T_after: there may be one, which T_taken says that TAIL_V is, if it is not NULL. Split by rows (lines
  * of all images), by columns (bands of channels), or by groups. T_head: x is of another type or order; T_CONVERT makes a
  * line of it what is computed with, and v holds as many lines as a line of windows sees, so that each is converted once.
  * T_turned: y is (T_n, T_groups * T_oc, T_oh, T_ow), its axes T_yn, T_yc, T_yh, 1 apart: a band of a line is made in v,
@@ -38,7 +38,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_lines *const *line
 
     T_PARTS(out, ldy, lines, w, bias, columns T_TO_PARTS);
 #if T_after
-    for (int i = 0; i < T_ow; i++) {
+    for (int i = 0; T_IF(T_taken, TAIL_V && i < T_ow, i < T_ow); i++) {
         int c = 0;
 
 #if T_vector_tail
@@ -46,8 +46,15 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_lines *const *line
             T_OF(out, store)(out + i * ldy + c,
                              T_EPILOGUE_V(T_OF(out, load)(out + i * ldy + c), T_IF(T_turned, 0, row) + i, channel + c));
 #endif
+#if T_pure_tail
+        if (c < columns)
+            T_OF(out, store_part)(out + i * ldy + c,
+                                  T_EPILOGUE_V(T_OF(out, load_part)(out + i * ldy + c, columns - c), T_IF(T_turned, 0, row) + i, channel + c),
+                                  columns - c);
+#else
         for (; c < columns; c++)
             out[i * ldy + c] = T_PUT(out, T_EPILOGUE(T_GET(out, out[i * ldy + c]), T_IF(T_turned, 0, row) + i, channel + c));
+#endif
     }
 #endif
 #if T_turned

@@ -54,8 +54,8 @@ def check_locals():
     names = pathlib.Path("generator/base/emitted.c").read_text()
     known, parts = listed(names, "locals"), re.findall(r'strstr\(name, "(\w+)"\)', names)
     declared = r'"    (?:static )?(?:const )?(?:struct |enum )?[\w%]+ \**(?:const )?\*?(?:const )?(\w+)(?:\[\w*\])? = '
-    text = "".join(path.read_text() for path in [pathlib.Path(f"generator/emit/emit_{name}.c") for name in ("function", "region", "entry")])
-    found = set(re.findall(declared, text))
+    text = "".join(path.read_text() for path in [pathlib.Path(f"generator/emit/{name}.c") for name in ("emit", "emit_function", "emit_region", "emit_entry")])
+    found = set(re.findall(declared, text)) | set(re.findall(r"\*const (\w+) %s = ", text))  # these have an attribute
     if len(found) < 10 or not parts:
         yield "locals are declared in another way than is looked for here"
     for name in sorted(found - known):

@@ -52,7 +52,7 @@ ABOUT = {
     "passes/toolkit.c": ("CONST CONV INPUT MAP TENSOR WRITE", "what is static, what writes change; heads of convolutions"),
     "passes/views.c": ("CONCAT MAP VIEW", "chains of views become shorter; maps move in front of views and joins"),
     "plan/explain.c": ("CALL FENCE", "steps that have no kernel"),
-    "plan/kernels/names.c": ("TENSOR WRITE", "what is named for a parameter or a buffer"),
+    "plan/kernels/names.c": ("MAP RANDOM REDUCE TENSOR WRITE", "what is named for a parameter, a buffer, or a module that is one function"),
     "plan/kernels/pack.c": ("TENSOR", "parameters are packed from where they lie"),
     "plan/plan.c": ("CALL CONST", "regions are planned before their callers; constants that packing reads"),
     "plan/plan_choose.c": ("TENSOR", "weights that are read where the parameter lies"),

@@ -579,12 +579,13 @@ static void emit_case(struct kernel_case *c)
     if (c->kind == REDUCE && !tail)
         tail = reduce_tail(ARENA, c->reduce, head, nest.operands[0].dtype);
     if (c->kind == MAP)
-        emit_map_kernel(&cx, &text, c->name, "A map.", nest, map_form(&nest, c->dag), c->dag, sizes, SIZES);
+        emit_map_kernel(&cx, &text, c->name, "A map.", nest, map_form(&nest, c->dag), c->dag, false, sizes,
+                        SIZES);
     else if (c->kind == REDUCE)
         emit_reduce_kernel(&cx, &text, c->name, "A reduction.", nest,
                            reduce_form(&nest, c->reduce, head, tail), c->reduce, head, tail, sizes, SIZES);
     else
-        emit_random_kernel(&cx, &text, c->name, "Random numbers.", c->nest, c->dag, sizes, SIZES);
+        emit_random_kernel(&cx, &text, c->name, "Random numbers.", c->nest, c->dag, NULL, sizes, SIZES);
     c->text = text.data;
 }
 

@@ -9,6 +9,16 @@
 
 #include "plans.h"
 
+/* As it stands in a model, behind its core. */
+static const char *text_of(struct model *m, const struct kernel *kernel)
+{
+    struct kernel_texts *texts = kernel_texts_new(&m->cx, m->plan);
+
+    if (kernel->core)
+        kernel_text(texts, kernel->core);
+    return kernel_text(texts, kernel);
+}
+
 /* The first call of the kernel in the model's variants. */
 static const struct kernel_call *call_of(const struct model *m, const struct kernel *kernel)
 {
@@ -30,7 +40,7 @@ static void test_names(void **state)
     struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  out: Linear(32, 2)\n", "out(act(fc(x)))");
 
     (void)state;
-    assert_non_null(find(m, "fc_relu"));
+    assert_non_null(find(m, "fc_linear_fused"));
     assert_non_null(find(m, "out_linear"));
     for (int i = 0; i < m->plan->kernel_count; i++)
         for (int j = 0; j < i; j++)
@@ -64,6 +74,30 @@ static void test_library(void **state)
     forget(m);
 }
 
+/* Another activation changes no name: a module that is one function is called forward and dinput, what is fused to a product is
+ * not told. */
+static void test_names_of_functions(void **state)
+{
+    static const char *const activations[] = {"ReLU", "Tanh"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char spec[400];
+        struct model *m;
+
+        snprintf(spec, sizeof spec,
+                 "modc: 1\nmodel: t\nsizes: {batch: 256}\nbackward: true\ninputs:\n  x: [batch, 64]\n"
+                 "modules:\n  fc: Linear(64, 32)\n  act: %s()\nforward:\n  - return act(fc(x))\n",
+                 activations[i]);
+        m = make(spec);
+        assert_true(find(m, "fc_linear") && find(m, "fc_linear_fused") && find(m, "act_forward") &&
+                    find(m, "act_dinput"));
+        assert_true(find(m, "fc_linear_fused")->users.module ==
+                    find(m, "act_forward")->users.module); /* they stand together */
+        forget(m);
+    }
+}
+
 /* Another width, and a module in front, change no name of the others. */
 static void test_names_stay(void **state)
 {
@@ -73,8 +107,8 @@ static void test_names_stay(void **state)
         "out(act(fc(norm(x))))");
 
     (void)state;
-    assert_true(find(m, "fc_relu") && find(m, "out_linear"));
-    assert_true(find(more, "fc_relu") && find(more, "out_linear"));
+    assert_true(find(m, "fc_linear_fused") && find(m, "out_linear"));
+    assert_true(find(more, "fc_linear_fused") && find(more, "out_linear"));
     assert_non_null(find(more, "norm_layer_norm"));
     forget(m);
     forget(more);
@@ -87,10 +121,11 @@ static void test_shared(void **state)
     struct model *two = with("  trunk: [Linear(64, 64), ReLU(), Linear(64, 64), ReLU()]\n", "trunk(x)");
 
     (void)state;
-    assert_non_null(find(one, "trunk_0_relu"));
-    assert_non_null(find(two, "trunk_0_relu"));
-    assert_null(find(two, "trunk_2_relu"));
-    assert_int_equal(find(two, "trunk_0_relu")->users.count, 2 * find(one, "trunk_0_relu")->users.count);
+    assert_non_null(find(one, "trunk_0_linear_fused"));
+    assert_non_null(find(two, "trunk_0_linear_fused"));
+    assert_null(find(two, "trunk_2_linear_fused"));
+    assert_int_equal(find(two, "trunk_0_linear_fused")->users.count,
+                     2 * find(one, "trunk_0_linear_fused")->users.count);
     forget(one);
     forget(two);
 }
@@ -151,7 +186,7 @@ static void test_cores(void **state)
 {
     struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  two: Linear(32, 48)\n  act2: ReLU()\n",
                            "act2(two(act(fc(x))))");
-    const struct kernel *a = find(m, "fc_relu"), *b = find(m, "two_relu");
+    const struct kernel *a = find(m, "fc_linear_fused"), *b = find(m, "two_linear_fused");
 
     (void)state;
     assert_true(a && b);
@@ -160,19 +195,21 @@ static void test_cores(void **state)
     assert_false(kernel_equal(a, b));
     assert_int_equal(a->core->form, KERNEL_TEMPLATE);
     assert_true(a->shape_count > 0 && a->shape_count == a->core->shape_count);
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, a), a->core->name));
-    assert_null(strstr(kernel_text(&m->cx, m->plan, b->core), "48"));
+    assert_non_null(strstr(text_of(m, a), a->core->name));
+    assert_null(strstr(text_of(m, b->core), "48"));
     forget(m);
 }
 
-/* A core serves for all tails that read the result alone; a call says which it wants. */
+/* A core takes the function of its tail as an argument, whatever it is: calls of one core have theirs each. */
 static void test_tails(void **state)
 {
     struct model *m = with("  fc: Linear(64, 64)\n  act: ReLU()\n  two: Linear(64, 64)\n  act2: Tanh()\n"
                            "  three: Linear(64, 64)\n  four: Linear(64, 64)\n",
                            "four(x) + three(act2(two(act(fc(x)))))");
-    const struct kernel *a = find(m, "fc_relu"), *b = find(m, "two_tanh"), *plain = find(m, "three_linear");
-    const struct kernel *onto = find(m, "four_add");
+    const struct kernel *a = find(m, "fc_linear_fused"), *b = find(m, "two_linear_fused"),
+                        *plain = find(m, "three_linear");
+    const struct kernel *onto = find(m, "four_linear_fused");
+    struct kernel_texts *texts = kernel_texts_new(&m->cx, m->plan);
     const char *text;
 
     (void)state;
@@ -180,33 +217,25 @@ static void test_tails(void **state)
     assert_ptr_equal(a->core, b->core);
     assert_ptr_equal(a->core, plain->core);
     assert_ptr_not_equal(a->core, onto->core); /* it reads another value */
-    assert_non_null(onto->core->tail);
-    assert_int_equal(a->core->tail_count, 3);
+    assert_true(a->core->takes_function && onto->core->takes_function);
     assert_null(a->core->tail);
-    assert_null(a->core->tails[plain->tail_at].dag);
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, a), "GEMM_PANEL_RELU"));
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, b), "GEMM_PANEL_TANH"));
-    text = kernel_text(&m->cx, m->plan, a->core);
-    assert_non_null(strstr(text, "enum { GEMM_PANEL_"));
-    assert_non_null(strstr(text, "case GEMM_PANEL_TANH"));
+    assert_null(plain->function->dag);
+    text = kernel_text(texts, a->core);
+    assert_non_null(strstr(text, "modc_f32 (*TAIL_V)(modc_f32 x)"));
+    assert_non_null(strstr(text, "TAIL_V(sum[i])"));
+    assert_null(strstr(text, "relu"));
+    assert_non_null(strstr(kernel_text(texts, a), ", relu_v);"));
+    assert_non_null(strstr(kernel_text(texts, b), ", modc_f32_tanh);"));
+    assert_non_null(strstr(kernel_text(texts, plain), ", modc_f32_as_is);"));
+    text = kernel_functions(texts);
+    assert_non_null(strstr(text, "MODC_INLINE modc_f32 relu_v(modc_f32 x0)"));
+    assert_null(strstr(text, "tanh"));   /* the runtime has it */
+    assert_null(strstr(text, "relu_s")); /* nobody calls it with one value */
+    assert_string_equal(kernel_functions(texts), "");
     forget(m);
 }
 
-/* With one tail there is nothing to choose. */
-static void test_one_tail(void **state)
-{
-    struct model *m = with("  fc: Linear(64, 32)\n  act: Tanh()\n  two: Linear(32, 48)\n  act2: Tanh()\n",
-                           "act2(two(act(fc(x))))");
-    const struct kernel *a = find(m, "fc_tanh"), *b = find(m, "two_tanh");
-
-    (void)state;
-    assert_true(a && b && a->core == b->core);
-    assert_true(a->core->tail && a->core->tail_count == 0);
-    assert_null(strstr(kernel_text(&m->cx, m->plan, a->core), "TAIL"));
-    forget(m);
-}
-
-/* A map is a core for each expression and number of axes; dense rows are as far apart as they are long. */
+/* A map is a core for each number of inputs and axes, which takes what it computes as an argument; dense rows are as far apart as they are long. */
 static void test_maps(void **state)
 {
     struct model *m = make("modc: 1\nmodel: t\nhooks: none\nsizes: {batch: 256}\ninputs:\n  x: [batch, 64]\n"
@@ -222,9 +251,9 @@ static void test_maps(void **state)
     assert_ptr_equal(flat->core, other->core);
     assert_int_equal(flat->shape_count, 1);
     assert_string_equal(flat->shapes[0].name, "count");
-    text = kernel_text(&m->cx, m->plan, flat->core);
-    assert_non_null(strstr(text, "MODC_INLINE void map_exp(float *y, const float *x0, const int count)"));
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, flat), "    map_exp(y, x0, 64 * batch);\n"));
+    text = text_of(m, flat->core);
+    assert_non_null(strstr(text, "modc_f32 (*F)(modc_f32 x0))\n"));
+    assert_non_null(strstr(text_of(m, flat), "    map_1(y, x0, 64 * batch, modc_f32_exp);\n"));
     assert_int_equal(dense->shape_count, 2); /* ni, nj: the distance is nj */
     for (int i = 0; i < m->plan->kernel_count; i++) {
         const struct kernel *kernel = m->plan->kernels[i];
@@ -237,19 +266,19 @@ static void test_maps(void **state)
     forget(m);
 }
 
-/* Two tails of one word. */
+/* Two functions of one word. */
 static void test_tail_words(void **state)
 {
     struct model *m = with(
         "  fc: Linear(64, 64)\n  act: LeakyReLU(0.1)\n  two: Linear(64, 64)\n  act2: LeakyReLU(0.2)\n",
         "act2(two(act(fc(x))))");
-    const struct kernel *a = find(m, "fc_leaky_relu"), *b = find(m, "two_leaky_relu");
+    const struct kernel *a = find(m, "fc_linear_fused"), *b = find(m, "two_linear_fused");
 
     (void)state;
     assert_true(a && b && a->core == b->core);
-    assert_int_equal(a->core->tail_count, 2);
-    assert_string_not_equal(a->core->tails[0].word, a->core->tails[1].word);
-    assert_string_not_equal(kernel_text(&m->cx, m->plan, a), kernel_text(&m->cx, m->plan, b));
+    assert_string_equal(a->function->name, "leaky_relu");
+    assert_string_equal(b->function->name, "leaky_relu_of_two");
+    assert_string_not_equal(text_of(m, a), text_of(m, b));
     forget(m);
 }
 
@@ -294,10 +323,10 @@ static void test_callees(void **state)
     assert_ptr_equal(found[0]->core, found[1]->core);
     assert_non_null(callee(found[0], "SCORES"));
     assert_ptr_not_equal(callee(found[0], "SCORES"), callee(found[1], "SCORES"));
-    text = kernel_text(&m->cx, m->plan, found[0]->core);
+    text = text_of(m, found[0]->core);
     assert_non_null(strstr(text, "void (*const SCORES)(float *restrict y, "));
     assert_null(strstr(text, callee(found[0], "SCORES")->name));
-    text = kernel_text(&m->cx, m->plan, found[0]);
+    text = text_of(m, found[0]);
     assert_non_null(strstr(text, callee(found[0], "SCORES")->name));
     forget(m);
 }
@@ -328,11 +357,11 @@ static void test_some(void **state)
     const char *text;
 
     (void)state;
-    text = kernel_text(&small->cx, small->plan, find(small, "fc_linear")->core);
+    text = text_of(small, find(small, "fc_linear")->core);
     assert_false(strstr(text, "wide") || strstr(text, "1024"));
-    text = kernel_text(&large->cx, large->plan, find(large, "fc_linear")->core);
+    text = text_of(large, find(large, "fc_linear")->core);
     assert_true(strstr(text, "c += band)") && !strstr(text, "wide") && !strstr(text, "1024"));
-    text = kernel_text(&both->cx, both->plan, find(both, "fc_linear")->core);
+    text = text_of(both, find(both, "fc_linear")->core);
     assert_ptr_equal(find(both, "fc_linear")->core, find(both, "three_linear")->core);
     assert_true(strstr(text, "wide = ") && strstr(text, "<= 256 * 1024 ? N : band;"));
     assert_null(strstr(text, "MODC_PREFETCH"));
@@ -349,7 +378,7 @@ static void test_parts(void **state)
         "  act: ReLU()\n  two: Conv2d(64, 64, 3, padding=2, dilation=2)\n  act2: Tanh()\n"
         "  three: Conv2d(64, 32, 3, padding=2, dilation=2)\n",
         "three(act2(two(act(one(first(x.view(batch, 1, 8, 8)))))))");
-    const struct kernel *one = find(m, "one_relu"), *two = find(m, "two_tanh"),
+    const struct kernel *one = find(m, "one_conv2d_fused"), *two = find(m, "two_conv2d_fused"),
                         *three = find(m, "three_conv2d");
     const char *text;
 
@@ -360,18 +389,19 @@ static void test_parts(void **state)
     assert_ptr_not_equal(one->parts, three->parts);
     assert_ptr_equal(one->parts->core, three->parts->core);
     assert_ptr_equal(one->core, two->core);
-    assert_ptr_not_equal(one->core, three->core); /* no tail comes after its lines */
+    assert_ptr_equal(one->core, three->core);
+    assert_non_null(strstr(text_of(m, three), ", NULL);")); /* no tail comes after its lines */
     assert_true(one->alone && one->parts->alone && !one->core->alone);
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, two), one->parts->name));
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, three), three->parts->name));
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, one->parts), "MODC_ALONE"));
-    text = kernel_text(&m->cx, m->plan, one->core);
+    assert_non_null(strstr(text_of(m, two), one->parts->name));
+    assert_non_null(strstr(text_of(m, three), three->parts->name));
+    assert_non_null(strstr(text_of(m, one->parts), "MODC_ALONE"));
+    text = text_of(m, one->core);
     assert_non_null(strstr(text, "void (*const LINE)("));
     assert_null(strstr(text, one->parts->name));
     forget(m);
 }
 
-/* The most that a call of a core has is what it has room for. */
+/* The most that a call of a core has is what it has room for; windows that are not very tall get the same. */
 static void test_most(void **state)
 {
     struct model *m = with("  one: Conv2d(1, 2, 3, padding=1)\n  two: Conv2d(2, 4, 5, padding=2)\n",
@@ -380,7 +410,7 @@ static void test_most(void **state)
 
     (void)state;
     assert_true(one && two && one->core == two->core);
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, one->core), "lines[5];"));
+    assert_non_null(strstr(text_of(m, one->core), "lines[8];"));
     forget(m);
 }
 
@@ -389,7 +419,7 @@ static void test_most(void **state)
 static void test_equality(void **state)
 {
     struct model *m = with("  fc: Linear(64, 32)\n  act: ReLU()\n  out: Linear(32, 2)\n", "out(act(fc(x)))");
-    const struct kernel *kernel = find(m, "fc_relu");
+    const struct kernel *kernel = find(m, "fc_linear_fused");
     struct kernel other = *kernel;
     struct kernel_parameter parameters[8];
 
@@ -448,17 +478,17 @@ static void test_text(void **state)
 
     (void)state;
     assert_string_equal(kernel_step(&m->cx, variant, uses, &variant->steps[variant->step_count - 1]),
-                        "    fc_relu(output, x, k->fc_weight, p->fc.bias, batch);\n");
+                        "    fc_linear_fused(output, x, k->fc_weight, p->fc.bias, batch);\n");
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         assert_true(uses_name(uses, named[i]));
     assert_false(uses_name(uses, "x0") || uses_name(uses, "ws") || uses_name(uses, "net"));
     nest.nest = (struct nest){.operands = operands, .operand_count = 2};
     nest.line = (struct line){dim_const(&m->cx.arena, 3), steps, false};
     nest.used = ARENA_ARRAY(&m->cx.arena, 2, bool);
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest),
-                           "static MODC_KERNEL void twice(int64_t *y, const float *x0)\n{\n"));
+    assert_non_null(
+        strstr(text_of(m, &nest), "static MODC_KERNEL void twice(int64_t *y, const float *x0)\n{\n"));
     nest.descending = true;
-    assert_non_null(strstr(kernel_text(&m->cx, m->plan, &nest), "if (u < v)\n        return 1;"));
+    assert_non_null(strstr(text_of(m, &nest), "if (u < v)\n        return 1;"));
     forget(m);
 }
 
@@ -467,7 +497,7 @@ static void test_text(void **state)
 static void test_operands(void **state)
 {
     struct model *m = with("  fc: Linear(64, 32, bias=False)\n  act: ReLU()\n", "act(fc(x))");
-    const struct kernel_call *call = call_of(m, find(m, "fc_relu"));
+    const struct kernel_call *call = call_of(m, find(m, "fc_linear_fused"));
 
     (void)state;
     assert_non_null(call);
@@ -519,12 +549,12 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_names_stay),
-        cmocka_unit_test(test_shared),     cmocka_unit_test(test_products),
-        cmocka_unit_test(test_told_apart), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_maps),       cmocka_unit_test(test_cores),
-        cmocka_unit_test(test_tails),      cmocka_unit_test(test_library),
-        cmocka_unit_test(test_one_tail),   cmocka_unit_test(test_tail_words),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_names_of_functions),
+        cmocka_unit_test(test_names_stay), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_products),   cmocka_unit_test(test_told_apart),
+        cmocka_unit_test(test_order),      cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_library),    cmocka_unit_test(test_tail_words),
         cmocka_unit_test(test_some),       cmocka_unit_test(test_equality),
         cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_operands),   cmocka_unit_test(test_packing),

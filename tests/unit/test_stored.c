@@ -214,7 +214,8 @@ static const char *strict_text(struct model *m, enum dtype stored)
 /* Every kernel of the plan with values that are stored so, in the order in which they call each other. */
 static const char *narrow_text(struct model *m, enum dtype stored, bool strict)
 {
-    struct text text = text_new(&m->cx.arena);
+    struct text text = text_new(&m->cx.arena), kernels = text_new(&m->cx.arena);
+    struct kernel_texts *texts = kernel_texts_new(&m->cx, m->plan);
 
     text_add(&text,
              "#include <stdlib.h>\n#include <string.h>\n\n#include \"modc.h\"\n#include \"modc_simd.h\"\n\n"
@@ -229,10 +230,10 @@ static const char *narrow_text(struct model *m, enum dtype stored, bool strict)
             continue;
         kernel = narrow_kernel(m, own, whole_of(m, own), stored);
         if (kernel->form == KERNEL_WRAPPER)
-            text_printf(&text, "%s\n", kernel_text(&m->cx, m->plan, narrow_core(m, kernel)));
-        text_printf(&text, "%s\n", kernel_text(&m->cx, m->plan, kernel));
+            text_printf(&kernels, "%s\n", kernel_text(texts, narrow_core(m, kernel)));
+        text_printf(&kernels, "%s\n", kernel_text(texts, kernel));
     }
-    text_add(&text, "MODC_KERNELS_END\n");
+    text_printf(&text, "%s%sMODC_KERNELS_END\n", kernel_functions(texts), kernels.data);
     return emit_fit(&m->cx.arena, text.data);
 }
 
@@ -486,15 +487,16 @@ static const char *entry_text(struct model *m, const struct kernel *kernel, cons
 
 static const char *wide_text(struct model *m)
 {
-    struct text text = text_new(&m->cx.arena);
+    struct text text = text_new(&m->cx.arena), kernels = text_new(&m->cx.arena);
+    struct kernel_texts *texts = kernel_texts_new(&m->cx, m->plan);
 
     text_add(
         &text,
         "#include <stdlib.h>\n#include <string.h>\n\n#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n");
     for (int i = 0; i < m->plan->kernel_count; i++)
         if (m->plan->kernels[i]->form != KERNEL_LIBRARY)
-            text_printf(&text, "%s\n", kernel_text(&m->cx, m->plan, m->plan->kernels[i]));
-    text_add(&text, "MODC_KERNELS_END\n");
+            text_printf(&kernels, "%s\n", kernel_text(texts, m->plan->kernels[i]));
+    text_printf(&text, "%s%sMODC_KERNELS_END\n", kernel_functions(texts), kernels.data);
     return emit_fit(&m->cx.arena, text.data);
 }
 

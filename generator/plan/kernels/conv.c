@@ -199,6 +199,16 @@ static void holes_winograd(struct draft *draft, enum packed_format weights)
         shape_text(arena, 4, x->dims), (long long)plan.chunk, shape_text(arena, 4, y->dims));
 }
 
+/* Room for the lines of a window, which is the same for all that are not very tall. */
+static void hole_most_lines(struct draft *draft)
+{
+    int most = 8;
+
+    while (most < draft->op->window.kernel[0])
+        most *= 2;
+    hole_some(draft, "T_most_kh", most);
+}
+
 static void holes_line(struct draft *draft, int joined)
 {
     static const struct part_parameter parameters[] = {
@@ -213,8 +223,8 @@ static void holes_line(struct draft *draft, int joined)
     bool apart = conv_is_apart(op);
 
     hole_int(draft, "T_apart", apart);
-    hole_int(draft, "T_after", apart && op->tail);
-    hole_some(draft, "T_most_kh", op->window.kernel[0]);
+    hole_int(draft, "T_after", apart && (op->tail || draft->kernel->function));
+    hole_most_lines(draft);
     hole_some(draft, "T_some_clipped", is_clipped(op));
     hole_some(draft, "T_some_loose", is_loose(draft->cx, op));
     draft->part = &part;
@@ -324,7 +334,7 @@ static void holes_planes(struct draft *draft)
     hole_dim(draft, "T_wide", wide);
     hole_int(draft, "T_few", op->window.kernel[0] <= FEW && op->window.kernel[1] <= FEW);
     hole_int(draft, "T_step", op->window.stride[1] <= 2 ? op->window.stride[1] : 3);
-    hole_some(draft, "T_most_kh", op->window.kernel[0]);
+    hole_most_lines(draft);
     hole_some(draft, "T_some_rest", !is_whole(draft, wide));
     hole_some(draft, "T_some_part", plan.compact || !is_whole(draft, op->outputs[0]->dims[3]));
 }

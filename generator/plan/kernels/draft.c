@@ -309,22 +309,6 @@ static bool shares_tail(struct cx *cx, const struct kernel *kernel)
     return kernel->lanes && !any;
 }
 
-/* Which of the core's tails the draft's is; one that it has not yet is added. */
-static int find_tail(struct draft *draft, struct kernel *core)
-{
-    const struct dag *tail = draft->kernel->tail;
-    int at = 0;
-
-    while (at < core->tail_count && !same_dag(core->tails[at].dag, tail))
-        at++;
-    if (at == core->tail_count) {
-        const struct core_tail own = {tail, core_tail_word(draft, core)};
-
-        ARENA_PUSH(&draft->cx->arena, core->tails, core->tail_count, own);
-    }
-    return at;
-}
-
 /* What a core of kernels hands on to them tells it from others: "_e0_tokens". */
 static const char *handed_on(const struct draft *draft, const struct kernel *core)
 {
@@ -356,6 +340,7 @@ static struct kernel *new_core(const struct draft *draft, struct kernel *wrapper
     core->own_name = true;
     core->comment = NULL;
     core->alone = false;
+    core->function = NULL;
     core->handed = handed ? wrapper->parts : NULL;
     core->parts = handed ? NULL : wrapper->parts;
     core->holes = NULL;
@@ -391,24 +376,32 @@ static struct kernel *keep_core(const struct draft *draft, struct kernel *wrappe
     return core;
 }
 
+/* Whether what it takes is asked for behind all else, and may be missing: T_after. */
+static bool asks_after(const struct kernel *core)
+{
+    for (int i = 0; i < core->hole_count; i++)
+        if (strcmp(core->holes[i].name, "T_after") == 0)
+            return core->holes[i].integer == 1;
+    return false;
+}
+
 /* Makes the draft a wrapper of a core, of which there may be one. */
 static const struct kernel *wrap_core(struct draft *draft)
 {
     struct cx *cx = draft->cx;
     struct kernel *wrapper = draft->kernel, *core;
     const char *how = draft->step->algorithm->how;
-    bool shared = shares_tail(cx, wrapper);
+    const bool shared = wrapper->function != NULL;
 
     core = new_core(draft, wrapper, core_stem(draft, shared));
     core->comment = arena_format(&cx->arena, "%c%s.", toupper((unsigned char)*how), how + 1);
+    core->takes_function = shared;
+    core->needs_function = !asks_after(core);
     if (shared)
         core->tail = NULL;
     else
         dag_mark_sizes(core->tail, core->used);
-    core = keep_core(draft, wrapper, core);
-    wrapper->core = core;
-    if (shared)
-        wrapper->tail_at = find_tail(draft, core);
+    wrapper->core = keep_core(draft, wrapper, core);
     return keep_kernel(cx, draft->plan, wrapper);
 }
 
@@ -533,7 +526,8 @@ static void finish_comment(struct draft *draft)
     if (kernel->tail)
         kernel->comment = arena_format(arena, "%s;\n * %s %s", kernel->comment,
                                        kernel->tail == draft->op->tail ? "then" : "before that y is",
-                                       dag_text(draft->cx, kernel->tail));
+                                       kernel->function ? element_call(draft->cx, kernel->function)
+                                                        : dag_text(draft->cx, kernel->tail));
     if (!draft->step->algorithm->core)
         kernel->comment = arena_format(arena, "%s.\n * %c%s", kernel->comment, toupper((unsigned char)*how),
                                        how + 1);
@@ -579,6 +573,10 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     take_tail(draft, row->tail ? row->tail(op) : op->tail);
     common_holes(draft);
     add_parameter(draft, draft->result, true, "y");
+    if (step->algorithm->core && shares_tail(cx, kernel))
+        kernel->function = element_function(cx, draft->plan, kernel->tail, kernel->computed,
+                                            kernel->tail ? tail_label(cx, op) : "", op);
+    hole_int(draft, "T_taken", kernel->function != NULL);
     row->holes(draft);
     add_extras(draft);
     finish_comment(draft);

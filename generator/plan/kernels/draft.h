@@ -171,8 +171,10 @@ const char *core_stem(const struct draft *draft, bool shared);
 /* The same of its parts. */
 const char *core_part_stem(const struct draft *draft, const struct kernel *parts);
 
-/* What the draft's tail is called among those of the core. */
-const char *core_tail_word(const struct draft *draft, const struct kernel *core);
+/* What the op's tail is called, and the module that it is of. */
+const char *tail_label(struct cx *cx, const struct op *op);
+const char *op_path(struct cx *cx, const struct op *op);
+const char *value_words(struct cx *cx, const struct op *op); /* what the spec calls its result; "" */
 
 /* The kernels that a step, or packing, calls serve it. */
 void note_users(struct cx *cx, const struct variant *variant, const struct step *step);
@@ -180,6 +182,18 @@ void note_entry(const struct kernel_calls *calls, const struct packed *entry);
 
 /* Gives all kernels names that have none yet. */
 void name_kernels(struct cx *cx, struct plan *plan);
+
+/* ---- elements.c --------------------------------------------------------------------------------------------------- */
+
+/* The plan's own for the dag (NULL: as it is) of the op, called by the label, and where that is another one's by more. */
+const struct element_function *element_function(struct cx *cx, struct plan *plan, const struct dag *dag,
+                                                enum dtype computed, const char *label, const struct op *op);
+
+/* "tanh(x0)", for comments. */
+const char *element_call(struct cx *cx, const struct element_function *function);
+
+/* Then it is no function of elements alone. */
+bool dag_knows_sizes(const struct dag *dag);
 
 /* ---- order.c ---------------------------------------------------------------------------------------------------- */
 

@@ -128,7 +128,7 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
 
 static bool same_wrapper(const struct kernel *a, const struct kernel *b)
 {
-    if (a->core != b->core || a->parts != b->parts)
+    if (a->core != b->core || a->parts != b->parts || a->function != b->function)
         return false;
     for (int i = 0; i < a->shape_count; i++) /* as many as the core has */
         if (a->shapes[i].kernel != b->shapes[i].kernel || !same_dim(a->shapes[i].dim, b->shapes[i].dim))
@@ -181,7 +181,8 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b)
     if (a->form != b->form || strcmp(a->stem, b->stem) != 0 || !same_text(a->comment, b->comment) ||
         a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
         (a->enough && a->split.values != b->split.values) || !same_sizes(a, b) ||
-        !same_dim(a->enough, b->enough) || !same_dag(a->tail, b->tail))
+        a->takes_function != b->takes_function || !same_dim(a->enough, b->enough) ||
+        !same_dag(a->tail, b->tail))
         return false;
     if (!same_parameters(a, b))
         return false;
@@ -288,16 +289,6 @@ void add_sizes(struct making *making, struct kernel_call *call)
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
-/* A core with one tail has it as any kernel has. */
-static void settle_tails(struct kernel *core)
-{
-    if (core->tail_count != 1)
-        return;
-    core->tail = core->tails[0].dag;
-    core->tail_shared = core->tail && dag_is_shared(core->tail);
-    core->tail_count = 0;
-}
-
 void plan_kernels(struct cx *cx, struct plan *plan)
 {
     for (int v = 0; v < plan->variant_count; v++) {
@@ -321,8 +312,6 @@ void plan_kernels(struct cx *cx, struct plan *plan)
             note_entry(&group->entries[i]->calls, group->entries[i]);
         }
     }
-    for (int i = 0; i < plan->kernel_count; i++)
-        settle_tails(plan->kernels[i]);
     name_kernels(cx, plan);
     order_kernels(cx, plan);
 }

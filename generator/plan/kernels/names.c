@@ -62,12 +62,11 @@ const char *few_words(struct cx *cx, const char *words)
 /* What is fused, in words: "_relu" of "linear_relu", "_add_dtanh" of "dlinear_add_dtanh". */
 static const char *tail_words(const struct op *op)
 {
-    const char *label = op->label ? op->label : "", *end;
+    const char *label = op->label ? op->label : "";
+    const size_t length = op->first ? strlen(op->first) : 0;
 
-    if (strncmp(label, "layer_norm", 10) == 0 || strncmp(label, "log_softmax", 11) == 0)
-        label = strchr(label, '_') + 1;
-    end = strchr(label, '_');
-    return end ? end : "_then";
+    return length > 0 && strncmp(label, op->first, length) == 0 && label[length] == '_' ? label + length
+                                                                                        : "_then";
 }
 
 const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name)
@@ -129,7 +128,6 @@ static const struct flag_word {
     {"T_across", 1, "across"},
     {"T_head", 1, "convert"},
     {"T_apart", 1, "apart"},
-    {"T_after", 1, "tail"},
     {"T_by_rows", 1, "slice"},
     {"T_by_columns", 1, "slice_of_columns"},
     {"T_by_groups", 1, "slice_of_groups"},
@@ -174,15 +172,14 @@ const char *core_stem(const struct draft *draft, bool shared)
     return text.data;
 }
 
-const char *core_tail_word(const struct draft *draft, const struct kernel *core)
+const char *tail_label(struct cx *cx, const struct op *op)
 {
-    struct cx *cx = draft->cx;
-    const char *word = draft->kernel->tail ? few_words(cx, tail_words(draft->op)) + 1 : "none";
+    return few_words(cx, tail_words(op)) + 1;
+}
 
-    for (int i = 0; i < core->tail_count; i++)
-        if (strcmp(core->tails[i].word, word) == 0) /* LeakyReLU with another slope */
-            return arena_format(&cx->arena, "%s_%d", word, core->tail_count);
-    return word;
+const char *op_path(struct cx *cx, const struct op *op)
+{
+    return op->call ? emitted_flat(cx, op->call->module->path) : "";
 }
 
 /* ---- whom kernels serve ------------------------------------------------------------------------------------------ */
@@ -241,6 +238,8 @@ static void serve_module(struct cx *cx, const struct variant *variant, const str
     const char *path = module ? emitted_flat(cx, relative_path(graph->root, module->path)) : "";
 
     user->module = module && module->parent ? module->index : INT_MAX - 1;
+    if (op->last && op->last->module->child_count == 0) /* where that one's own kernels stand */
+        user->module = op->last->module->index;
     if (graph->region)
         user->path = arena_format(&cx->arena, "%s%s%s", class_name(cx, graph->region->name),
                                   path[0] && path[0] != '_' ? "_" : "", path);
@@ -257,13 +256,22 @@ static const char *product_words(const struct step *step)
                                                                                            : "_dweight";
 }
 
-/* What a step makes, where there is a word for it: the gradient of a parameter or of an input, a buffer, what is fused into
- * it. */
+/* A module without tensors that is one function of each element: another one in its place is to change no name. */
+static bool is_plain_function(const struct op *op)
+{
+    const struct module *module = op->call ? op->call->module : NULL;
+
+    return (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_RANDOM) && module && module->child_count == 0 &&
+           module->tensor_count == 0;
+}
+
+/* What a step makes, where there is a word for it: the gradient of a parameter or of an input, a buffer; else what it computes
+ * first, and that it does more behind that. */
 static const char *result_words(struct cx *cx, const struct variant *variant, const struct step *step)
 {
     const struct op *op = step->op;
     const struct place *place = op->output_count > 0 ? &variant->places[op->outputs[0]->base->id] : NULL;
-    const char *end = op->tail && op->label ? strchr(op->label, '_') : NULL;
+    const struct value *y = op->output_count > 0 ? op->outputs[0]->base : NULL;
     bool backward = variant->yield >= 0 && step - variant->steps > variant->yield;
 
     if (op->code == GRAPH_OP_WRITE)
@@ -273,12 +281,22 @@ static const char *result_words(struct cx *cx, const struct variant *variant, co
                             op->call ? "" : "_accumulate");
     if (backward && op_rows[op->code]->weighted)
         return product_words(step);
-    return end ? end : "";
+    if (backward && y && y->name && op->call && is_own_gradient(op->call->module, y->name))
+        return arena_format(&cx->arena, "_%s", y->name);
+    if (op->first && y && y->name && (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_REDUCE))
+        return arena_format(&cx->arena, "_%s", emitted_name(cx, y->name));
+    if (is_plain_function(op))
+        return arena_format(&cx->arena, "_%s%s", backward ? "dinput" : "forward",
+                            op->first && !(op->last && op->last->module == op->call->module) ? "_fused" : "");
+    if (!op->first && step_packed(step, 1) && text_ends_with(step_packed(step, 1)->name, "_folded"))
+        return arena_format(&cx->arena, "_%s_folded", op_words(cx, op));
+    return op->first ? arena_format(&cx->arena, "_%s", op_words(cx, op)) : "";
 }
 
-static const char *value_words(struct cx *cx, const struct op *op)
+const char *value_words(struct cx *cx, const struct op *op)
 {
-    const char *name = op->output_count > 0 ? op->outputs[0]->base->name : NULL;
+    const struct value *y = op->output_count > 0 ? op->outputs[0] : NULL; /* of a part of a kernel no base */
+    const char *name = y && y->base ? y->base->name : NULL;
 
     return name ? emitted_name(cx, name) : "";
 }
@@ -309,6 +327,7 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
         return;
     serve_module(cx, variant, op, &user);
     user.words = result_words(cx, variant, step);
+    user.backward = variant->yield >= 0 && step - variant->steps > variant->yield;
     user.label = op->label ? op->label : op_rows[op->code]->name;
     user.value = value_words(cx, op);
     user.reads = read_words(cx, op);
@@ -340,7 +359,7 @@ static void add_service(struct cx *cx, struct text *text, const struct kernel *k
 
     add_words(text, kernel->before ? kernel->before : "");
     add_words(text, users->path[0] || kernel->before ? users->path : "root"); /* exp alone is the library's */
-    if (users->words[0])
+    if (users->words[0] && !(kernel->role && users->path[0]))
         add_words(text, few_words(cx, users->words));
     else if (!kernel->before && (!kernel->role || !users->path[0]))
         add_words(text, few_words(cx, users->label));
@@ -392,6 +411,12 @@ static struct names taken_names(struct cx *cx, const struct plan *plan)
         for (int id = 0; id < plan->variants[i]->graph->value_count; id++)
             if (plan->variants[i]->places[id].name)
                 names_add(&cx->arena, &taken, plan->variants[i]->places[id].name, "", (struct loc){0});
+    for (int i = 0; i < plan->function_count; i++) {
+        const char *name = plan->functions[i]->name;
+
+        names_add(&cx->arena, &taken, arena_format(&cx->arena, "%s_s", name), "", (struct loc){0});
+        names_add(&cx->arena, &taken, arena_format(&cx->arena, "%s_v", name), "", (struct loc){0});
+    }
     for (int i = 0; i < plan->kernel_count; i++)
         if (plan->kernels[i]->name)
             names_add(&cx->arena, &taken, plan->kernels[i]->name, "", (struct loc){0});

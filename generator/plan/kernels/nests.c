@@ -283,21 +283,69 @@ static void generalise(struct wrapping *w)
     }
 }
 
+/* A dag over inputs of the same types, which stands for all that a core's argument may compute; NULL: these are not of one
+ * type, or it does not read them all. */
+static const struct dag *any_dag(struct arena *arena, const struct dag *dag)
+{
+    const enum dtype dtype = dag->nodes[dag->result].dtype;
+    const bool *loads = dag_loads(arena, dag);
+    struct dag *any = dag_new(arena, dag->input_count);
+    int sum = -1;
+
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].dtype != dtype)
+            return NULL;
+    for (int i = 0; i < dag->input_count; i++) {
+        const int own = loads[i] ? dag_load(arena, any, i, dtype) : -1;
+
+        if (own < 0)
+            return NULL;
+        sum = dag_add(arena, any,
+                      (struct dag_node){.prim = sum < 0 ? PRIM_NEG : PRIM_ADD,
+                                        .dtype = dtype,
+                                        .args = {sum < 0 ? own : sum, sum < 0 ? -1 : own, -1}});
+    }
+    any->result = sum;
+    return any;
+}
+
+/* The function of a map's elements that its core takes as an argument; NULL: it is the core's own. */
+static const struct element_function *map_function(struct cx *cx, struct plan *plan,
+                                                   const struct kernel *kernel, const struct op *op)
+{
+    const struct dag *dag = kernel->dag;
+
+    if (dag->input_count == 0 || dag_knows_sizes(dag) || map_form(&kernel->nest, dag).way != NEST_ROWS ||
+        !any_dag(&cx->arena, dag))
+        return NULL;
+    return element_function(cx, plan, dag, dag->nodes[dag->result].dtype, few_words(cx, op_label(op)), op);
+}
+
 /* Makes a map a wrapper of a core. label: what it computes. */
 static const struct kernel *wrap_map(struct cx *cx, struct plan *plan, struct kernel *kernel,
-                                     const char *label, const char *stem)
+                                     const struct op *op, const struct value *target, const char *stem)
 {
     static const char *const axes[] = {"", "", "_rows", "_planes"};
     const int ndim = kernel->nest.ndim;
-    const char *end = ndim < 4 ? axes[ndim] : arena_format(&cx->arena, "_%dd", ndim);
+    const char *end = ndim < 4 ? axes[ndim] : arena_format(&cx->arena, "_%dd", ndim), *label;
     struct wrapping w = {cx, plan, new_kernel(cx, plan, KERNEL_NEST), kernel};
 
     w.core->kind = NEST_MAP;
     w.core->nest = kernel->nest;
     w.core->own_name = true;
     generalise(&w);
-    w.core->dag = general_dag(&w, kernel->dag);
-    w.core->comment = arena_format(&cx->arena, "y = %s, for each element.", dag_text(cx, w.core->dag));
+    kernel->function = map_function(cx, plan, kernel, op);
+    if (kernel->function) {
+        w.core->takes_function = w.core->needs_function = true;
+        w.core->dag = any_dag(&cx->arena, kernel->dag);
+        w.core->comment = "y = F of the inputs, for each element.";
+        kernel->comment = shapes_comment(cx, target, element_call(cx, kernel->function));
+        label = arena_format(&cx->arena, "%d", kernel->dag->input_count);
+    } else {
+        w.core->dag = general_dag(&w, kernel->dag);
+        w.core->comment = arena_format(&cx->arena, "y = %s, for each element.", dag_text(cx, w.core->dag));
+        label = few_words(cx, op_label(op));
+    }
     kernel->form = KERNEL_WRAPPER;
     kernel->core = keep_nest(cx, plan, w.core, arena_format(&cx->arena, "map_%s%s", label, end));
     return keep_nest(cx, plan, kernel, stem);
@@ -422,9 +470,9 @@ static void call_map(struct making *making, struct split split, const char *stem
         call_run(making, kernel, target, count > 0 ? inputs[0] : NULL);
         return;
     }
-    call = add_call(making, has_core(kernel) ? wrap_map(cx, making->plan, kernel,
-                                                        few_words(cx, op_label(making->step->op)), stem)
-                                             : keep_nest(cx, making->plan, kernel, stem));
+    call = add_call(making, has_core(kernel)
+                                ? wrap_map(cx, making->plan, kernel, making->step->op, target, stem)
+                                : keep_nest(cx, making->plan, kernel, stem));
     add_value(making, call, target);
     for (int i = 0; i < count; i++)
         add_value(making, call, inputs[i]);
@@ -797,7 +845,14 @@ static void make_random(struct making *making)
         nest.operands[1 + i] = nest_operand(cx, op->inputs[i], y);
     kernel = new_nest(cx, making->plan, NEST_RANDOM, nest);
     kernel->tail = op->tail;
-    kernel->comment = shapes_comment(cx, y, op->tail ? dag_text(cx, op->tail) : "uniform [0, 1)");
+    if (op->tail && !dag_is_identity(op->tail) && !dag_knows_sizes(op->tail))
+        kernel->function = element_function(cx, making->plan, op->tail,
+                                            op->tail->nodes[op->tail->result].dtype,
+                                            few_words(cx, op_label(op)), op);
+    kernel->comment = shapes_comment(cx, y,
+                                     kernel->function ? element_call(cx, kernel->function)
+                                     : op->tail       ? dag_text(cx, op->tail)
+                                                      : "uniform [0, 1)");
     call = call_op(making, keep_nest(cx, making->plan, kernel, result_stem(cx, op)));
     add_operand(making, call, /* a stream for each draw of each module */
                 (struct operand){.kind = OPERAND_STREAM,

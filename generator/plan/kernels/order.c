@@ -1,5 +1,5 @@
 /* order.c - in which order kernels stand in the emitted file: cores first, by their names, then those of each module, in the
- * order of the modules, so that a change of one module changes one place and moves nothing else. */
+ * order of the modules, so that a change of one module changes one place and moves nothing else. Functions of elements by name. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,8 @@ static void place(struct ordering *ordering, const struct kernel *kernel, int al
     ordering->list[ordering->count++] = (struct kernel *)kernel; /* the plan's own */
 }
 
-/* By rank; cores of one rank by name, and kernels of a module as they are used first. */
+/* By rank; cores by name, kernels of a module as they are used first, but what backward calls behind that by name: in which order
+ * it computes gradients is no matter of the module alone. */
 static int compare(const void *a, const void *b)
 {
     const struct kernel *x = *(const struct kernel *const *)a, *y = *(const struct kernel *const *)b;
@@ -46,7 +47,17 @@ static int compare(const void *a, const void *b)
 
     if (first != second)
         return first < second ? -1 : 1;
-    return first < 0 ? strcmp(x->name, y->name) : x->users.first - y->users.first;
+    if (first >= 0 && x->users.backward != y->users.backward)
+        return x->users.backward - y->users.backward;
+    return first < 0 || x->users.backward ? strcmp(x->name, y->name) : x->users.first - y->users.first;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    const struct element_function *x = *(const struct element_function *const *)a,
+                                  *y = *(const struct element_function *const *)b;
+
+    return strcmp(x->name, y->name);
 }
 
 void order_kernels(struct cx *cx, struct plan *plan)
@@ -56,11 +67,17 @@ void order_kernels(struct cx *cx, struct plan *plan)
     struct ordering ordering = {
         .list = plan->kernels, .done = ARENA_ARRAY(&cx->arena, all + 1, bool), .before = before};
 
+    if (plan->function_count > 1)
+        qsort(plan->functions, (size_t)plan->function_count, sizeof *plan->functions, compare_functions);
     for (int i = 0; i < all; i++) {
         plan->kernels[i]->users.first = i;
         before[i] = plan->kernels[i];
     }
     qsort(before, (size_t)all, sizeof *before, compare);
+    for (int i = 0; i < all; i++)
+        if (!before[i]
+                 ->role) /* a part of another kernel stands before that one, whichever asked for it first */
+            place(&ordering, before[i], all);
     for (int i = 0; i < all; i++)
         place(&ordering, before[i], all);
 }

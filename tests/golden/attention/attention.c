@@ -42,7 +42,7 @@ MODC_INLINE void attention_blocks_causal_turned_tokens(
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -77,7 +77,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, sum[i], rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -86,7 +86,8 @@ MODC_INLINE void gemm_panel_tile(
 MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -94,9 +95,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -104,119 +105,32 @@ MODC_INLINE void gemm_panel_block(
  * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
- * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
-MODC_INLINE void matmul_strided_tile(
+/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
+static MODC_KERNEL void qkv_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row,
-    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
-    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+    int tokens)
 {
-    const int tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * XM;
-    w += column;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int c = column + i % vectors * MODC_LANES;
-
-        if (BIAS)
-            sum[i] = part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
-                                                        : modc_f32_load(bias + c);
-        else
-            sum[i] = modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < K; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
-
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
-                                            : modc_f32_load(start);
-        }
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
-
-        if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(y + r * YM + c, sum[i], count);
-    }
+    gemm_panel(y, x, w, bias, 1, tokens, 72, 24, 24, 72, modc_f32_as_is);
 }
 
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(
+/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
+static MODC_KERNEL void out_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    int tokens)
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
-
-    for (int t = 0; t < count; t++) {
-        for (int c = 0; c < full; c += band)
-            matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-        if (N > full)
-            matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN);
-    }
+    gemm_panel(y, x, w, bias, 1, tokens, 24, 24, 24, 24, modc_f32_as_is);
 }
 
-/* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+/* y (12, tokens) = x0 */
+static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int tokens)
 {
-    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
-        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
-            float *const yb = y + batch0 * Y0 + batch1 * Y1;
-            const float *const xb = x + batch0 * X0 + batch1 * X1;
-            const float *const wb = w + batch0 * W0 + batch1 * W1;
-            const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
-#endif
-        }
-    }
+    modc_f32_transpose(y, 208, x0, 72, 12, tokens);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
@@ -227,7 +141,8 @@ MODC_INLINE void matmul_strided_any_tile(
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -269,10 +184,10 @@ MODC_INLINE void matmul_strided_any_tile(
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, sum[i]);
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * YM + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
     }
 }
 
@@ -282,7 +197,7 @@ MODC_INLINE void matmul_strided_any_strip(
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
     const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
     const int whole = N / MODC_LANES * MODC_LANES;
@@ -291,15 +206,15 @@ MODC_INLINE void matmul_strided_any_strip(
         for (int c = 0; c < full; c += band)
             matmul_strided_any_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         for (int c = full; c < whole; c += MODC_LANES)
             matmul_strided_any_tile(
                 y, x, w, bias, rows, 1, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         if (N > whole)
             matmul_strided_any_tile(
                 y, x, w, bias, rows, 1, N - whole, first, row + t * rows, whole, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
     }
 }
 
@@ -308,7 +223,7 @@ MODC_INLINE void matmul_strided_any(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -320,22 +235,34 @@ MODC_INLINE void matmul_strided_any(
 
             matmul_strided_any_strip(
                 yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
 #if MODC_LANES > 1
             matmul_strided_any_strip(
                 yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
             matmul_strided_any_strip(
                 yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
 #endif
         }
     }
 }
 
+/* y (queries, seen) = x (queries, 12) . w (12, seen);
+ * y is a part of a larger value */
+static MODC_KERNEL void root_attention_scores(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int queries, int seen)
+{
+    matmul_strided_any(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1,
+        modc_f32_as_is);
+}
+
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_wide_in_place_scaled_causal(
-    float *restrict y, const int M, const int ALL, const int REACH, const int LDX, const int LDY)
+    float *restrict y, const int M, const int ALL, const int REACH, const int LDX, const int LDY,
+    float (*TAIL)(float x), modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int r = 0; r < M; r++) {
         float *const out = y + r * LDY;
@@ -380,48 +307,16 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
         for (int k = 0; k < full; k += MODC_LANES) {
             const modc_f32 value = modc_f32_load(out + k) * last;
 
-            modc_f32_store(out + k, value);
+            modc_f32_store(out + k, TAIL_V(value));
         }
         for (int k = full; k < width; k++) {
             const float value = out[k] * last;
 
-            out[k] = value;
+            out[k] = TAIL(value);
         }
         for (int k = width; k < ALL; k++)
             out[k] = 0;
     }
-}
-
-/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
-static MODC_KERNEL void qkv_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    gemm_panel(y, x, w, bias, 1, tokens, 72, 24, 24, 72);
-}
-
-/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
-static MODC_KERNEL void out_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    gemm_panel(y, x, w, bias, 1, tokens, 24, 24, 24, 24);
-}
-
-/* y (12, tokens) = x0 */
-static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int tokens)
-{
-    modc_f32_transpose(y, 208, x0, 72, 12, tokens);
-}
-
-/* y (queries, seen) = x (queries, 12) . w (12, seen);
- * y is a part of a larger value */
-static MODC_KERNEL void root_attention_scores(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int queries, int seen)
-{
-    matmul_strided_any(
-        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1);
 }
 
 /* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r
@@ -429,7 +324,119 @@ static MODC_KERNEL void root_attention_scores(
  * y is a part of a larger value */
 static MODC_KERNEL void root_attention_softmax(float *restrict y, int queries, int seen, int reach)
 {
-    softmax_wide_in_place_scaled_causal(y, queries, seen, reach, 208, 208);
+    softmax_wide_in_place_scaled_causal(
+        y, queries, seen, reach, 208, 208, modc_f32s_as_is, modc_f32_as_is);
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
+MODC_INLINE void matmul_strided_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * XM;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int c = column + i % vectors * MODC_LANES;
+
+        if (BIAS)
+            sum[i] = part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                        : modc_f32_load(bias + c);
+        else
+            sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < K; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * WK + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * XM + k * XK];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_strided_strip(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_strided_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+        if (N > full)
+            matmul_strided_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN, TAIL_V);
+    }
+}
+
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#if MODC_LANES > 1
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#endif
+        }
+    }
 }
 
 /* y (queries, 12) = x (queries, seen) . w (seen, 12);
@@ -438,7 +445,9 @@ static MODC_KERNEL void root_attention_values(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int queries, int seen)
 {
-    matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, 12, seen, 24, 208, 1, 72, 1);
+    matmul_strided(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, 12, seen, 24, 208, 1, 72, 1,
+        modc_f32_as_is);
 }
 
 /* y (2, tokens, 12) = softmax(s) . v (2, tokens, 12), s = q (2, tokens, 12) . k (2, 12, tokens);
@@ -457,12 +466,27 @@ static MODC_KERNEL void root_attention(
 
 MODC_KERNELS_END
 
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 2380800.0
+#define RTOL_OF_ATTENTION 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const qkv = (void *)(ws + 0); /* (tokens, 72) */ \
+    float *const copy = (void *)(ws + 79232); /* (tokens, 2, 12) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_ATTENTION \
+    const struct attention_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct attention_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
+
 /* What the kernels read */
 struct attention_packed {
     MODC_ALIGNED float qkv_weight[1920]; /* panels [5][24][16] */
-    MODC_ALIGNED float qkv_bias[80]; /* [72], zero padded */
+    MODC_ALIGNED float qkv_bias[80]; /* zero padded */
     MODC_ALIGNED float out_weight[768]; /* panels [2][24][16] */
-    MODC_ALIGNED float out_bias[32]; /* [24], zero padded */
+    MODC_ALIGNED float out_bias[32]; /* zero padded */
 };
 
 typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_PACKED_BYTES ? 1
@@ -484,10 +508,8 @@ static enum modc_status attention_pack_all(struct modc_params *params)
 
 static void attention_forward_eval(struct attention *net, int tokens, const float *x, float *output)
 {
-    const struct attention_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const qkv = (void *)(ws + 0); /* (tokens, 72) */
-    float *const copy = (void *)(ws + 79232); /* (tokens, 2, 12) */
+    CONTEXT_OF_ATTENTION;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* qkv: Linear(24, 72) */
     qkv_linear(qkv, x, k->qkv_weight, k->qkv_bias, tokens);
@@ -511,15 +533,18 @@ enum modc_status attention_forward(struct attention *net, int tokens, const floa
 
 /* ---- tables ---- */
 
-MODC_CALL(attention, forward, (net, sizes[0], inputs[0], outputs[0]))
-
 static const struct modc_size sizes_table[] = {{"tokens", ATTENTION_MAX_TOKENS}};
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("qkv.weight", ATTENTION_QKV, FLOAT32, UNIFORM(0.20412415), 2, {72, 24}),
-    MODC_PARAMETER("qkv.bias", ATTENTION_QKV, FLOAT32, UNIFORM(0.20412415), 1, {72}),
-    MODC_PARAMETER("out.weight", ATTENTION_OUT, FLOAT32, UNIFORM(0.20412415), 2, {24, 24}),
-    MODC_PARAMETER("out.bias", ATTENTION_OUT, FLOAT32, UNIFORM(0.20412415), 1, {24}),
+MODC_CALL(attention, forward, (net, sizes[0], inputs[0], outputs[0]))
+
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {ATTENTION_MAX_TOKENS, 24}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {ATTENTION_MAX_TOKENS, 24}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_PLAIN(ATTENTION),
+               ATTENTION_MAX_TOKENS),
 };
 
 static const struct modc_module modules_table[] = {
@@ -528,17 +553,15 @@ static const struct modc_module modules_table[] = {
     {"out", "out", "Linear", "in_features=24, out_features=24, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"x", MODC_FLOAT32, 2, {ATTENTION_MAX_TOKENS, 24}, {0, -1}, false},
-    {"output", MODC_FLOAT32, 2, {ATTENTION_MAX_TOKENS, 24}, {0, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 2380800.0, NULL, NULL, MODC_PLAIN(ATTENTION), ATTENTION_MAX_TOKENS),
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("qkv.weight", ATTENTION_QKV, FLOAT32, UNIFORM(0.20412415), 2, {72, 24}),
+    MODC_PARAMETER("qkv.bias", ATTENTION_QKV, FLOAT32, UNIFORM(0.20412415), 1, {72}),
+    MODC_PARAMETER("out.weight", ATTENTION_OUT, FLOAT32, UNIFORM(0.20412415), 2, {24, 24}),
+    MODC_PARAMETER("out.bias", ATTENTION_OUT, FLOAT32, UNIFORM(0.20412415), 1, {24}),
 };
 
 const struct modc_model attention_model = {
-    .abi = MODC_ABI, .name = "attention", .schema = 0x94755393fb59e231u,
+    .abi = MODC_ABI, .name = "attention", .schema = ATTENTION_SCHEMA, .rtol = RTOL_OF_ATTENTION,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct attention_params), .context_bytes = sizeof(struct attention),
     .param_block = ATTENTION_PARAM_BYTES,

@@ -24,12 +24,6 @@ extern "C" {
 
 #define ATTENTION_MAX_TOKENS 200
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define ATTENTION_PARAM_BYTES 9664 /* parameters and buffers in PyTorch's layout */
-#define ATTENTION_PACKED_BYTES 11200 /* what attention_pack makes of them for the kernels */
-#define ATTENTION_WORKSPACE_BYTES 98432
-#define ATTENTION_TRAIN_WORKSPACE_BYTES 98432
-
 /* Modules, for hooks and tables. */
 enum {
     ATTENTION_ROOT,
@@ -49,6 +43,13 @@ struct attention_params {
     struct { const float *weight, *bias; } qkv; /* (72, 24), (72) */
     struct { const float *weight, *bias; } out; /* (24, 24), (24) */
 };
+
+#define ATTENTION_SCHEMA 0x94755393fb59e231u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define ATTENTION_PARAM_BYTES 9664 /* parameters and buffers in PyTorch's layout */
+#define ATTENTION_PACKED_BYTES 11200 /* what attention_pack makes of them for the kernels */
+#define ATTENTION_WORKSPACE_BYTES 98432
+#define ATTENTION_TRAIN_WORKSPACE_BYTES 98432
 
 /* output float32 (tokens, 24) from x float32 (tokens, 24) */
 enum modc_status attention_forward(struct attention *net, int tokens, const float *x,

@@ -22,11 +22,45 @@ static const float constant_64[64] MODC_ALIGNED = {
 
 MODC_KERNELS_BEGIN
 
+/* x0 + x1 */
+MODC_INLINE float add_s(float x0, float x1)
+{
+    return x0 + x1;
+}
+
+MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 + x1;
+}
+
+/* x1 + x0 */
+MODC_INLINE float add_of_blocks_0_down_s(float x0, float x1)
+{
+    return x1 + x0;
+}
+
+MODC_INLINE modc_f32 add_of_blocks_0_down_v(modc_f32 x0, modc_f32 x1)
+{
+    return x1 + x0;
+}
+
+/* 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
+{
+    return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
+}
+
+/* x0 + x1 * x2 */
+MODC_INLINE modc_f32 mul_add_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    return x0 + x1 * x2;
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -68,7 +102,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -77,17 +111,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -96,32 +131,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* What is done to a result before it is stored: a constant of each call. */
-enum { GEMM_PANEL_GELU, GEMM_PANEL_NONE };
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x, const int TAIL)
-{
-    switch (TAIL) {
-    case GEMM_PANEL_GELU:
-        return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
-    default:
-        return x;
-    }
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -156,7 +178,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -166,7 +188,7 @@ MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -174,9 +196,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -185,9 +207,9 @@ MODC_INLINE void gemm_panel_block(
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -195,7 +217,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -231,14 +253,14 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + r * LDE0 + c) + sum[i]);
+            modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] + part[l];
+            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
     }
 }
 
@@ -248,7 +270,8 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -257,10 +280,11 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+                TAIL_V);
     }
 }
 
@@ -269,16 +293,19 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        TAIL_V);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int M, const int K, const int LDX, const int LDY)
+    const int M, const int K, const int LDX, const int LDY, float (*TAIL)(float x),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -336,14 +363,14 @@ MODC_INLINE void layer_norm_bias_weight(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value);
+            modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value;
+            y[r * LDY + k] = TAIL(value);
         }
     }
 }
@@ -352,7 +379,7 @@ MODC_INLINE void layer_norm_bias_weight(
 MODC_INLINE void layer_norm_bias_weight_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int M, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -410,56 +437,54 @@ MODC_INLINE void layer_norm_bias_weight_reads_1(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + r * LDE0 + k));
+            modc_f32_store(y + r * LDY + k, TAIL_V(value, modc_f32_load(e0 + r * LDE0 + k)));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value + e0[r * LDE0 + k];
+            y[r * LDY + k] = TAIL(value, e0[r * LDE0 + k]);
         }
     }
 }
 
-/* y = x0 + x1, for each element. */
-MODC_INLINE void map_add_rows(
-    float *y, const float *x0, const float *x1, const int ni, const int nj)
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)(modc_f32 x0))
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, F(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_2_rows(
+    float *y, const float *x0, const float *x1, const int ni, const int nj,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1))
 {
     for (int i = 0; i < ni; i++) {
         int j = 0;
 
-        for (; j <= nj - MODC_LANES; j += MODC_LANES)
-            modc_f32_store(y + i * nj + j, modc_f32_load(x0 + i * nj + j) + modc_f32_load(x1 + j));
+        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
+            modc_f32_store(
+                y + i * nj + j, F(modc_f32_load(x0 + i * nj + j), modc_f32_load(x1 + j)));
+        }
         if (j < nj) {
             const modc_f32 v0 = modc_f32_load_part(x0 + i * nj + j, nj - j);
             const modc_f32 v1 = modc_f32_load_part(x1 + j, nj - j);
 
-            modc_f32_store_part(y + i * nj + j, v0 + v1, nj - j);
+            modc_f32_store_part(y + i * nj + j, F(v0, v1), nj - j);
         }
     }
 }
 
-/* y = 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)), for each element. */
-MODC_INLINE void map_gelu(float *y, const float *x0, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-
-        modc_f32_store(y + i, 0.5f * v0 * (1.0f + modc_f32_erf(v0 * 0.707106769f)));
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-
-        modc_f32_store_part(y + i, 0.5f * v0 * (1.0f + modc_f32_erf(v0 * 0.707106769f)), count - i);
-    }
-}
-
-/* y = x0 + x1 * x2, for each element. */
-MODC_INLINE void map_mul_add_rows(
-    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj)
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_3_rows(
+    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
 {
     for (int i = 0; i < ni; i++) {
         int j = 0;
@@ -469,26 +494,26 @@ MODC_INLINE void map_mul_add_rows(
             const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
             const modc_f32 v2 = modc_f32_load(x2 + j);
 
-            modc_f32_store(y + i * nj + j, v0 + v1 * v2);
+            modc_f32_store(y + i * nj + j, F(v0, v1, v2));
         }
         if (j < nj) {
             const modc_f32 v0 = modc_f32_load_part(x0 + i * nj + j, nj - j);
             const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
             const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
 
-            modc_f32_store_part(y + i * nj + j, v0 + v1 * v2, nj - j);
+            modc_f32_store_part(y + i * nj + j, F(v0, v1, v2), nj - j);
         }
     }
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
  * last dimension;
- * then x0 + x1 */
-static MODC_KERNEL void block_norm_norm_add(
+ * then add(x0, x1) */
+static MODC_KERNEL void block_norm_layer_norm_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    layer_norm_bias_weight_reads_1(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
+    layer_norm_bias_weight_reads_1(y, x, w, bias, e0, tokens, 64, 64, 64, 0, add_s, add_v);
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
@@ -497,16 +522,7 @@ static MODC_KERNEL void block_norm_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
-}
-
-/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void block_up_gelu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
-{
-    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, GEMM_PANEL_GELU);
+    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias */
@@ -514,22 +530,33 @@ static MODC_KERNEL void block_up_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, modc_f32_as_is);
 }
 
-/* y (tokens, 128) = 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void block_act_gelu(float *y, const float *x0, int tokens)
+/* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
+ * then gelu(x0) */
+static MODC_KERNEL void block_up_linear_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
 {
-    map_gelu(y, x0, 128 * tokens);
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, gelu_v);
+}
+
+/* y (tokens, 128) = gelu(x0) */
+static MODC_KERNEL void block_act_forward(float *y, const float *x0, int tokens)
+{
+    map_1(y, x0, 128 * tokens, gelu_v);
 }
 
 /* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
- * then x1 + x0 */
-static MODC_KERNEL void block_down_add(
+ * then add_of_blocks_0_down(x0, x1) */
+static MODC_KERNEL void block_down_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    gemm_panel_reads_1(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
+    gemm_panel_reads_1(
+        y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64, add_of_blocks_0_down_s,
+        add_of_blocks_0_down_v);
 }
 
 /* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias */
@@ -537,7 +564,7 @@ static MODC_KERNEL void block_down_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    gemm_dot(y, x, w, bias, 1, tokens, 64, 128, 128, 64, 128);
+    gemm_dot(y, x, w, bias, 1, tokens, 64, 128, 128, 64, 128, modc_f32s_as_is);
 }
 
 /* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */
@@ -545,20 +572,20 @@ static MODC_KERNEL void head_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64);
+    gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64, modc_f32s_as_is);
 }
 
-/* y (tokens, 64) = x0 + x1 */
+/* y (tokens, 64) = add(x0, x1) */
 static MODC_KERNEL void block_add(float *y, const float *x0, const float *x1, int tokens)
 {
-    map_add_rows(y, x0, x1, tokens, 64);
+    map_2_rows(y, x0, x1, tokens, 64, add_v);
 }
 
-/* y (tokens, 64) = x0 + x1 * x2 */
-static MODC_KERNEL void block_mul_add(
+/* y (tokens, 64) = mul_add(x0, x1, x2) */
+static MODC_KERNEL void block_mul_fused(
     float *y, const float *x0, const float *x1, const float *x2, int tokens)
 {
-    map_mul_add_rows(y, x0, x1, x2, tokens, 64);
+    map_3_rows(y, x0, x1, x2, tokens, 64, mul_add_v);
 }
 
 /* y in panels [4][128][16] = x0 * x1 */
@@ -580,6 +607,40 @@ static MODC_KERNEL void pack_down_bias_folded(float *y, const float *x0, const f
 }
 
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 6307840.0
+#define RTOL_OF_BLOCKS 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_BLOCK_EVAL \
+    float *const h = (void *)(ws + 16384); /* (tokens, 64) */ \
+    float *const up = (void *)(ws + 0); /* (tokens, 128) */ \
+
+#define TENSORS_OF_BLOCK_EVAL_FENCED \
+    const struct modc_tensor copy_of_x = {ws + 32768, MODC_FLOAT32, 2, {tokens, 64}}; \
+    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}}; \
+    const struct modc_tensor h = {ws + 16384, MODC_FLOAT32, 2, {tokens, 64}}; \
+    const struct modc_tensor up = {ws + 0, MODC_FLOAT32, 2, {tokens, 128}}; \
+    const struct modc_tensor act = {ws + 16384, MODC_FLOAT32, 2, {tokens, 128}}; \
+    const struct modc_tensor down = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}}; \
+    const struct modc_tensor mul_fused = {ws + 8192, MODC_FLOAT32, 2, {tokens, 64}}; \
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const blocks_0 = (void *)(ws + 24576); /* (tokens, 64) */ \
+    float *const norm = (void *)(ws + 0); /* (tokens, 64) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_FENCED \
+    const struct modc_tensor copy_of_x = {ws + 40960, MODC_FLOAT32, 2, {tokens, 64}}; \
+    const struct modc_tensor blocks_0 = {ws + 49152, MODC_FLOAT32, 2, {tokens, 64}}; \
+    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}}; \
+    const struct modc_tensor head = {ws + 8192, MODC_FLOAT32, 2, {tokens, 8}}; \
+
+/* What a context works with. */
+#define CONTEXT_OF_BLOCKS \
+    const struct blocks_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct blocks_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* Block(64, 2) */
 struct blocks_block_packed {
@@ -616,18 +677,17 @@ static enum modc_status blocks_pack_all(struct modc_params *params)
 static void block_eval(const struct blocks_block *p, const struct blocks_block_packed *k, char *ws,
                        int tokens, const float *x, float *y)
 {
-    float *const h = (void *)(ws + 16384); /* (tokens, 64) */
-    float *const up = (void *)(ws + 0); /* (tokens, 128) */
+    TENSORS_OF_BLOCK_EVAL;
 
     /* norm: LayerNorm(dim) */
-    block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
+    block_norm_layer_norm_fused(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    block_up_gelu(up, h, k->up_weight, p->up.bias, tokens);
+    block_up_linear_fused(up, h, k->up_weight, p->up.bias, tokens);
 
     /* down: Linear(expand * dim, dim) */
-    block_down_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
+    block_down_linear_fused(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
 }
 
 /* Block(64, 2): (tokens, 64) from (tokens, 64) */
@@ -636,18 +696,11 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p,
                                           int module, char *ws, int tokens, const float *x,
                                           float *y)
 {
-    const struct modc_tensor copy_of_x = {ws + 32768, MODC_FLOAT32, 2, {tokens, 64}};
-    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
-    const struct modc_tensor h = {ws + 16384, MODC_FLOAT32, 2, {tokens, 64}};
-    const struct modc_tensor up = {ws + 0, MODC_FLOAT32, 2, {tokens, 128}};
-    const struct modc_tensor act = {ws + 16384, MODC_FLOAT32, 2, {tokens, 128}};
-    const struct modc_tensor down = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
-    const struct modc_tensor mul_add = {ws + 8192, MODC_FLOAT32, 2, {tokens, 64}};
+    TENSORS_OF_BLOCK_EVAL_FENCED;
 
     memcpy(copy_of_x.data, x, modc_tensor_bytes(&copy_of_x));
 
     MODC_ENTER(net, self_call, module, copy_of_x);
-
     MODC_ENTER(net, norm_call, module + 1, self_call_in[0]);
     block_norm_layer_norm(norm.data, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, norm);
@@ -658,25 +711,22 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p,
     MODC_LEAVE(net, up_call, up);
 
     MODC_ENTER(net, act_call, module + 3, up_call_out[0]);
-    block_act_gelu(act.data, act_call_in[0].data, tokens);
+    block_act_forward(act.data, act_call_in[0].data, tokens);
     MODC_LEAVE(net, act_call, act);
 
     MODC_ENTER(net, down_call, module + 4, act_call_out[0]);
     block_down_linear(down.data, down_call_in[0].data, p->down.weight, p->down.bias, tokens);
     MODC_LEAVE(net, down_call, down);
-    block_mul_add(mul_add.data, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
-    MODC_LEAVE(net, self_call, mul_add);
+    block_mul_fused(mul_fused.data, self_call_in[0].data, down_call_out[0].data, p->scale, tokens);
+    MODC_LEAVE(net, self_call, mul_fused);
     memcpy(y, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     return MODC_OK;
 }
 
 static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, float *output)
 {
-    const struct blocks_params *p = (const void *)net->base.params;
-    const struct blocks_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const blocks_0 = (void *)(ws + 24576); /* (tokens, 64) */
-    float *const norm = (void *)(ws + 0); /* (tokens, 64) */
+    CONTEXT_OF_BLOCKS;
+    TENSORS_OF_FORWARD_EVAL;
 
     {
         float *const buffers[2] =
@@ -701,18 +751,12 @@ static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, 
 static enum modc_status blocks_forward_eval_fenced(struct blocks *net, int tokens, const float *x,
                                                    float *output)
 {
-    const struct blocks_params *p = (const void *)net->base.params;
-    const struct blocks_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    const struct modc_tensor copy_of_x = {ws + 40960, MODC_FLOAT32, 2, {tokens, 64}};
-    const struct modc_tensor blocks_0 = {ws + 49152, MODC_FLOAT32, 2, {tokens, 64}};
-    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 2, {tokens, 64}};
-    const struct modc_tensor head = {ws + 8192, MODC_FLOAT32, 2, {tokens, 8}};
+    CONTEXT_OF_BLOCKS;
+    TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(copy_of_x.data, x, modc_tensor_bytes(&copy_of_x));
 
     MODC_ENTER(net, self_call, BLOCKS_ROOT, copy_of_x);
-
     MODC_ENTER(net, blocks_call, BLOCKS_BLOCKS, self_call_in[0]);
     {
         float *const buffers[2] =
@@ -761,31 +805,17 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
 /* ---- tables ---- */
 
-MODC_CALL(blocks, forward, (net, sizes[0], inputs[0], outputs[0]))
-
 static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
 
-#define KEYS_OF_BLOCKS(at_path, at_module) \
-    MODC_PARAMETER(at_path ".scale", at_module, FLOAT32, CONSTANT(1.0), 1, {64}), \
-    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {64}), \
-    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {64}), \
-    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.125), 2, {128, 64}), \
-    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.125), 1, {128}), \
-    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.088388348), 2, \
-                   {64, 128}), \
-    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.088388348), 1, {64}),
+MODC_CALL(blocks, forward, (net, sizes[0], inputs[0], outputs[0]))
 
-static const struct modc_key keys_table[] = {
-    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0) KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1)
-    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2) KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3)
-    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4) KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5)
-    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6) KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7)
-    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8) KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9)
-    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10) KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11)
-    MODC_PARAMETER("norm.weight", BLOCKS_NORM, FLOAT32, CONSTANT(1.0), 1, {64}),
-    MODC_PARAMETER("norm.bias", BLOCKS_NORM, FLOAT32, CONSTANT(0.0), 1, {64}),
-    MODC_PARAMETER("head.weight", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 2, {8, 64}),
-    MODC_PARAMETER("head.bias", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 1, {8}),
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 64}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 8}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_HOOKED(BLOCKS), BLOCKS_MAX_TOKENS),
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
@@ -818,17 +848,31 @@ static const struct modc_module modules_table[] = {
     {"head", "head", "Linear", "in_features=64, out_features=8, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"x", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 64}, {0, -1}, false},
-    {"output", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 8}, {0, -1}, false},
-};
+#define KEYS_OF_BLOCKS(at_path, at_module) \
+    MODC_PARAMETER(at_path ".scale", at_module, FLOAT32, CONSTANT(1.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.125), 2, {128, 64}), \
+    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.125), 1, {128}), \
+    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.088388348), 2, \
+                   {64, 128}), \
+    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.088388348), 1, {64}),
 
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 6307840.0, NULL, NULL, MODC_HOOKED(BLOCKS), BLOCKS_MAX_TOKENS),
+static const struct modc_key keys_table[] = {
+    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0) KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1)
+    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2) KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3)
+    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4) KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5)
+    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6) KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7)
+    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8) KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9)
+    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10) KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11)
+    MODC_PARAMETER("norm.weight", BLOCKS_NORM, FLOAT32, CONSTANT(1.0), 1, {64}),
+    MODC_PARAMETER("norm.bias", BLOCKS_NORM, FLOAT32, CONSTANT(0.0), 1, {64}),
+    MODC_PARAMETER("head.weight", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 2, {8, 64}),
+    MODC_PARAMETER("head.bias", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 1, {8}),
 };
 
 const struct modc_model blocks_model = {
-    .abi = MODC_ABI, .name = "blocks", .schema = 0x69b51b94b0b4a221u,
+    .abi = MODC_ABI, .name = "blocks", .schema = BLOCKS_SCHEMA, .rtol = RTOL_OF_BLOCKS,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct blocks_params), .context_bytes = sizeof(struct blocks),
     .param_block = BLOCKS_PARAM_BYTES,

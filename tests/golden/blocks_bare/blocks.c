@@ -22,11 +22,39 @@ static const float constant_64[64] MODC_ALIGNED = {
 
 MODC_KERNELS_BEGIN
 
+/* x0 + x1 */
+MODC_INLINE float add_s(float x0, float x1)
+{
+    return x0 + x1;
+}
+
+MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 + x1;
+}
+
+/* x1 + x0 */
+MODC_INLINE float add_of_blocks_0_down_s(float x0, float x1)
+{
+    return x1 + x0;
+}
+
+MODC_INLINE modc_f32 add_of_blocks_0_down_v(modc_f32 x0, modc_f32 x1)
+{
+    return x1 + x0;
+}
+
+/* 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
+{
+    return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -68,7 +96,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -77,17 +105,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -96,24 +125,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
-{
-    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -148,7 +172,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -157,7 +181,8 @@ MODC_INLINE void gemm_panel_tile(
 MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -165,9 +190,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -175,9 +200,10 @@ MODC_INLINE void gemm_panel_block(
  * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -185,7 +211,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -221,14 +247,14 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + r * LDE0 + c) + sum[i]);
+            modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] + part[l];
+            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
     }
 }
 
@@ -238,7 +264,8 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -247,10 +274,11 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+                TAIL_V);
     }
 }
 
@@ -259,16 +287,19 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        TAIL_V);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int M, const int K, const int LDX, const int LDY)
+    const int M, const int K, const int LDX, const int LDY, float (*TAIL)(float x),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -326,14 +357,14 @@ MODC_INLINE void layer_norm_bias_weight(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value);
+            modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value;
+            y[r * LDY + k] = TAIL(value);
         }
     }
 }
@@ -342,7 +373,7 @@ MODC_INLINE void layer_norm_bias_weight(
 MODC_INLINE void layer_norm_bias_weight_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int M, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -400,44 +431,46 @@ MODC_INLINE void layer_norm_bias_weight_reads_1(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value + modc_f32_load(e0 + r * LDE0 + k));
+            modc_f32_store(y + r * LDY + k, TAIL_V(value, modc_f32_load(e0 + r * LDE0 + k)));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value + e0[r * LDE0 + k];
+            y[r * LDY + k] = TAIL(value, e0[r * LDE0 + k]);
         }
     }
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
  * last dimension;
- * then x0 + x1 */
-static MODC_KERNEL void block_norm_norm_add(
+ * then add(x0, x1) */
+static MODC_KERNEL void block_norm_layer_norm_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    layer_norm_bias_weight_reads_1(y, x, w, bias, e0, tokens, 64, 64, 64, 0);
+    layer_norm_bias_weight_reads_1(y, x, w, bias, e0, tokens, 64, 64, 64, 0, add_s, add_v);
 }
 
 /* y (tokens, 128) = x (tokens, 64) . weight (128, 64)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void block_up_gelu(
+ * then gelu(x0) */
+static MODC_KERNEL void block_up_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128);
+    gemm_panel(y, x, w, bias, 1, tokens, 128, 64, 64, 128, gelu_v);
 }
 
 /* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
- * then x1 + x0 */
-static MODC_KERNEL void block_down_add(
+ * then add_of_blocks_0_down(x0, x1) */
+static MODC_KERNEL void block_down_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    gemm_panel_reads_1(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64);
+    gemm_panel_reads_1(
+        y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64, add_of_blocks_0_down_s,
+        add_of_blocks_0_down_v);
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
@@ -446,7 +479,7 @@ static MODC_KERNEL void norm_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64);
+    layer_norm_bias_weight(y, x, w, bias, tokens, 64, 64, 64, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */
@@ -454,7 +487,7 @@ static MODC_KERNEL void head_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int tokens)
 {
-    gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64);
+    gemm_dot(y, x, w, bias, 1, tokens, 8, 64, 64, 8, 64, modc_f32s_as_is);
 }
 
 /* y in panels [4][128][16] = x0 * x1 */
@@ -476,6 +509,25 @@ static MODC_KERNEL void pack_down_bias_folded(float *y, const float *x0, const f
 }
 
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 6307840.0
+#define RTOL_OF_BLOCKS 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_BLOCK_EVAL \
+    float *const h = (void *)(ws + 16384); /* (tokens, 64) */ \
+    float *const up = (void *)(ws + 0); /* (tokens, 128) */ \
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const blocks_0 = (void *)(ws + 24576); /* (tokens, 64) */ \
+    float *const norm = (void *)(ws + 0); /* (tokens, 64) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_BLOCKS \
+    const struct blocks_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct blocks_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* Block(64, 2) */
 struct blocks_block_packed {
@@ -512,27 +564,23 @@ static enum modc_status blocks_pack_all(struct modc_params *params)
 static void block_eval(const struct blocks_block *p, const struct blocks_block_packed *k, char *ws,
                        int tokens, const float *x, float *y)
 {
-    float *const h = (void *)(ws + 16384); /* (tokens, 64) */
-    float *const up = (void *)(ws + 0); /* (tokens, 128) */
+    TENSORS_OF_BLOCK_EVAL;
 
     /* norm: LayerNorm(dim) */
-    block_norm_norm_add(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
+    block_norm_layer_norm_fused(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    block_up_gelu(up, h, k->up_weight, p->up.bias, tokens);
+    block_up_linear_fused(up, h, k->up_weight, p->up.bias, tokens);
 
     /* down: Linear(expand * dim, dim) */
-    block_down_add(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
+    block_down_linear_fused(y, up, k->down_weight_folded, k->down_bias_folded, x, tokens);
 }
 
 static void blocks_forward_eval(struct blocks *net, int tokens, const float *x, float *output)
 {
-    const struct blocks_params *p = (const void *)net->base.params;
-    const struct blocks_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const blocks_0 = (void *)(ws + 24576); /* (tokens, 64) */
-    float *const norm = (void *)(ws + 0); /* (tokens, 64) */
+    CONTEXT_OF_BLOCKS;
+    TENSORS_OF_FORWARD_EVAL;
 
     {
         float *const buffers[2] =
@@ -568,31 +616,17 @@ enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, 
 
 /* ---- tables ---- */
 
-MODC_CALL(blocks, forward, (net, sizes[0], inputs[0], outputs[0]))
-
 static const struct modc_size sizes_table[] = {{"tokens", BLOCKS_MAX_TOKENS}};
 
-#define KEYS_OF_BLOCKS(at_path, at_module) \
-    MODC_PARAMETER(at_path ".scale", at_module, FLOAT32, CONSTANT(1.0), 1, {64}), \
-    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {64}), \
-    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {64}), \
-    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.125), 2, {128, 64}), \
-    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.125), 1, {128}), \
-    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.088388348), 2, \
-                   {64, 128}), \
-    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.088388348), 1, {64}),
+MODC_CALL(blocks, forward, (net, sizes[0], inputs[0], outputs[0]))
 
-static const struct modc_key keys_table[] = {
-    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0) KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1)
-    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2) KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3)
-    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4) KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5)
-    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6) KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7)
-    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8) KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9)
-    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10) KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11)
-    MODC_PARAMETER("norm.weight", BLOCKS_NORM, FLOAT32, CONSTANT(1.0), 1, {64}),
-    MODC_PARAMETER("norm.bias", BLOCKS_NORM, FLOAT32, CONSTANT(0.0), 1, {64}),
-    MODC_PARAMETER("head.weight", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 2, {8, 64}),
-    MODC_PARAMETER("head.bias", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 1, {8}),
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 64}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 8}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_PLAIN(BLOCKS), BLOCKS_MAX_TOKENS),
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
@@ -625,17 +659,31 @@ static const struct modc_module modules_table[] = {
     {"head", "head", "Linear", "in_features=64, out_features=8, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"x", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 64}, {0, -1}, false},
-    {"output", MODC_FLOAT32, 2, {BLOCKS_MAX_TOKENS, 8}, {0, -1}, false},
-};
+#define KEYS_OF_BLOCKS(at_path, at_module) \
+    MODC_PARAMETER(at_path ".scale", at_module, FLOAT32, CONSTANT(1.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {64}), \
+    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.125), 2, {128, 64}), \
+    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.125), 1, {128}), \
+    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.088388348), 2, \
+                   {64, 128}), \
+    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.088388348), 1, {64}),
 
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 6307840.0, NULL, NULL, MODC_PLAIN(BLOCKS), BLOCKS_MAX_TOKENS),
+static const struct modc_key keys_table[] = {
+    KEYS_OF_BLOCKS("blocks.0", BLOCKS_BLOCKS_0) KEYS_OF_BLOCKS("blocks.1", BLOCKS_BLOCKS_1)
+    KEYS_OF_BLOCKS("blocks.2", BLOCKS_BLOCKS_2) KEYS_OF_BLOCKS("blocks.3", BLOCKS_BLOCKS_3)
+    KEYS_OF_BLOCKS("blocks.4", BLOCKS_BLOCKS_4) KEYS_OF_BLOCKS("blocks.5", BLOCKS_BLOCKS_5)
+    KEYS_OF_BLOCKS("blocks.6", BLOCKS_BLOCKS_6) KEYS_OF_BLOCKS("blocks.7", BLOCKS_BLOCKS_7)
+    KEYS_OF_BLOCKS("blocks.8", BLOCKS_BLOCKS_8) KEYS_OF_BLOCKS("blocks.9", BLOCKS_BLOCKS_9)
+    KEYS_OF_BLOCKS("blocks.10", BLOCKS_BLOCKS_10) KEYS_OF_BLOCKS("blocks.11", BLOCKS_BLOCKS_11)
+    MODC_PARAMETER("norm.weight", BLOCKS_NORM, FLOAT32, CONSTANT(1.0), 1, {64}),
+    MODC_PARAMETER("norm.bias", BLOCKS_NORM, FLOAT32, CONSTANT(0.0), 1, {64}),
+    MODC_PARAMETER("head.weight", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 2, {8, 64}),
+    MODC_PARAMETER("head.bias", BLOCKS_HEAD, FLOAT32, UNIFORM(0.125), 1, {8}),
 };
 
 const struct modc_model blocks_model = {
-    .abi = MODC_ABI, .name = "blocks", .schema = 0x69b51b94b0b4a221u,
+    .abi = MODC_ABI, .name = "blocks", .schema = BLOCKS_SCHEMA, .rtol = RTOL_OF_BLOCKS,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct blocks_params), .context_bytes = sizeof(struct blocks),
     .param_block = BLOCKS_PARAM_BYTES,

@@ -24,12 +24,6 @@ extern "C" {
 
 #define BLOCKS_MAX_TOKENS 32
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define BLOCKS_PARAM_BYTES 807488 /* parameters and buffers in PyTorch's layout */
-#define BLOCKS_PACKED_BYTES 789504 /* what blocks_pack makes of them for the kernels */
-#define BLOCKS_WORKSPACE_BYTES 40960
-#define BLOCKS_TRAIN_WORKSPACE_BYTES 40960
-
 /* Modules, for hooks and tables. */
 enum {
     BLOCKS_ROOT,
@@ -83,6 +77,13 @@ struct blocks_params {
     struct { const float *weight, *bias; } norm; /* (64), (64) */
     struct { const float *weight, *bias; } head; /* (8, 64), (8) */
 };
+
+#define BLOCKS_SCHEMA 0x69b51b94b0b4a221u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define BLOCKS_PARAM_BYTES 807488 /* parameters and buffers in PyTorch's layout */
+#define BLOCKS_PACKED_BYTES 789504 /* what blocks_pack makes of them for the kernels */
+#define BLOCKS_WORKSPACE_BYTES 40960
+#define BLOCKS_TRAIN_WORKSPACE_BYTES 40960
 
 /* output float32 (tokens, 8) from x float32 (tokens, 64) */
 enum modc_status blocks_forward(struct blocks *net, int tokens, const float *x, float *output);

@@ -8,17 +8,42 @@
 
 MODC_KERNELS_BEGIN
 
-/* What is done to a result before it is stored: a constant of each call. */
-enum { CONV_DIRECT_RELU, CONV_DIRECT_NONE };
-
-MODC_INLINE modc_f32 conv_direct_tail_v(modc_f32 x, const int TAIL)
+/* rsqrt(x1 + 9.999999747378752e-06) * x0 */
+MODC_INLINE modc_f32 add_rsqrt_mul_v(modc_f32 x0, modc_f32 x1)
 {
-    switch (TAIL) {
-    case CONV_DIRECT_RELU:
-        return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-    default:
-        return x;
-    }
+    return modc_f32_rsqrt(x1 + 9.99999975e-06f) * x0;
+}
+
+/* x1 * x2 + x0 */
+MODC_INLINE modc_f32 mul_add_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    return x1 * x2 + x0;
+}
+
+/* t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+MODC_INLINE modc_f32 mul_add_relu_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    const modc_f32 sum = x1 * x2 + x0;
+
+    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
+}
+
+/* x0 - x1 * x2 */
+MODC_INLINE modc_f32 mul_sub_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    return x0 - x1 * x2;
+}
+
+/* x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
+MODC_INLINE float random_dropped_mul_s(float x0, float x1)
+{
+    return x1 * (x0 < 0.25f ? 0.0f : 1.33333337f);
+}
+
+/* where(x0 <= 0.0, 0.0, x0) */
+MODC_INLINE modc_f32 relu_v(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -27,7 +52,8 @@ MODC_INLINE void conv_direct_line_taps(
     const int from, const int to, const int vectors, const int row, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -56,7 +82,7 @@ MODC_INLINE void conv_direct_line_tile(
     const int left, const int right, const int row, const int channel, const int N, const int H,
     const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int OC, const int LDY, const int GROUPS, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
             x0 = pixel * SW - PW;
@@ -80,7 +106,7 @@ MODC_INLINE void conv_direct_line_tile(
                     conv_direct_line_taps(
                         sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors,
                         row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC,
-                        LDY, GROUPS, BIAS, TAIL);
+                        LDY, GROUPS, BIAS, TAIL_V);
             }
             continue;
         }
@@ -101,13 +127,13 @@ MODC_INLINE void conv_direct_line_tile(
                                           kw == whole && whole < end ? (end - whole) * C : C,
                                           modc_max(from, 0), modc_min(to, rows), vectors, row,
                                           channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW,
-                                          C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                                          C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
             }
             continue;
         }
         conv_direct_line_taps(
             sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, row, channel, N, H, W, OH, OW, KH, KW,
-            SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     }
 
     MODC_UNROLL
@@ -116,10 +142,10 @@ MODC_INLINE void conv_direct_line_tile(
         float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(out, conv_direct_tail_v(sum[i], TAIL));
+            modc_f32_store(out, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(out, conv_direct_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_part(out, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -129,7 +155,8 @@ MODC_INLINE void conv_direct_line_tiles(
     const float *restrict bias, const int columns, const int row, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
@@ -141,25 +168,25 @@ MODC_INLINE void conv_direct_line_tiles(
         for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
             conv_direct_line_tile(
                 y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, row, channel, N, H, W, OH, OW, KH,
-                KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
         return;
     }
     if (left)
         conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1, tiles == 1 && right,
                               row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
-                              OC, LDY, GROUPS, BIAS, TAIL);
+                              OC, LDY, GROUPS, BIAS, TAIL_V);
     for (int t = left; t < tall && t < end; t++)
         conv_direct_line_tile(
             y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, row, channel, N, H,
-            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     for (int t = tall > left ? tall : left; t < end; t++)
         conv_direct_line_tile(
             y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, row, channel, N, H, W,
-            OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     if (right && (tiles > 1 || !left))
         conv_direct_line_tile(
             y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, row, channel, N, H, W, OH,
-            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -168,7 +195,8 @@ MODC_INLINE void conv_direct_line(
     const float *restrict bias, const int columns, const int row, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
     const int rest = OC % band;
@@ -176,11 +204,11 @@ MODC_INLINE void conv_direct_line(
     if (rest == 0 || (rest < OC && columns > rest))
         conv_direct_line_tiles(
             y, ldy, lines, w, bias, band, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
-            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     else
         conv_direct_line_tiles(
             y, ldy, lines, w, bias, rest, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
-            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
@@ -189,7 +217,7 @@ MODC_INLINE void conv_direct_under(
     const float **lines, const float *x, const int y0, const int N, const int H, const int W,
     const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int OC, const int LDY, const int GROUPS, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int kh = 0; kh < KH; kh++) {
         const int h = y0 + kh * DH;
@@ -205,14 +233,15 @@ MODC_INLINE void conv_direct_band(
     const float *restrict bias, const int columns, const int line, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int ldy = LDY, row = line * OW;
     float *const out = y + row * ldy + channel;
 
     conv_direct_line(
         out, ldy, lines, w, bias, columns, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW,
-        DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
 }
 
 /* Images first ... last - 1 of y: `columns` channels from c of group g on. */
@@ -221,12 +250,13 @@ MODC_INLINE void conv_direct_images(
     const int columns, const int first, const int last, const int g, const int c, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
     const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
     const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
-    const float *lines[3];
+    const float *lines[8];
 
     for (int n = first; n < last; n++) {
         const float *const xn = x + n * (H * W * LDX) + g * C;
@@ -234,10 +264,10 @@ MODC_INLINE void conv_direct_images(
         for (int oh = 0; oh < OH; oh++) {
             conv_direct_under(
                 lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
-                OC, LDY, GROUPS, BIAS, TAIL);
+                OC, LDY, GROUPS, BIAS, TAIL_V);
             conv_direct_band(
                 y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
-                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
         }
     }
 }
@@ -247,7 +277,8 @@ MODC_INLINE void conv_direct(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
     const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
     const int full = OC / band * band, panel = KH * KW * C * 16;
@@ -261,11 +292,11 @@ MODC_INLINE void conv_direct(
             for (int c = 0; c < full; c += band)
                 conv_direct_images(
                     y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
-                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
             if (OC > full)
                 conv_direct_images(
                     y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
-                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
         }
     }
 }
@@ -278,7 +309,8 @@ MODC_INLINE void conv_direct_apart_under(
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
     const int OC, const int LDY, const int GROUPS, const int BIAS,
     void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
+                       const float *restrict w, const float *restrict bias, const int columns),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int kh = 0; kh < KH; kh++) {
         const int h = y0 + kh * DH;
@@ -296,12 +328,23 @@ MODC_INLINE void conv_direct_apart_band(
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
     const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
     void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
+                       const float *restrict w, const float *restrict bias, const int columns),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int ldy = LDY, row = line * OW;
     float *const out = y + row * ldy + channel;
 
     LINE(out, ldy, lines, w, bias, columns);
+    for (int i = 0; TAIL_V && i < OW; i++) {
+        int c = 0;
+
+        for (; c + MODC_LANES <= columns; c += MODC_LANES)
+            modc_f32_store(out + i * ldy + c, TAIL_V(modc_f32_load(out + i * ldy + c)));
+        if (c < columns)
+            modc_f32_store_part(
+                out + i * ldy + c, TAIL_V(modc_f32_load_part(out + i * ldy + c, columns - c)),
+                columns - c);
+    }
 }
 
 /* Images first ... last - 1 of y: `columns` channels from c of group g on. */
@@ -312,12 +355,13 @@ MODC_INLINE void conv_direct_apart_images(
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
     const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
     void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
+                       const float *restrict w, const float *restrict bias, const int columns),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
     const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
     const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
-    const float *lines[3];
+    const float *lines[8];
 
     for (int n = first; n < last; n++) {
         const float *const xn = x + n * (H * W * LDX) + g * C;
@@ -325,10 +369,10 @@ MODC_INLINE void conv_direct_apart_images(
         for (int oh = 0; oh < OH; oh++) {
             conv_direct_apart_under(
                 lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
-                OC, LDY, GROUPS, BIAS, LINE);
+                OC, LDY, GROUPS, BIAS, LINE, TAIL_V);
             conv_direct_apart_band(
                 y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
-                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE, TAIL_V);
         }
     }
 }
@@ -340,7 +384,8 @@ MODC_INLINE void conv_direct_apart(
     const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
     const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
     void (*const LINE)(float *restrict y, const int ldy, const float *const *lines,
-                       const float *restrict w, const float *restrict bias, const int columns))
+                       const float *restrict w, const float *restrict bias, const int columns),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
     const int full = OC / band * band, panel = KH * KW * C * 16;
@@ -354,13 +399,618 @@ MODC_INLINE void conv_direct_apart(
             for (int c = 0; c < full; c += band)
                 conv_direct_apart_images(
                     y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
-                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE, TAIL_V);
             if (OC > full)
                 conv_direct_apart_images(
                     y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
-                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE);
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LINE, TAIL_V);
         }
     }
+}
+
+/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
+ * `columns` channels from `channel` on. */
+MODC_INLINE void conv_winograd4_output(
+    float *restrict y, const float *restrict m, const float *restrict bias, const int first,
+    const int lines, const int pixels, const int channel, const int columns, const int N,
+    const int H, const int W, const int OH, const int OW, const int PH, const int PW, const int C,
+    const int LDX, const int OC, const int LDY, const int BLOCK, const int CHUNK, const int BIAS,
+    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
+                        const float *restrict w, const int first, const int count,
+                        const int columns), modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    for (int c = 0; c < columns; c += MODC_LANES) {
+        modc_f32 o[36];
+        const modc_f32 b = BIAS ? modc_f32_load(bias + channel + c) : modc_f32_set(0);
+
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            o[i] = modc_f32_load(m + i * (BLOCK * CHUNK + 16) + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_output(o + i, 6, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 4; i++)
+            modc_f32_winograd_output(o + 6 * i, 1, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 4 * 4; i++) {
+            if (i / 4 < lines && i % 4 < pixels) {
+                const int r = first + i / 4 * OW + i % 4;
+                const modc_f32 sum = BIAS ? o[i / 4 * 6 + i % 4] + b : o[i / 4 * 6 + i % 4];
+
+                modc_f32_store(y + r * LDY + channel + c, TAIL_V(sum));
+            }
+        }
+    }
+}
+
+/* By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
+ * 144. */
+MODC_INLINE void conv_winograd4(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict v, const int N, const int H, const int W, const int OH, const int OW,
+    const int PH, const int PW, const int C, const int LDX, const int OC, const int LDY,
+    const int BLOCK, const int CHUNK, const int BIAS,
+    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
+                        const float *restrict w, const int first, const int count,
+                        const int columns), modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    float *const m = v + 36 * (BLOCK * C + 16);
+    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4, tiles = N * down * across;
+
+    for (int first = 0; first < tiles; first += BLOCK) {
+        const int count = tiles - first < BLOCK ? tiles - first : BLOCK;
+        const float *fresh = x;
+
+        for (int c = 0; c < OC; c += CHUNK) {
+            const int columns = OC - c < CHUNK ? OC - c : CHUNK;
+
+            TILES(m, v, fresh, w + c / 16 * (C * 16), first, count, columns);
+            fresh = NULL;
+            for (int t = 0; t < count; t++) {
+                const int n = (first + t) / (down * across);
+                const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
+
+                conv_winograd4_output(
+                    y, m + t * CHUNK, bias, (n * OH + h) * OW + p, OH - h, OW - p, c, columns, N, H,
+                    W, OH, OW, PH, PW, C, LDX, OC, LDY, BLOCK, CHUNK, BIAS, TILES, TAIL_V);
+            }
+        }
+    }
+}
+
+/* rows x outputs of y at (row, column); both are constants of the call. */
+MODC_INLINE void gemm_dot_tile(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
+{
+    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
+    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
+
+    x += row * LDX;
+    w += column * LDW;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < whole; k += MODC_LANES) {
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            a[i] = modc_f32_load(x + i * LDX + k);
+            MODC_KEEP(a[i]);
+        }
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            modc_f32 b = modc_f32_load(w + j * LDW + k);
+
+            MODC_KEEP(b);
+            MODC_UNROLL
+            for (int i = 0; i < rows; i++)
+                sum[i * outputs + j] += a[i] * b;
+        }
+    }
+    if (whole < K) {
+        MODC_UNROLL
+        for (int i = 0; i < tile; i++)
+            sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
+                      modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
+    }
+    MODC_UNROLL
+    for (int i = 0; i < rows; i++) {
+        float total[MODC_DOT_OUTPUTS];
+
+        modc_f32_sums(sum + i * outputs, total, outputs);
+        MODC_UNROLL
+        for (int j = 0; j < outputs; j++) {
+            const float value = BIAS ? total[j] + bias[column + j] : total[j];
+
+            y[(row + i) * LDY + column + j] = TAIL(value);
+        }
+    }
+}
+
+/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
+MODC_INLINE void gemm_dot_block(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
+{
+    for (int r = from; r < to; r += rows) {
+        int c = 0;
+
+        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
+            gemm_dot_tile(
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+        if (c < N)
+            gemm_dot_tile(
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
+    }
+}
+
+/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
+ * lies. */
+MODC_INLINE void gemm_dot(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    const int LDW, float (*TAIL)(float x))
+{
+    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)(modc_f32 x0))
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, F(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_2(
+    float *y, const float *x0, const float *x1, const int count,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1))
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i), modc_f32_load(x1 + i)));
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, F(v0, v1), count - i);
+    }
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_3(
+    float *y, const float *x0, const float *x1, const float *x2, const int count,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+
+        modc_f32_store(y + i, F(v0, v1, v2));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
+
+        modc_f32_store_part(y + i, F(v0, v1, v2), count - i);
+    }
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_3_planes(
+    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
+    const int nk, const int y_i, modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
+{
+    for (int i = 0; i < ni; i++) {
+        for (int j = 0; j < nj; j++) {
+            const modc_f32 v0 = modc_f32_set(x0[j]);
+            const modc_f32 v2 = modc_f32_set(x2[j]);
+            float *y_row = y + i * y_i + j * nk;
+            const float *x1_row = x1 + i * y_i + j * nk;
+            int k = 0;
+
+            for (; k <= nk - MODC_LANES; k += MODC_LANES)
+                modc_f32_store(y_row + k, F(v0, modc_f32_load(x1_row + k), v2));
+            if (k < nk) {
+                modc_f32_store_part(
+                    y_row + k, F(v0, modc_f32_load_part(x1_row + k, nk - k), v2), nk - k);
+            }
+        }
+    }
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_3_rows(
+    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
+{
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
+            const modc_f32 v0 = modc_f32_load(x0 + j);
+            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
+            const modc_f32 v2 = modc_f32_load(x2 + j);
+
+            modc_f32_store(y + i * nj + j, F(v0, v1, v2));
+        }
+        if (j < nj) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
+            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
+
+            modc_f32_store_part(y + i * nj + j, F(v0, v1, v2), nj - j);
+        }
+    }
+}
+
+/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
+ * element. */
+MODC_INLINE void map_write(
+    float *y, const float *x0, const float *x1, const int count, const int size0)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
+
+        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
+                            count - i);
+    }
+}
+
+/* One vector of what map_write_running_var computes. */
+MODC_INLINE modc_f32 map_write_running_var_lanes(
+    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
+{
+    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
+
+    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
+}
+
+/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
+MODC_INLINE void map_write_running_var(
+    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
+    const int size2)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        modc_f32_store(
+            y + i,
+            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0, size1,
+                                        size2));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(
+            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+    }
+}
+
+/* By line and pixel, vectors of channels innermost. */
+MODC_INLINE void pool_max(
+    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
+    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
+    const int PW, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    for (int line = 0; line < N * OH; line++) {
+        const int top = line % OH * SH - PH;
+
+        for (int ow = 0; ow < OW; ow++) {
+            const int west = ow * SW - PW, r = line * OW + ow;
+            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
+
+            for (int c = 0; c < C; c += MODC_LANES) {
+                modc_f32 value = modc_f32_set(-modc_f32_inf());
+
+                for (int kh = 0; kh < KH; kh++) {
+                    for (int kw = 0; kw < KW; kw++) {
+                        const int tap = corner + kh * W + kw;
+                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
+
+                        value = modc_f32_max(value, a);
+                    }
+                }
+                modc_f32_store(y + r * LDY + c, TAIL_V(value));
+            }
+        }
+    }
+}
+
+/* Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
+ * columns of each window. */
+MODC_INLINE void pool_planes_max_compact(
+    float *restrict y, const float *restrict x, float *restrict v, const int N, const int C,
+    const int H, const int OH, const int KH, const int SH, const int PH, const int W, const int OW,
+    const int KW, const int SW, const int PW, const int LINES, const int ROOM, const int WIDE,
+    modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int full = WIDE / MODC_LANES * MODC_LANES, rest = WIDE - full;
+    const int span = OW * SW;
+
+    for (int w = 0; w < ROOM; w++)
+        v[w] = -modc_f32_inf();
+    for (int first = 0; first < N * C * OH; first += LINES) {
+        const int end = modc_min(first + LINES, N * C * OH);
+
+        for (int line = first; line < end; line++) {
+            const float *const plane = x + line / OH * (H * W), *rows[8];
+            float *const joined = v + (line - first) * span + PW;
+            const int top = line % OH * SH - PH;
+
+            for (int kh = 0; kh < KH; kh++) {
+                rows[kh] = plane + (top + kh) * W;
+            }
+            for (int w = 0; w < full; w += MODC_LANES) {
+                modc_f32 value = modc_f32_load(rows[0] + w);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < KH; kh++) {
+                    const modc_f32 a = modc_f32_load(rows[kh] + w);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store(joined + w, value);
+            }
+            if (rest > 0) {
+                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
+
+                MODC_UNROLL
+                for (int kh = 1; kh < KH; kh++) {
+                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
+
+                    value = modc_f32_max(value, a);
+                }
+                modc_f32_store_part(joined + full, value, rest);
+            }
+        }
+        for (int line = first; line < end; line += LINES) {
+            const float *const joined = v + (line - first) * span;
+            const int across = (end - first) * OW;
+
+            for (int ow = 0; ow < across; ow += MODC_LANES) {
+                modc_f32 value = modc_f32_set(0);
+
+                MODC_UNROLL
+                for (int kw = 0; kw < KW; kw++) {
+                    const float *const at = joined + ow * SW + kw;
+                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
+                                                      modc_f32_load(at + MODC_LANES));
+
+                    value = kw == 0 ? a : modc_f32_max(value, a);
+                }
+                if (ow + MODC_LANES <= across) {
+                    modc_f32_store(y + line * OW + ow, TAIL_V(value));
+                    continue;
+                }
+                modc_f32_store_part(y + line * OW + ow, TAIL_V(value), across - ow);
+            }
+        }
+    }
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1,
+        modc_f32_as_is);
+}
+
+/* y (batch, 16, 8, 8) = x0 */
+static MODC_KERNEL void y_0_copy(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
+}
+
+/* y (batch, 16, 8, 8) = mul_add(x0, x1, x2) */
+static MODC_KERNEL void y_1_mul_fused(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_3_planes(y, x0, x1, x2, batch, 16, 64, 1024, mul_add_v);
+}
+
+/* y () = x0 + 1 */
+static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
+{
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
+/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_mean(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        modc_f32 sum = zero;
+        const int count = 64 * batch;
+
+        for (int start = 0; start < count; start += 1024) {
+            const int stop = count - start < 1024 ? count : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += modc_f32_load(x0 + j * 16 + i);
+            sum += part;
+        }
+        modc_f32_store(y + i, sum / (float)(64 * batch));
+    }
+}
+
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        modc_f32 sum = zero;
+        const int count = 64 * batch;
+
+        for (int start = 0; start < count; start += 1024) {
+            const int stop = count - start < 1024 ? count : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++) {
+                const modc_f32 difference = modc_f32_load(x0 + j * 16 + i) - modc_f32_load(x1 + i);
+
+                part += difference * difference;
+            }
+            sum += part;
+        }
+        modc_f32_store(y + i, sum / (float)(64 * batch));
+    }
+}
+
+/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
+static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write(y, x0, x1, 16, batch);
+}
+
+/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
+}
+
+/* y (16) = add_rsqrt_mul(x0, x1) */
+static MODC_KERNEL void y_1_scale(float *y, const float *x0, const float *x1)
+{
+    map_2(y, x0, x1, 16, add_rsqrt_mul_v);
+}
+
+/* y (16) = mul_sub(x0, x1, x2) */
+static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, const float *x2)
+{
+    map_3(y, x0, x1, x2, 16, mul_sub_v);
+}
+
+/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_mean_fenced(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i++) {
+        modc_f32 sums[4] = {zero, zero, zero, zero};
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 64 + j * 1024;
+
+            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
+                MODC_UNROLL
+                for (int s = 0; s < 4; s++)
+                    sums[s] += modc_f32_load(x0_row + k + s * MODC_LANES);
+            }
+        }
+
+        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+
+        y[i] = sum / (float)(64 * batch);
+    }
+}
+
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_var_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 16; i++) {
+        const modc_f32 v1 = modc_f32_set(x1[i]);
+        modc_f32 sums[4] = {zero, zero, zero, zero};
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 64 + j * 1024;
+
+            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
+                MODC_UNROLL
+                for (int s = 0; s < 4; s++) {
+                    const modc_f32 difference = modc_f32_load(x0_row + k + s * MODC_LANES) - v1;
+
+                    sums[s] += difference * difference;
+                }
+            }
+        }
+
+        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+
+        y[i] = sum / (float)(64 * batch);
+    }
+}
+
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1, relu_v);
+}
+
+/* y (batch, 16, 8, 8) = relu(x0) */
+static MODC_KERNEL void y_2_forward(float *y, const float *x0, int batch)
+{
+    map_1(y, x0, 1024 * batch, relu_v);
+}
+
+/* y (batch, 8, 8, 16) = mul_add_relu(x0, x1, x2) */
+static MODC_KERNEL void y_2_forward_fused(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_3_rows(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
+}
+
+/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
+static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x, int batch)
+{
+    pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16, modc_f32_as_is);
+}
+
+/* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8) */
+static MODC_KERNEL void y_3_max_pool2d_pool_planes(
+    float *restrict y, const float *restrict x, float *restrict v, int batch)
+{
+    pool_planes_max_compact(
+        y, x, v, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 64, 513, 8, modc_f32_as_is);
+}
+
+/* y (batch, 4, 4, 16) = x0 */
+static MODC_KERNEL void y_4_copy(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 256, 16, x0 + i * 256, 16, 16, 16);
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -519,79 +1169,149 @@ MODC_INLINE void conv_direct_line_apart(
             y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
 }
 
-MODC_INLINE modc_f32 conv_winograd4_tail_v(modc_f32 x)
+/* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
+static MODC_KERNEL MODC_ALONE void y_4_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns)
 {
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+    conv_direct_line_apart(y, ldy, lines, w, bias, columns, 4, 4, 3, 3, 1, 1, 1, 16, 16, 32);
 }
 
-/* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
- * `columns` channels from `channel` on. */
-MODC_INLINE void conv_winograd4_output(
-    float *restrict y, const float *restrict m, const float *restrict bias, const int first,
-    const int lines, const int pixels, const int channel, const int columns, const int N,
-    const int H, const int W, const int OH, const int OW, const int PH, const int PW, const int C,
-    const int LDX, const int OC, const int LDY, const int BLOCK, const int CHUNK, const int BIAS,
-    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
-                        const float *restrict w, const int first, const int count,
-                        const int columns))
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last */
+static MODC_KERNEL MODC_ALONE void y_4_conv2d(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    for (int c = 0; c < columns; c += MODC_LANES) {
-        modc_f32 o[36];
-        const modc_f32 b = BIAS ? modc_f32_load(bias + channel + c) : modc_f32_set(0);
+    conv_direct_apart(
+        y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1, y_4_line,
+        NULL);
+}
 
-        MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            o[i] = modc_f32_load(m + i * (BLOCK * CHUNK + 16) + c);
-        MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            modc_f32_winograd_output(o + i, 6, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 4; i++)
-            modc_f32_winograd_output(o + 6 * i, 1, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 4 * 4; i++) {
-            if (i / 4 < lines && i % 4 < pixels) {
-                const int r = first + i / 4 * OW + i % 4;
-                const modc_f32 sum = BIAS ? o[i / 4 * 6 + i % 4] + b : o[i / 4 * 6 + i % 4];
+/* y (batch, 32, 4, 4) = x0 */
+static MODC_KERNEL void y_4_copy_batchx32x4x4(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < batch; i++)
+        modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
+}
 
-                modc_f32_store(y + r * LDY + channel + c, conv_winograd4_tail_v(sum));
-            }
+/* y (batch, 32, 4, 4) = mul_add(x0, x1, x2) */
+static MODC_KERNEL void y_5_mul_fused(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_3_planes(y, x0, x1, x2, batch, 32, 16, 512, mul_add_v);
+}
+
+/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_mean(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
+        modc_f32 sums[2] = {zero, zero};
+
+        for (int j = 0; j < 16 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++)
+                sums[s] += modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
         }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
     }
 }
 
-/* By Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of
- * 144. */
-MODC_INLINE void conv_winograd4(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    float *restrict v, const int N, const int H, const int W, const int OH, const int OW,
-    const int PH, const int PW, const int C, const int LDX, const int OC, const int LDY,
-    const int BLOCK, const int CHUNK, const int BIAS,
-    void (*const TILES)(float *restrict m, float *restrict v, const float *restrict x,
-                        const float *restrict w, const int first, const int count,
-                        const int columns))
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
 {
-    float *const m = v + 36 * (BLOCK * C + 16);
-    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4, tiles = N * down * across;
+    const modc_f32 zero = modc_f32_set(0.0f);
 
-    for (int first = 0; first < tiles; first += BLOCK) {
-        const int count = tiles - first < BLOCK ? tiles - first : BLOCK;
-        const float *fresh = x;
+    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
+        modc_f32 sums[2] = {zero, zero};
 
-        for (int c = 0; c < OC; c += CHUNK) {
-            const int columns = OC - c < CHUNK ? OC - c : CHUNK;
+        for (int j = 0; j < 16 * batch; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < 2; s++) {
+                const modc_f32 v0 = modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
+                const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
+                const modc_f32 difference = v0 - v1;
 
-            TILES(m, v, fresh, w + c / 16 * (C * 16), first, count, columns);
-            fresh = NULL;
-            for (int t = 0; t < count; t++) {
-                const int n = (first + t) / (down * across);
-                const int h = (first + t) / across % down * 4, p = (first + t) % across * 4;
-
-                conv_winograd4_output(
-                    y, m + t * CHUNK, bias, (n * OH + h) * OW + p, OH - h, OW - p, c, columns, N, H,
-                    W, OH, OW, PH, PW, C, LDX, OC, LDY, BLOCK, CHUNK, BIAS, TILES);
+                sums[s] += difference * difference;
             }
         }
+        MODC_UNROLL
+        for (int s = 0; s < 2; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
+    }
+}
+
+/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
+static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write(y, x0, x1, 32, batch);
+}
+
+/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+ * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
+static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_write_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
+}
+
+/* y (32) = add_rsqrt_mul(x0, x1) */
+static MODC_KERNEL void y_5_scale(float *y, const float *x0, const float *x1)
+{
+    map_2(y, x0, x1, 32, add_rsqrt_mul_v);
+}
+
+/* y (32) = mul_sub(x0, x1, x2) */
+static MODC_KERNEL void y_5_shift(float *y, const float *x0, const float *x1, const float *x2)
+{
+    map_3(y, x0, x1, x2, 32, mul_sub_v);
+}
+
+/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_mean_fenced(float *y, const float *x0, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i++) {
+        modc_f32 sums = zero;
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 16 + j * 512;
+
+            for (int k = 0; k < 16; k += MODC_LANES)
+                sums += modc_f32_load(x0_row + k);
+        }
+
+        const float sum = modc_f32_sum(sums);
+
+        y[i] = sum / (float)(16 * batch);
+    }
+}
+
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_var_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < 32; i++) {
+        const modc_f32 v1 = modc_f32_set(x1[i]);
+        modc_f32 sums = zero;
+
+        for (int j = 0; j < batch; j++) {
+            const float *x0_row = x0 + i * 16 + j * 512;
+
+            for (int k = 0; k < 16; k += MODC_LANES) {
+                const modc_f32 difference = modc_f32_load(x0_row + k) - v1;
+
+                sums += difference * difference;
+            }
+        }
+
+        const float sum = modc_f32_sum(sums);
+
+        y[i] = sum / (float)(16 * batch);
     }
 }
 
@@ -777,548 +1497,8 @@ MODC_INLINE void conv_winograd4_tiles(
         m, v, w, count, CHUNK, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
 }
 
-/* rows x outputs of y at (row, column); both are constants of the call. */
-MODC_INLINE void gemm_dot_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
-{
-    const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-
-    x += row * LDX;
-    w += column * LDW;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < whole; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * LDX + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * LDW + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-    if (whole < K) {
-        MODC_UNROLL
-        for (int i = 0; i < tile; i++)
-            sum[i] += modc_f32_load_part(x + i / outputs * LDX + whole, K - whole) *
-                      modc_f32_load_part(w + i % outputs * LDW + whole, K - whole);
-    }
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-
-        modc_f32_sums(sum + i * outputs, total, outputs);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[(row + i) * LDY + column + j] = value;
-        }
-    }
-}
-
-/* Rows from ... to - 1, `rows` at a time, a constant of the call. */
-MODC_INLINE void gemm_dot_block(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
-{
-    for (int r = from; r < to; r += rows) {
-        int c = 0;
-
-        for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
-            gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-        if (c < N)
-            gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
-    }
-}
-
-/* In dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it
- * lies. */
-MODC_INLINE void gemm_dot(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
-{
-    const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
-
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* y = rsqrt(x1 + 9.999999747378752e-06) * x0, for each element. */
-MODC_INLINE void map_add_rsqrt_mul(float *y, const float *x0, const float *x1, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
-
-        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(y + i, modc_f32_rsqrt(v1 + 9.99999975e-06f) * v0, count - i);
-    }
-}
-
-/* y = x1 * x2 + x0, for each element. */
-MODC_INLINE void map_mul_add_planes(
-    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
-    const int nk, const int y_i)
-{
-    for (int i = 0; i < ni; i++) {
-        for (int j = 0; j < nj; j++) {
-            const modc_f32 v0 = modc_f32_set(x0[j]);
-            const modc_f32 v2 = modc_f32_set(x2[j]);
-            float *y_row = y + i * y_i + j * nk;
-            const float *x1_row = x1 + i * y_i + j * nk;
-            int k = 0;
-
-            for (; k <= nk - MODC_LANES; k += MODC_LANES)
-                modc_f32_store(y_row + k, modc_f32_load(x1_row + k) * v2 + v0);
-            if (k < nk) {
-                modc_f32_store_part(
-                    y_row + k, modc_f32_load_part(x1_row + k, nk - k) * v2 + v0, nk - k);
-            }
-        }
-    }
-}
-
-/* One vector of what map_mul_add_relu_rows computes. */
-MODC_INLINE modc_f32 map_mul_add_relu_rows_lanes(modc_f32 x0, modc_f32 x1, modc_f32 x2)
-{
-    const modc_f32 sum = x1 * x2 + x0;
-
-    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
-}
-
-/* y = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4), for each element. */
-MODC_INLINE void map_mul_add_relu_rows(
-    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj)
-{
-    for (int i = 0; i < ni; i++) {
-        int j = 0;
-
-        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
-            const modc_f32 v0 = modc_f32_load(x0 + j);
-            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
-            const modc_f32 v2 = modc_f32_load(x2 + j);
-
-            modc_f32_store(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2));
-        }
-        if (j < nj) {
-            const modc_f32 v0 = modc_f32_load_part(x0 + j, nj - j);
-            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
-            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
-
-            modc_f32_store_part(y + i * nj + j, map_mul_add_relu_rows_lanes(v0, v1, v2), nj - j);
-        }
-    }
-}
-
-/* y = x0 - x1 * x2, for each element. */
-MODC_INLINE void map_mul_sub(
-    float *y, const float *x0, const float *x1, const float *x2, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 v1 = modc_f32_load(x1 + i);
-        const modc_f32 v2 = modc_f32_load(x2 + i);
-
-        modc_f32_store(y + i, v0 - v1 * v2);
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
-
-        modc_f32_store_part(y + i, v0 - v1 * v2, count - i);
-    }
-}
-
-/* One vector of what map_relu computes. */
-MODC_INLINE modc_f32 map_relu_lanes(modc_f32 x0)
-{
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
-}
-
-/* y = where(x0 <= 0.0, 0.0, x0), for each element. */
-MODC_INLINE void map_relu(float *y, const float *x0, const int count)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, map_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count) {
-        modc_f32_store_part(
-            y + i, map_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
-    }
-}
-
-/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
- * element. */
-MODC_INLINE void map_write(
-    float *y, const float *x0, const float *x1, const int count, const int size0)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
-
-        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
-                            count - i);
-    }
-}
-
-/* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f32 map_write_running_var_lanes(
-    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
-{
-    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
-
-    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
-}
-
-/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_running_var(
-    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
-    const int size2)
-{
-    int i = 0;
-
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        modc_f32_store(
-            y + i,
-            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0, size1,
-                                        size2));
-    }
-    if (i < count) {
-        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
-        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
-
-        modc_f32_store_part(
-            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
-    }
-}
-
-/* By line and pixel, vectors of channels innermost. */
-MODC_INLINE void pool_max(
-    float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
-    const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
-    const int PW, const int LDX, const int LDY)
-{
-    for (int line = 0; line < N * OH; line++) {
-        const int top = line % OH * SH - PH;
-
-        for (int ow = 0; ow < OW; ow++) {
-            const int west = ow * SW - PW, r = line * OW + ow;
-            const int corner = (line / OH * H + top) * W + west; /* may lie outside */
-
-            for (int c = 0; c < C; c += MODC_LANES) {
-                modc_f32 value = modc_f32_set(-modc_f32_inf());
-
-                for (int kh = 0; kh < KH; kh++) {
-                    for (int kw = 0; kw < KW; kw++) {
-                        const int tap = corner + kh * W + kw;
-                        const modc_f32 a = modc_f32_load(x + tap * LDX + c);
-
-                        value = modc_f32_max(value, a);
-                    }
-                }
-                modc_f32_store(y + r * LDY + c, value);
-            }
-        }
-    }
-}
-
-/* Some lines of windows at a time, in vectors of columns: their rows are joined first, then the
- * columns of each window. */
-MODC_INLINE void pool_planes_max_compact(
-    float *restrict y, const float *restrict x, float *restrict v, const int N, const int C,
-    const int H, const int OH, const int KH, const int SH, const int PH, const int W, const int OW,
-    const int KW, const int SW, const int PW, const int LINES, const int ROOM, const int WIDE)
-{
-    const int full = WIDE / MODC_LANES * MODC_LANES, rest = WIDE - full;
-    const int span = OW * SW;
-
-    for (int w = 0; w < ROOM; w++)
-        v[w] = -modc_f32_inf();
-    for (int first = 0; first < N * C * OH; first += LINES) {
-        const int end = modc_min(first + LINES, N * C * OH);
-
-        for (int line = first; line < end; line++) {
-            const float *const plane = x + line / OH * (H * W), *rows[2];
-            float *const joined = v + (line - first) * span + PW;
-            const int top = line % OH * SH - PH;
-
-            for (int kh = 0; kh < KH; kh++) {
-                rows[kh] = plane + (top + kh) * W;
-            }
-            for (int w = 0; w < full; w += MODC_LANES) {
-                modc_f32 value = modc_f32_load(rows[0] + w);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < KH; kh++) {
-                    const modc_f32 a = modc_f32_load(rows[kh] + w);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store(joined + w, value);
-            }
-            if (rest > 0) {
-                modc_f32 value = modc_f32_load_part(rows[0] + full, rest);
-
-                MODC_UNROLL
-                for (int kh = 1; kh < KH; kh++) {
-                    const modc_f32 a = modc_f32_load_part(rows[kh] + full, rest);
-
-                    value = modc_f32_max(value, a);
-                }
-                modc_f32_store_part(joined + full, value, rest);
-            }
-        }
-        for (int line = first; line < end; line += LINES) {
-            const float *const joined = v + (line - first) * span;
-            const int across = (end - first) * OW;
-
-            for (int ow = 0; ow < across; ow += MODC_LANES) {
-                modc_f32 value = modc_f32_set(0);
-
-                MODC_UNROLL
-                for (int kw = 0; kw < KW; kw++) {
-                    const float *const at = joined + ow * SW + kw;
-                    const modc_f32 a = modc_f32_evens(modc_f32_load(at),
-                                                      modc_f32_load(at + MODC_LANES));
-
-                    value = kw == 0 ? a : modc_f32_max(value, a);
-                }
-                if (ow + MODC_LANES <= across) {
-                    modc_f32_store(y + line * OW + ow, value);
-                    continue;
-                }
-                modc_f32_store_part(y + line * OW + ow, value, across - ow);
-            }
-        }
-    }
-}
-
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL MODC_ALONE void y_0_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    conv_direct(
-        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1,
-        CONV_DIRECT_RELU);
-}
-
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
-static MODC_KERNEL MODC_ALONE void y_0_conv2d(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    conv_direct(
-        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1,
-        CONV_DIRECT_NONE);
-}
-
-/* y (batch, 16, 8, 8) = x0 */
-static MODC_KERNEL void y_0_copy(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < batch; i++)
-        modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
-}
-
-/* y (batch, 16, 8, 8) = x1 * x2 + x0 */
-static MODC_KERNEL void y_1_mul_add(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    map_mul_add_planes(y, x0, x1, x2, batch, 16, 64, 1024);
-}
-
-/* y () = x0 + 1 */
-static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
-{
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
-}
-
-/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div(float *y, const float *x0, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        modc_f32 sum = zero;
-        const int count = 64 * batch;
-
-        for (int start = 0; start < count; start += 1024) {
-            const int stop = count - start < 1024 ? count : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++)
-                part += modc_f32_load(x0 + j * 16 + i);
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)(64 * batch));
-    }
-}
-
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_var(float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        modc_f32 sum = zero;
-        const int count = 64 * batch;
-
-        for (int start = 0; start < count; start += 1024) {
-            const int stop = count - start < 1024 ? count : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++) {
-                const modc_f32 difference = modc_f32_load(x0 + j * 16 + i) - modc_f32_load(x1 + i);
-
-                part += difference * difference;
-            }
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)(64 * batch));
-    }
-}
-
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
-{
-    map_write(y, x0, x1, 16, batch);
-}
-
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
-{
-    map_write_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
-}
-
-/* y (16) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void y_1_add_rsqrt_mul(float *y, const float *x0, const float *x1)
-{
-    map_add_rsqrt_mul(y, x0, x1, 16);
-}
-
-/* y (16) = x0 - x1 * x2 */
-static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
-{
-    map_mul_sub(y, x0, x1, x2, 16);
-}
-
-/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_fenced(float *y, const float *x0, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i++) {
-        modc_f32 sums[4] = {zero, zero, zero, zero};
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 64 + j * 1024;
-
-            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
-                MODC_UNROLL
-                for (int s = 0; s < 4; s++)
-                    sums[s] += modc_f32_load(x0_row + k + s * MODC_LANES);
-            }
-        }
-
-        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-
-        y[i] = sum / (float)(64 * batch);
-    }
-}
-
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_div_var_fenced(float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i++) {
-        const modc_f32 v1 = modc_f32_set(x1[i]);
-        modc_f32 sums[4] = {zero, zero, zero, zero};
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 64 + j * 1024;
-
-            for (int k = 0; k < 64; k += 4 * MODC_LANES) {
-                MODC_UNROLL
-                for (int s = 0; s < 4; s++) {
-                    const modc_f32 difference = modc_f32_load(x0_row + k + s * MODC_LANES) - v1;
-
-                    sums[s] += difference * difference;
-                }
-            }
-        }
-
-        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-
-        y[i] = sum / (float)(64 * batch);
-    }
-}
-
-/* y (batch, 16, 8, 8) = where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
-{
-    map_relu(y, x0, 1024 * batch);
-}
-
-/* y (batch, 8, 8, 16) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    map_mul_add_relu_rows(y, x0, x1, x2, 64 * batch, 16);
-}
-
-/* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
-static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x, int batch)
-{
-    pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16);
-}
-
-/* y (batch, 16, 4, 4) = maximum of windows of 2 x 2 of x (batch, 16, 8, 8) */
-static MODC_KERNEL void y_3_max_pool2d_pool_planes(
-    float *restrict y, const float *restrict x, float *restrict v, int batch)
-{
-    pool_planes_max_compact(y, x, v, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 64, 513, 8);
-}
-
 /* products of 64 tiles of x (batch, 4, 4, 16), for 32 channels of y (batch, 4, 4, 32) at a time */
-static MODC_KERNEL MODC_ALONE void y_4_relu_tiles(
+static MODC_KERNEL MODC_ALONE void y_4_tiles(
     float *restrict m, float *restrict v, const float *restrict x, const float *restrict w,
     const int first, const int count, const int columns)
 {
@@ -1326,195 +1506,44 @@ static MODC_KERNEL MODC_ALONE void y_4_relu_tiles(
 }
 
 /* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL MODC_ALONE void y_4_relu(
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_4_conv2d_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     float *restrict v, int batch)
 {
     conv_winograd4(
-        y, x, w, bias, v, batch, 4, 4, 4, 4, 1, 1, 16, 16, 32, 32, 64, 32, 1, y_4_relu_tiles);
+        y, x, w, bias, v, batch, 4, 4, 4, 4, 1, 1, 16, 16, 32, 32, 64, 32, 1, y_4_tiles, relu_v);
 }
 
-/* y (batch, 4, 4, 16) = x0 */
-static MODC_KERNEL void y_4_copy(float *y, const float *x0, int batch)
+/* y (batch, 32, 4, 4) = relu(x0) */
+static MODC_KERNEL void y_6_forward(float *y, const float *x0, int batch)
 {
-    for (int i = 0; i < batch; i++)
-        modc_f32_transpose(y + i * 256, 16, x0 + i * 256, 16, 16, 16);
+    map_1(y, x0, 512 * batch, relu_v);
 }
 
-/* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
-static MODC_KERNEL MODC_ALONE void y_4_line(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns)
-{
-    conv_direct_line_apart(y, ldy, lines, w, bias, columns, 4, 4, 3, 3, 1, 1, 1, 16, 16, 32);
-}
-
-/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last */
-static MODC_KERNEL MODC_ALONE void y_4_conv2d(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    conv_direct_apart(
-        y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1, y_4_line);
-}
-
-/* y (batch, 32, 4, 4) = x0 */
-static MODC_KERNEL void y_4_copy_batchx32x4x4(float *y, const float *x0, int batch)
-{
-    for (int i = 0; i < batch; i++)
-        modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
-}
-
-/* y (batch, 32, 4, 4) = x1 * x2 + x0 */
-static MODC_KERNEL void y_5_mul_add(
+/* y (batch, 4, 4, 32) = mul_add_relu(x0, x1, x2) */
+static MODC_KERNEL void y_6_forward_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_mul_add_planes(y, x0, x1, x2, batch, 32, 16, 512);
-}
-
-/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div(float *y, const float *x0, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
-        modc_f32 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++)
-                sums[s] += modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
-    }
-}
-
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_var(float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
-        modc_f32 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++) {
-                const modc_f32 v0 = modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
-                const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
-                const modc_f32 difference = v0 - v1;
-
-                sums[s] += difference * difference;
-            }
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
-    }
-}
-
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
-{
-    map_write(y, x0, x1, 32, batch);
-}
-
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
-{
-    map_write_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
-}
-
-/* y (32) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void y_5_add_rsqrt_mul(float *y, const float *x0, const float *x1)
-{
-    map_add_rsqrt_mul(y, x0, x1, 32);
-}
-
-/* y (32) = x0 - x1 * x2 */
-static MODC_KERNEL void y_5_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
-{
-    map_mul_sub(y, x0, x1, x2, 32);
-}
-
-/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_fenced(float *y, const float *x0, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i++) {
-        modc_f32 sums = zero;
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 16 + j * 512;
-
-            for (int k = 0; k < 16; k += MODC_LANES)
-                sums += modc_f32_load(x0_row + k);
-        }
-
-        const float sum = modc_f32_sum(sums);
-
-        y[i] = sum / (float)(16 * batch);
-    }
-}
-
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_div_var_fenced(float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i++) {
-        const modc_f32 v1 = modc_f32_set(x1[i]);
-        modc_f32 sums = zero;
-
-        for (int j = 0; j < batch; j++) {
-            const float *x0_row = x0 + i * 16 + j * 512;
-
-            for (int k = 0; k < 16; k += MODC_LANES) {
-                const modc_f32 difference = modc_f32_load(x0_row + k) - v1;
-
-                sums += difference * difference;
-            }
-        }
-
-        const float sum = modc_f32_sum(sums);
-
-        y[i] = sum / (float)(16 * batch);
-    }
-}
-
-/* y (batch, 32, 4, 4) = where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_6_relu(float *y, const float *x0, int batch)
-{
-    map_relu(y, x0, 512 * batch);
-}
-
-/* y (batch, 4, 4, 32) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_6_mul_add_relu(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    map_mul_add_relu_rows(y, x0, x1, x2, 16 * batch, 32);
+    map_3_rows(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
 }
 
 /* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
 static MODC_KERNEL void y_7_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
-    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32);
+    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32, modc_f32_as_is);
 }
 
 /* y (batch, 32, 2, 2) = maximum of windows of 2 x 2 of x (batch, 32, 4, 4) */
 static MODC_KERNEL void y_7_max_pool2d_pool_planes(
     float *restrict y, const float *restrict x, float *restrict v, int batch)
 {
-    pool_planes_max_compact(y, x, v, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 64, 257, 4);
+    pool_planes_max_compact(
+        y, x, v, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 64, 257, 4, modc_f32_as_is);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void y_7_copy(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_7_forward(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1524,8 +1553,8 @@ static MODC_KERNEL void y_7_copy(float *y, const float *x0, int batch)
     }
 }
 
-/* y (batch, 128) = x1 * where(x0 < 0.25, 0.0, 1.3333333730697632) */
-static MODC_KERNEL void y_9_dropped_mul(
+/* y (batch, 128) = random_dropped_mul(x0, x1) */
+static MODC_KERNEL void y_9_forward(
     float *y, const float *x0, uint64_t seed, uint64_t counter, uint32_t stream, int batch)
 {
     for (int i = 0; i < 128 * batch; i += 4) {
@@ -1535,7 +1564,7 @@ static MODC_KERNEL void y_9_dropped_mul(
         for (int j = 0; j < 4 && j < 128 * batch - i; j++) {
             const float uniform = (float)(words[j] >> 8) * 5.96046448e-08f;
 
-            y[i + j] = x0[i + j] * (uniform < 0.25f ? 0.0f : 1.33333337f);
+            y[i + j] = random_dropped_mul_s(uniform, x0[i + j]);
         }
     }
 }
@@ -1545,7 +1574,7 @@ static MODC_KERNEL void y_10_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128);
+    gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128, modc_f32s_as_is);
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
@@ -1571,6 +1600,30 @@ static MODC_KERNEL void pack_0_bias_folded(
         const modc_f32 product = modc_f32_rsqrt(v2 + 9.99999975e-06f) * v1;
 
         modc_f32_store(y + i, v0 * product + (v3 - v4 * product));
+    }
+}
+
+/* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
+static MODC_KERNEL void pack_1_bias_prepared(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3)
+{
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+        const modc_f32 v3 = modc_f32_load(x3 + i);
+
+        modc_f32_store(y + i, v0 - v1 * (modc_f32_rsqrt(v3 + 9.99999975e-06f) * v2));
+    }
+}
+
+/* y in (16, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+static MODC_KERNEL void pack_1_weight_prepared(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 16; i += MODC_LANES) {
+        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
+
+        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
     }
 }
 
@@ -1610,41 +1663,6 @@ static MODC_KERNEL void pack_4_bias_folded(
     }
 }
 
-/* y in [10][128] = x0 */
-static MODC_KERNEL void pack_10_weight(float *y, const float *x0)
-{
-    for (int i = 0; i < 10; i++) {
-        for (int j = 0; j < 4; j++) {
-            for (int k = 0; k < 32; k++)
-                y[i * 128 + j * 32 + k] = x0[i * 128 + j + k * 4];
-        }
-    }
-}
-
-/* y in (16, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
-static MODC_KERNEL void pack_1_bias_prepared(
-    float *y, const float *x0, const float *x1, const float *x2, const float *x3)
-{
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 v1 = modc_f32_load(x1 + i);
-        const modc_f32 v2 = modc_f32_load(x2 + i);
-        const modc_f32 v3 = modc_f32_load(x3 + i);
-
-        modc_f32_store(y + i, v0 - v1 * (modc_f32_rsqrt(v3 + 9.99999975e-06f) * v2));
-    }
-}
-
-/* y in (16, 1, 1) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void pack_1_weight_prepared(float *y, const float *x0, const float *x1)
-{
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        const modc_f32 inverse_root = modc_f32_rsqrt(modc_f32_load(x1 + i) + 9.99999975e-06f);
-
-        modc_f32_store(y + i, inverse_root * modc_f32_load(x0 + i));
-    }
-}
-
 /* y in (32, 1, 1) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
 static MODC_KERNEL void pack_5_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
@@ -1669,21 +1687,114 @@ static MODC_KERNEL void pack_5_weight_prepared(float *y, const float *x0, const 
     }
 }
 
+/* y in [10][128] = x0 */
+static MODC_KERNEL void pack_10_weight(float *y, const float *x0)
+{
+    for (int i = 0; i < 10; i++) {
+        for (int j = 0; j < 4; j++) {
+            for (int k = 0; k < 32; k++)
+                y[i * 128 + j * 32 + k] = x0[i * 128 + j + k * 4];
+        }
+    }
+}
+
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 5488640.0
+#define RTOL_OF_CNN 1e-4f /* convolutions by Winograd's products */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
+    float *const y_3 = (void *)(ws + 580352); /* (batch, 4, 4, 16) */ \
+    float *const y_4 = (void *)(ws + 449280); /* (batch, 4, 4, 32) */ \
+    float *const y_7 = (void *)(ws + 0); /* (batch, 2, 2, 32) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_FENCED \
+    const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}}; \
+    float *const conv2d_of_y_0 = (void *)(ws + 16384); /* (batch, 8, 8, 16) */ \
+    const struct modc_tensor y_0 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
+    const struct modc_tensor y_1 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
+    const struct modc_tensor y_2 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
+    const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 4, 4}}; \
+    float *const copy_of_y_4 = (void *)(ws + 81920); /* (batch, 4, 4, 16) */ \
+    float *const conv2d_of_y_4 = (void *)(ws + 147456); /* (batch, 4, 4, 32) */ \
+    const struct modc_tensor y_4 = {ws + 278528, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
+    const struct modc_tensor y_5 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
+    const struct modc_tensor y_6 = {ws + 147456, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
+    const struct modc_tensor y_7 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 2, 2}}; \
+    const struct modc_tensor y_10 = {ws + 49152, MODC_FLOAT32, 2, {batch, 10}}; \
+
+#define TENSORS_OF_FORWARD_TRAIN \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
+    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */ \
+    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const scale_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const shift_of_y_1 = (void *)(ws + 262144); /* (16) */ \
+    float *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
+    float *const y_3 = (void *)(ws + 262144); /* (batch, 4, 4, 16) */ \
+    float *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
+    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */ \
+    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const scale_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const shift_of_y_5 = (void *)(ws + 131072); /* (32) */ \
+    float *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
+    float *const max_pool2d_of_y_7 = (void *)(ws + 131072); /* (batch, 2, 2, 32) */ \
+    float *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */ \
+    float *const y_9 = (void *)(ws + 32768); /* (batch, 128) */ \
+
+#define TENSORS_OF_FORWARD_TRAIN_FENCED \
+    int64_t *const _1_num_batches_tracked_shadow = \
+        (void *)(ws + 540928); /* committed at the end */ \
+    float *const _1_running_mean_shadow = (void *)(ws + 540992); /* committed at the end */ \
+    float *const _1_running_var_shadow = (void *)(ws + 541056); /* committed at the end */ \
+    int64_t *const _5_num_batches_tracked_shadow = \
+        (void *)(ws + 541120); /* committed at the end */ \
+    float *const _5_running_mean_shadow = (void *)(ws + 540672); /* committed at the end */ \
+    float *const _5_running_var_shadow = (void *)(ws + 540800); /* committed at the end */ \
+    const struct modc_tensor copy_of_image = {ws + 524288, MODC_FLOAT32, 4, {batch, 1, 8, 8}}; \
+    float *const conv2d_of_y_0 = (void *)(ws + 262144); /* (batch, 8, 8, 16) */ \
+    const struct modc_tensor y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
+    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */ \
+    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const scale_of_y_1 = (void *)(ws + 541184); /* (16) */ \
+    float *const shift_of_y_1 = (void *)(ws + 541248); /* (16) */ \
+    const struct modc_tensor y_1 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
+    const struct modc_tensor y_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
+    const struct modc_tensor y_3 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 4, 4}}; \
+    float *const copy_of_y_4 = (void *)(ws + 0); /* (batch, 4, 4, 16) */ \
+    float *const conv2d_of_y_4 = (void *)(ws + 131072); /* (batch, 4, 4, 32) */ \
+    const struct modc_tensor y_4 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
+    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */ \
+    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const scale_of_y_5 = (void *)(ws + 262144); /* (32) */ \
+    float *const shift_of_y_5 = (void *)(ws + 262272); /* (32) */ \
+    const struct modc_tensor y_5 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
+    const struct modc_tensor y_6 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
+    const struct modc_tensor y_7 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 2, 2}}; \
+    const struct modc_tensor y_9 = {ws + 0, MODC_FLOAT32, 2, {batch, 128}}; \
+    const struct modc_tensor y_10 = {ws + 32768, MODC_FLOAT32, 2, {batch, 10}}; \
+
+/* What a context works with. */
+#define CONTEXT_OF_CNN \
+    const struct cnn_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct cnn_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* What the kernels read */
 struct cnn_packed {
     MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
-    MODC_ALIGNED float _4_weight_folded[18432]; /* planes [36] of panels [2][16][16], G g G^T */
-    MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
-    MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
     MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _1_bias_prepared[16]; /* (16, 1, 1) */
     MODC_ALIGNED float _1_weight_prepared[16]; /* (16, 1, 1) */
+    MODC_ALIGNED float _4_weight_folded[18432]; /* planes [36] of panels [2][16][16], G g G^T */
+    MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
     MODC_ALIGNED float _4_weight[4608]; /* panels [2][144][16] */
     MODC_ALIGNED float _5_bias_prepared[32]; /* (32, 1, 1) */
     MODC_ALIGNED float _5_weight_prepared[32]; /* (32, 1, 1) */
+    MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
 };
 
 typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 : -1];
@@ -1697,38 +1808,33 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     pack_0_bias_folded(
         k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
         p->_1.running_mean);
+    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 9, 9, 1);
+    pack_1_bias_prepared(
+        k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight, p->_1.running_var);
+    pack_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
     pack_4_weight_folded(
         k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
     modc_winograd_weights(k->_4_weight_folded, 6, 512);
     pack_4_bias_folded(
         k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
         p->_5.running_mean);
-    pack_10_weight(k->_10_weight, p->_10.weight);
-    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 9, 9, 1);
-    pack_1_bias_prepared(
-        k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight, p->_1.running_var);
-    pack_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
     modc_f32_pack_pixels(k->_4_weight, p->_4.weight, 32, 16, 9, 144, 9, 1);
     pack_5_bias_prepared(
         k->_5_bias_prepared, p->_5.bias, p->_5.running_mean, p->_5.weight, p->_5.running_var);
     pack_5_weight_prepared(k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
+    pack_10_weight(k->_10_weight, p->_10.weight);
     return MODC_OK;
 }
 
 static void cnn_forward_eval(struct cnn *net, int batch, const float *image, float *output)
 {
-    const struct cnn_params *p = (const void *)net->base.params;
-    const struct cnn_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_3 = (void *)(ws + 580352); /* (batch, 4, 4, 16) */
-    float *const y_4 = (void *)(ws + 449280); /* (batch, 4, 4, 32) */
-    float *const y_7 = (void *)(ws + 0); /* (batch, 2, 2, 32) */
+    CONTEXT_OF_CNN;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* 0: Conv2d(1, 16, 3, padding=1)
      * 1: BatchNorm2d(16)
      * 2: ReLU() */
-    y_0_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
+    y_0_conv2d_fused(y_0, image, k->_0_weight_folded, k->_0_bias_folded, batch);
 
     /* 3: MaxPool2d(2) */
     y_3_max_pool2d(y_3, y_0, batch);
@@ -1736,7 +1842,7 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
     /* 4: Conv2d(16, 32, 3, padding=1)
      * 5: BatchNorm2d(32)
      * 6: ReLU() */
-    y_4_relu(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (void *)(ws + 0), batch);
+    y_4_conv2d_fused(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (void *)(ws + 0), batch);
 
     /* 7: MaxPool2d(2)
      * 8: Flatten()
@@ -1750,38 +1856,23 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
 static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, const float *image,
                                                 float *output)
 {
-    const struct cnn_params *p = (const void *)net->base.params;
-    const struct cnn_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
-    float *const conv2d_of_y_0 = (void *)(ws + 16384); /* (batch, 8, 8, 16) */
-    const struct modc_tensor y_0 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    const struct modc_tensor y_1 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    const struct modc_tensor y_2 = {ws + 278528, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 4, {batch, 16, 4, 4}};
-    float *const copy_of_y_4 = (void *)(ws + 81920); /* (batch, 4, 4, 16) */
-    float *const conv2d_of_y_4 = (void *)(ws + 147456); /* (batch, 4, 4, 32) */
-    const struct modc_tensor y_4 = {ws + 278528, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    const struct modc_tensor y_5 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    const struct modc_tensor y_6 = {ws + 147456, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    const struct modc_tensor y_7 = {ws + 16384, MODC_FLOAT32, 4, {batch, 32, 2, 2}};
-    const struct modc_tensor y_10 = {ws + 49152, MODC_FLOAT32, 2, {batch, 10}};
+    CONTEXT_OF_CNN;
+    TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(copy_of_image.data, image, modc_tensor_bytes(&copy_of_image));
 
     MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
-
     MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
     y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
     y_0_copy(y_0.data, conv2d_of_y_0, batch);
     MODC_LEAVE(net, m_0_call, y_0);
 
     MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
-    y_1_mul_add(y_1.data, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
+    y_1_mul_fused(y_1.data, k->_1_bias_prepared, m_1_call_in[0].data, k->_1_weight_prepared, batch);
     MODC_LEAVE(net, m_1_call, y_1);
 
     MODC_ENTER(net, m_2_call, CNN_2, m_1_call_out[0]);
-    y_2_relu(y_2.data, m_2_call_in[0].data, batch);
+    y_2_forward(y_2.data, m_2_call_in[0].data, batch);
     MODC_LEAVE(net, m_2_call, y_2);
 
     MODC_ENTER(net, m_3_call, CNN_3, m_2_call_out[0]);
@@ -1795,11 +1886,11 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
     MODC_LEAVE(net, m_4_call, y_4);
 
     MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
-    y_5_mul_add(y_5.data, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
+    y_5_mul_fused(y_5.data, k->_5_bias_prepared, m_5_call_in[0].data, k->_5_weight_prepared, batch);
     MODC_LEAVE(net, m_5_call, y_5);
 
     MODC_ENTER(net, m_6_call, CNN_6, m_5_call_out[0]);
-    y_6_relu(y_6.data, m_6_call_in[0].data, batch);
+    y_6_forward(y_6.data, m_6_call_in[0].data, batch);
     MODC_LEAVE(net, m_6_call, y_6);
 
     MODC_ENTER(net, m_7_call, CNN_7, m_6_call_out[0]);
@@ -1822,40 +1913,23 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
 
 static void cnn_forward_train(struct cnn *net, int batch, const float *image, float *output)
 {
-    const struct cnn_params *p = (const void *)net->base.params;
-    const struct cnn_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */
-    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */
-    float *const scale_of_y_1 = (void *)(ws + 262208); /* (16) */
-    float *const shift_of_y_1 = (void *)(ws + 262144); /* (16) */
-    float *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */
-    float *const y_3 = (void *)(ws + 262144); /* (batch, 4, 4, 16) */
-    float *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */
-    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */
-    float *const scale_of_y_5 = (void *)(ws + 131200); /* (32) */
-    float *const shift_of_y_5 = (void *)(ws + 131072); /* (32) */
-    float *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */
-    float *const max_pool2d_of_y_7 = (void *)(ws + 131072); /* (batch, 2, 2, 32) */
-    float *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */
-    float *const y_9 = (void *)(ws + 32768); /* (batch, 128) */
+    CONTEXT_OF_CNN;
+    TENSORS_OF_FORWARD_TRAIN;
 
     /* 0 */
     y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div(mean_of_y_1, y_0, batch);
-    y_1_div_var(var_of_y_1, y_0, mean_of_y_1, batch);
+    y_1_mean(mean_of_y_1, y_0, batch);
+    y_1_var(var_of_y_1, y_0, mean_of_y_1, batch);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1, batch);
     y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1, batch);
-    y_1_add_rsqrt_mul(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_mul_sub(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
+    y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_mul_add_relu(y_2, shift_of_y_1, y_0, scale_of_y_1, batch);
+    y_2_forward_fused(y_2, shift_of_y_1, y_0, scale_of_y_1, batch);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2, batch);
@@ -1865,24 +1939,24 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_div(mean_of_y_5, y_4, batch);
-    y_5_div_var(var_of_y_5, y_4, mean_of_y_5, batch);
+    y_5_mean(mean_of_y_5, y_4, batch);
+    y_5_var(var_of_y_5, y_4, mean_of_y_5, batch);
     y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_of_y_5, batch);
     y_5_running_var(p->_5.running_var, p->_5.running_var, var_of_y_5, batch);
-    y_5_add_rsqrt_mul(scale_of_y_5, p->_5.weight, var_of_y_5);
-    y_5_mul_sub(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
+    y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
+    y_5_shift(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
 
     /* 6 */
-    y_6_mul_add_relu(y_6, shift_of_y_5, y_4, scale_of_y_5, batch);
+    y_6_forward_fused(y_6, shift_of_y_5, y_4, scale_of_y_5, batch);
 
     /* 7 */
     y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);
 
     /* 8 */
-    y_7_copy(copy_of_y_7, max_pool2d_of_y_7, batch);
+    y_7_forward(copy_of_y_7, max_pool2d_of_y_7, batch);
 
     /* 9 */
-    y_9_dropped_mul(y_9, copy_of_y_7, net->base.seed, net->base.counter, 10u, batch);
+    y_9_forward(y_9, copy_of_y_7, net->base.seed, net->base.counter, 10u, batch);
 
     /* 10 */
     y_10_linear(output, y_9, p->_10.weight, p->_10.bias, batch);
@@ -1891,37 +1965,8 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, const float *image,
                                                  float *output)
 {
-    const struct cnn_params *p = (const void *)net->base.params;
-    const struct cnn_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    int64_t *const _1_num_batches_tracked_shadow = (void *)(ws + 540928); /* committed at the end */
-    float *const _1_running_mean_shadow = (void *)(ws + 540992); /* committed at the end */
-    float *const _1_running_var_shadow = (void *)(ws + 541056); /* committed at the end */
-    int64_t *const _5_num_batches_tracked_shadow = (void *)(ws + 541120); /* committed at the end */
-    float *const _5_running_mean_shadow = (void *)(ws + 540672); /* committed at the end */
-    float *const _5_running_var_shadow = (void *)(ws + 540800); /* committed at the end */
-    const struct modc_tensor copy_of_image = {ws + 524288, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
-    float *const conv2d_of_y_0 = (void *)(ws + 262144); /* (batch, 8, 8, 16) */
-    const struct modc_tensor y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */
-    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */
-    float *const scale_of_y_1 = (void *)(ws + 541184); /* (16) */
-    float *const shift_of_y_1 = (void *)(ws + 541248); /* (16) */
-    const struct modc_tensor y_1 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    const struct modc_tensor y_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}};
-    const struct modc_tensor y_3 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 4, 4}};
-    float *const copy_of_y_4 = (void *)(ws + 0); /* (batch, 4, 4, 16) */
-    float *const conv2d_of_y_4 = (void *)(ws + 131072); /* (batch, 4, 4, 32) */
-    const struct modc_tensor y_4 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */
-    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */
-    float *const scale_of_y_5 = (void *)(ws + 262144); /* (32) */
-    float *const shift_of_y_5 = (void *)(ws + 262272); /* (32) */
-    const struct modc_tensor y_5 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    const struct modc_tensor y_6 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}};
-    const struct modc_tensor y_7 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 2, 2}};
-    const struct modc_tensor y_9 = {ws + 0, MODC_FLOAT32, 2, {batch, 128}};
-    const struct modc_tensor y_10 = {ws + 32768, MODC_FLOAT32, 2, {batch, 10}};
+    CONTEXT_OF_CNN;
+    TENSORS_OF_FORWARD_TRAIN_FENCED;
 
     memcpy(_1_num_batches_tracked_shadow, p->_1.num_batches_tracked, 8);
     memcpy(_1_running_mean_shadow, p->_1.running_mean, 64);
@@ -1932,7 +1977,6 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     memcpy(copy_of_image.data, image, modc_tensor_bytes(&copy_of_image));
 
     MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
-
     MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
     y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
     y_0_copy(y_0.data, conv2d_of_y_0, batch);
@@ -1940,17 +1984,17 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
     y_1_num_batches_tracked(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
-    y_1_div_fenced(mean_of_y_1, m_1_call_in[0].data, batch);
-    y_1_div_var_fenced(var_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
+    y_1_mean_fenced(mean_of_y_1, m_1_call_in[0].data, batch);
+    y_1_var_fenced(var_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
     y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, mean_of_y_1, batch);
     y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, var_of_y_1, batch);
-    y_1_add_rsqrt_mul(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_mul_sub(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
-    y_1_mul_add(y_1.data, shift_of_y_1, m_1_call_in[0].data, scale_of_y_1, batch);
+    y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
+    y_1_mul_fused(y_1.data, shift_of_y_1, m_1_call_in[0].data, scale_of_y_1, batch);
     MODC_LEAVE(net, m_1_call, y_1);
 
     MODC_ENTER(net, m_2_call, CNN_2, m_1_call_out[0]);
-    y_2_relu(y_2.data, m_2_call_in[0].data, batch);
+    y_2_forward(y_2.data, m_2_call_in[0].data, batch);
     MODC_LEAVE(net, m_2_call, y_2);
 
     MODC_ENTER(net, m_3_call, CNN_3, m_2_call_out[0]);
@@ -1965,17 +2009,17 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
     y_1_num_batches_tracked(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
-    y_5_div_fenced(mean_of_y_5, m_5_call_in[0].data, batch);
-    y_5_div_var_fenced(var_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
+    y_5_mean_fenced(mean_of_y_5, m_5_call_in[0].data, batch);
+    y_5_var_fenced(var_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
     y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, mean_of_y_5, batch);
     y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, var_of_y_5, batch);
-    y_5_add_rsqrt_mul(scale_of_y_5, p->_5.weight, var_of_y_5);
-    y_5_mul_sub(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
-    y_5_mul_add(y_5.data, shift_of_y_5, m_5_call_in[0].data, scale_of_y_5, batch);
+    y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
+    y_5_shift(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
+    y_5_mul_fused(y_5.data, shift_of_y_5, m_5_call_in[0].data, scale_of_y_5, batch);
     MODC_LEAVE(net, m_5_call, y_5);
 
     MODC_ENTER(net, m_6_call, CNN_6, m_5_call_out[0]);
-    y_6_relu(y_6.data, m_6_call_in[0].data, batch);
+    y_6_forward(y_6.data, m_6_call_in[0].data, batch);
     MODC_LEAVE(net, m_6_call, y_6);
 
     MODC_ENTER(net, m_7_call, CNN_7, m_6_call_out[0]);
@@ -1986,7 +2030,7 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     MODC_LEAVE(net, m_8_call, {m_8_call_in[0].data, MODC_FLOAT32, 2, {batch, 128}});
 
     MODC_ENTER(net, m_9_call, CNN_9, m_8_call_out[0]);
-    y_9_dropped_mul(y_9.data, m_9_call_in[0].data, net->base.seed, net->base.counter, 10u, batch);
+    y_9_forward(y_9.data, m_9_call_in[0].data, net->base.seed, net->base.counter, 10u, batch);
     MODC_LEAVE(net, m_9_call, y_9);
 
     MODC_ENTER(net, m_10_call, CNN_10, m_9_call_out[0]);
@@ -2039,27 +2083,17 @@ enum modc_status cnn_forward(struct cnn *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-MODC_CALL(cnn, forward, (net, sizes[0], inputs[0], outputs[0]))
-
 static const struct modc_size sizes_table[] = {{"batch", CNN_MAX_BATCH}};
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("0.weight", CNN_0, FLOAT32, UNIFORM(0.33333333), 4, {16, 1, 3, 3}),
-    MODC_PARAMETER("0.bias", CNN_0, FLOAT32, UNIFORM(0.33333333), 1, {16}),
-    MODC_PARAMETER("1.weight", CNN_1, FLOAT32, CONSTANT(1.0), 1, {16}),
-    MODC_PARAMETER("1.bias", CNN_1, FLOAT32, CONSTANT(0.0), 1, {16}),
-    MODC_BUFFER("1.running_mean", CNN_1, FLOAT32, CONSTANT(0.0), 1, {16}),
-    MODC_BUFFER("1.running_var", CNN_1, FLOAT32, CONSTANT(1.0), 1, {16}),
-    MODC_OPTIONAL("1.num_batches_tracked", CNN_1, INT64, CONSTANT(0.0), 0, {0}),
-    MODC_PARAMETER("4.weight", CNN_4, FLOAT32, UNIFORM(0.083333333), 4, {32, 16, 3, 3}),
-    MODC_PARAMETER("4.bias", CNN_4, FLOAT32, UNIFORM(0.083333333), 1, {32}),
-    MODC_PARAMETER("5.weight", CNN_5, FLOAT32, CONSTANT(1.0), 1, {32}),
-    MODC_PARAMETER("5.bias", CNN_5, FLOAT32, CONSTANT(0.0), 1, {32}),
-    MODC_BUFFER("5.running_mean", CNN_5, FLOAT32, CONSTANT(0.0), 1, {32}),
-    MODC_BUFFER("5.running_var", CNN_5, FLOAT32, CONSTANT(1.0), 1, {32}),
-    MODC_OPTIONAL("5.num_batches_tracked", CNN_5, INT64, CONSTANT(0.0), 0, {0}),
-    MODC_PARAMETER("10.weight", CNN_10, FLOAT32, UNIFORM(0.088388348), 2, {10, 128}),
-    MODC_PARAMETER("10.bias", CNN_10, FLOAT32, UNIFORM(0.088388348), 1, {10}),
+MODC_CALL(cnn, forward, (net, sizes[0], inputs[0], outputs[0]))
+
+static const struct modc_io forward_io[] = {
+    {"image", MODC_FLOAT32, 4, {CNN_MAX_BATCH, 1, 8, 8}, {0, -1, -1, -1}, false},
+    {"output", MODC_FLOAT32, 2, {CNN_MAX_BATCH, 10}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_HOOKED(CNN), CNN_MAX_BATCH),
 };
 
 static const struct modc_module modules_table[] = {
@@ -2081,17 +2115,27 @@ static const struct modc_module modules_table[] = {
     {"10", "10", "Linear", "in_features=128, out_features=10, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"image", MODC_FLOAT32, 4, {CNN_MAX_BATCH, 1, 8, 8}, {0, -1, -1, -1}, false},
-    {"output", MODC_FLOAT32, 2, {CNN_MAX_BATCH, 10}, {0, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 5488640.0, NULL, NULL, MODC_HOOKED(CNN), CNN_MAX_BATCH),
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("0.weight", CNN_0, FLOAT32, UNIFORM(0.33333333), 4, {16, 1, 3, 3}),
+    MODC_PARAMETER("0.bias", CNN_0, FLOAT32, UNIFORM(0.33333333), 1, {16}),
+    MODC_PARAMETER("1.weight", CNN_1, FLOAT32, CONSTANT(1.0), 1, {16}),
+    MODC_PARAMETER("1.bias", CNN_1, FLOAT32, CONSTANT(0.0), 1, {16}),
+    MODC_BUFFER("1.running_mean", CNN_1, FLOAT32, CONSTANT(0.0), 1, {16}),
+    MODC_BUFFER("1.running_var", CNN_1, FLOAT32, CONSTANT(1.0), 1, {16}),
+    MODC_OPTIONAL("1.num_batches_tracked", CNN_1, INT64, CONSTANT(0.0), 0, {0}),
+    MODC_PARAMETER("4.weight", CNN_4, FLOAT32, UNIFORM(0.083333333), 4, {32, 16, 3, 3}),
+    MODC_PARAMETER("4.bias", CNN_4, FLOAT32, UNIFORM(0.083333333), 1, {32}),
+    MODC_PARAMETER("5.weight", CNN_5, FLOAT32, CONSTANT(1.0), 1, {32}),
+    MODC_PARAMETER("5.bias", CNN_5, FLOAT32, CONSTANT(0.0), 1, {32}),
+    MODC_BUFFER("5.running_mean", CNN_5, FLOAT32, CONSTANT(0.0), 1, {32}),
+    MODC_BUFFER("5.running_var", CNN_5, FLOAT32, CONSTANT(1.0), 1, {32}),
+    MODC_OPTIONAL("5.num_batches_tracked", CNN_5, INT64, CONSTANT(0.0), 0, {0}),
+    MODC_PARAMETER("10.weight", CNN_10, FLOAT32, UNIFORM(0.088388348), 2, {10, 128}),
+    MODC_PARAMETER("10.bias", CNN_10, FLOAT32, UNIFORM(0.088388348), 1, {10}),
 };
 
 const struct modc_model cnn_model = {
-    .abi = MODC_ABI, .name = "cnn", .schema = 0xaca29b10808ce7c9u,
+    .abi = MODC_ABI, .name = "cnn", .schema = CNN_SCHEMA, .rtol = RTOL_OF_CNN,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct cnn_params), .context_bytes = sizeof(struct cnn),
     .param_block = CNN_PARAM_BYTES,
@@ -2101,5 +2145,4 @@ const struct modc_model cnn_model = {
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = CNN_MODULES, .modules = modules_table,
     .entry_count = MODC_ROWS(entries_table), .entries = entries_table,
-    .rtol = 1e-4f,
 };

@@ -24,12 +24,6 @@ extern "C" {
 
 #define CNN64_MAX_BATCH 64
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define CNN64_PARAM_BYTES 50432 /* parameters and buffers in PyTorch's layout */
-#define CNN64_PACKED_BYTES 86656 /* what cnn64_pack makes of them for the kernels */
-#define CNN64_WORKSPACE_BYTES 655360
-#define CNN64_TRAIN_WORKSPACE_BYTES 655360
-
 /* Modules, for hooks and tables. */
 enum {
     CNN64_ROOT,
@@ -73,6 +67,13 @@ struct cnn64_params {
     } _5;
     struct { const double *weight, *bias; } _10; /* (10, 128), (10) */
 };
+
+#define CNN64_SCHEMA 0x33c09690bef6af71u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define CNN64_PARAM_BYTES 50432 /* parameters and buffers in PyTorch's layout */
+#define CNN64_PACKED_BYTES 86656 /* what cnn64_pack makes of them for the kernels */
+#define CNN64_WORKSPACE_BYTES 655360
+#define CNN64_TRAIN_WORKSPACE_BYTES 655360
 
 /* output float64 (batch, 10) from image float64 (batch, 1, 8, 8) */
 enum modc_status cnn64_forward(struct cnn64 *net, int batch, const double *image, double *output);

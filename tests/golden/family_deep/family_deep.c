@@ -8,11 +8,34 @@
 
 MODC_KERNELS_BEGIN
 
+/* x1 + x0 */
+MODC_INLINE float add_s(float x0, float x1)
+{
+    return x1 + x0;
+}
+
+MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
+{
+    return x1 + x0;
+}
+
+/* 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
+{
+    return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
+}
+
+/* where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
+MODC_INLINE modc_f32 leaky_relu_v(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_gt(x0, modc_f32_set(0.0f)), x0, x0 * 0.100000001f);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -54,7 +77,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -63,17 +86,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -82,34 +106,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* What is done to a result before it is stored: a constant of each call. */
-enum { GEMM_PANEL_GELU, GEMM_PANEL_LEAKY_RELU, GEMM_PANEL_NONE };
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x, const int TAIL)
-{
-    switch (TAIL) {
-    case GEMM_PANEL_GELU:
-        return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
-    case GEMM_PANEL_LEAKY_RELU:
-        return modc_f32_select(modc_f32_gt(x, modc_f32_set(0.0f)), x, x * 0.100000001f);
-    default:
-        return x;
-    }
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -144,7 +153,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -154,7 +163,7 @@ MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -162,9 +171,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -173,9 +182,9 @@ MODC_INLINE void gemm_panel_block(
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -183,7 +192,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -219,14 +228,14 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + r * LDY + c, modc_f32_load(e0 + r * LDE0 + c) + sum[i]);
+            modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] + part[l];
+            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
     }
 }
 
@@ -236,7 +245,8 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -245,10 +255,11 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+                TAIL_V);
     }
 }
 
@@ -257,16 +268,19 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        TAIL_V);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int M, const int K, const int LDX, const int LDY)
+    const int M, const int K, const int LDX, const int LDY, float (*TAIL)(float x),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -324,14 +338,14 @@ MODC_INLINE void layer_norm_bias_weight(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value);
+            modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value;
+            y[r * LDY + k] = TAIL(value);
         }
     }
 }
@@ -339,7 +353,7 @@ MODC_INLINE void layer_norm_bias_weight(
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax(
     float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
-    const int LDY)
+    const int LDY, float (*TAIL)(float x), modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
@@ -372,12 +386,12 @@ MODC_INLINE void softmax(
         for (int k = 0; k < full; k += MODC_LANES) {
             const modc_f32 value = modc_f32_load(out + k) * last;
 
-            modc_f32_store(out + k, value);
+            modc_f32_store(out + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             const float value = out[k] * last;
 
-            out[k] = value;
+            out[k] = TAIL(value);
         }
     }
 }
@@ -388,34 +402,34 @@ static MODC_KERNEL void blocks_norm_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    layer_norm_bias_weight(y, x, w, bias, batch, 8, 8, 8);
+    layer_norm_bias_weight(y, x, w, bias, batch, 8, 8, 8, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void blocks_up_gelu(
+ * then gelu(x0) */
+static MODC_KERNEL void blocks_up_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, GEMM_PANEL_GELU);
+    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, gelu_v);
 }
 
 /* y (batch, 8) = x (batch, 16) . weight (8, 16)^T + bias;
- * then x1 + x0 */
-static MODC_KERNEL void blocks_down_add(
+ * then add(x0, x1) */
+static MODC_KERNEL void blocks_down_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int batch)
 {
-    gemm_panel_reads_1(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8);
+    gemm_panel_reads_1(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8, add_s, add_v);
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;
- * then where(x0 > 0.0, x0, x0 * 0.10000000149011612) */
-static MODC_KERNEL void head_0_leaky_relu(
+ * then leaky_relu(x0) */
+static MODC_KERNEL void head_0_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, GEMM_PANEL_LEAKY_RELU);
+    gemm_panel(y, x, w, bias, 1, batch, 16, 8, 8, 16, leaky_relu_v);
 }
 
 /* y (batch, 5) = x (batch, 16) . weight (5, 16)^T + bias */
@@ -423,7 +437,7 @@ static MODC_KERNEL void head_2_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 5, 16, 16, 5, 16);
+    gemm_dot(y, x, w, bias, 1, batch, 5, 16, 16, 5, 16, modc_f32s_as_is);
 }
 
 /* y (batch, 5) = x (batch, 5) . weight (5, 5)^T */
@@ -431,29 +445,62 @@ static MODC_KERNEL void head_last_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 0, batch, 5, 5, 5, 5, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 0, batch, 5, 5, 5, 5, modc_f32_as_is);
 }
 
 /* y (batch, 5) = softmax(x) along the last dimension */
 static MODC_KERNEL void root_softmax(float *restrict y, const float *restrict x, int batch)
 {
-    softmax(y, x, batch, 5, 5, 5);
+    softmax(y, x, batch, 5, 5, 5, modc_f32s_as_is, modc_f32_as_is);
 }
 
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 6006.0
+#define MACS_OF_PROBABILITIES 6006.0
+#define RTOL_OF_FAMILY_DEEP 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_BLOCKS_0_BLOCK_EVAL \
+    float *const norm = (void *)(ws + 384); /* (batch, 8) */ \
+    float *const up = (void *)(ws + 0); /* (batch, 16) */ \
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const blocks_0 = (void *)(ws + 576); /* (batch, 8) */ \
+    float *const blocks_1_up = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const blocks_1_down = (void *)(ws + 768); /* (batch, 8) */ \
+    float *const blocks_2 = (void *)(ws + 576); /* (batch, 8) */ \
+    float *const head_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const head_2 = (void *)(ws + 384); /* (batch, 5) */ \
+
+#define TENSORS_OF_PROBABILITIES_EVAL \
+    float *const blocks_0 = (void *)(ws + 576); /* (batch, 8) */ \
+    float *const blocks_1_up = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const blocks_1_down = (void *)(ws + 768); /* (batch, 8) */ \
+    float *const blocks_2 = (void *)(ws + 576); /* (batch, 8) */ \
+    float *const head_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const head_2 = (void *)(ws + 384); /* (batch, 5) */ \
+    float *const head_last = (void *)(ws + 0); /* (batch, 5) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_FAMILY_DEEP \
+    const struct family_deep_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct family_deep_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* Block(8, 2) */
 struct family_deep_blocks_0_block_packed {
     MODC_ALIGNED float up_weight[128]; /* panels [1][8][16] */
     MODC_ALIGNED float down_weight[256]; /* panels [1][16][16] */
-    MODC_ALIGNED float down_bias[16]; /* [8], zero padded */
+    MODC_ALIGNED float down_bias[16]; /* zero padded */
 };
 
 /* What the kernels read */
 struct family_deep_packed {
     MODC_ALIGNED float blocks_1_up_weight[128]; /* panels [1][8][16] */
     MODC_ALIGNED float blocks_1_down_weight[256]; /* panels [1][16][16] */
-    MODC_ALIGNED float blocks_1_down_bias[16]; /* [8], zero padded */
+    MODC_ALIGNED float blocks_1_down_bias[16]; /* zero padded */
     MODC_ALIGNED float head_0_weight[128]; /* panels [1][8][16] */
     MODC_ALIGNED float head_last_weight[80]; /* panels [1][5][16] */
     struct family_deep_blocks_0_block_packed blocks_0;
@@ -493,49 +540,42 @@ static void blocks_0_block_eval(const struct family_deep_blocks_0_block *p,
                                 const struct family_deep_blocks_0_block_packed *k, char *ws,
                                 int batch, const float *x, float *y)
 {
-    float *const norm = (void *)(ws + 384); /* (batch, 8) */
-    float *const up = (void *)(ws + 0); /* (batch, 16) */
+    TENSORS_OF_BLOCKS_0_BLOCK_EVAL;
 
     /* norm: LayerNorm(dim) */
     blocks_norm_layer_norm(norm, x, p->norm.weight, p->norm.bias, batch);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
-    blocks_up_gelu(up, norm, k->up_weight, p->up.bias, batch);
+    blocks_up_linear_fused(up, norm, k->up_weight, p->up.bias, batch);
 
     /* down: Linear(expand * dim, dim) */
-    blocks_down_add(y, up, k->down_weight, k->down_bias, x, batch);
+    blocks_down_linear_fused(y, up, k->down_weight, k->down_bias, x, batch);
 }
 
 static void family_deep_forward_eval(struct family_deep *net, int batch, const float *x,
                                      float *output)
 {
-    const struct family_deep_params *p = (const void *)net->base.params;
-    const struct family_deep_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const blocks_0 = (void *)(ws + 576); /* (batch, 8) */
-    float *const blocks_1_up = (void *)(ws + 0); /* (batch, 16) */
-    float *const blocks_1_down = (void *)(ws + 768); /* (batch, 8) */
-    float *const blocks_2 = (void *)(ws + 576); /* (batch, 8) */
-    float *const head_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const head_2 = (void *)(ws + 384); /* (batch, 5) */
+    CONTEXT_OF_FAMILY_DEEP;
+    TENSORS_OF_FORWARD_EVAL;
 
     blocks_0_block_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    blocks_up_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_linear_fused(
+        blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
     /* blocks.1.down: Linear(expand * dim, dim) */
-    blocks_down_add(
+    blocks_down_linear_fused(
         blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0,
         batch);
     blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */
-    head_0_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
+    head_0_linear_fused(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
 
     /* head.2: Linear(2 * dim, classes) */
     head_2_linear(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
@@ -547,38 +587,31 @@ static void family_deep_forward_eval(struct family_deep *net, int batch, const f
 static void family_deep_probabilities_eval(struct family_deep *net, int batch, const float *x,
                                            float *output)
 {
-    const struct family_deep_params *p = (const void *)net->base.params;
-    const struct family_deep_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const blocks_0 = (void *)(ws + 576); /* (batch, 8) */
-    float *const blocks_1_up = (void *)(ws + 0); /* (batch, 16) */
-    float *const blocks_1_down = (void *)(ws + 768); /* (batch, 8) */
-    float *const blocks_2 = (void *)(ws + 576); /* (batch, 8) */
-    float *const head_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const head_2 = (void *)(ws + 384); /* (batch, 5) */
-    float *const head_last = (void *)(ws + 0); /* (batch, 5) */
+    CONTEXT_OF_FAMILY_DEEP;
+    TENSORS_OF_PROBABILITIES_EVAL;
 
     blocks_0_block_eval(&p->blocks._0, &k->blocks_0, ws + 0, batch, x, blocks_0);
 
     /* blocks.1.norm: Identity()
      * blocks.1.up: Linear(dim, expand * dim)
      * blocks.1.act: GELU() */
-    blocks_up_gelu(blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
+    blocks_up_linear_fused(
+        blocks_1_up, blocks_0, k->blocks_1_up_weight, p->blocks._1.up.bias, batch);
 
-    /* blocks.1.down: Linear(expand * dim, dim) */
-    blocks_down_add(
+    /* blocks.1.down */
+    blocks_down_linear_fused(
         blocks_1_down, blocks_1_up, k->blocks_1_down_weight, k->blocks_1_down_bias, blocks_0,
         batch);
     blocks_0_block_eval(&p->blocks._2, &k->blocks_2, ws + 0, batch, blocks_1_down, blocks_2);
 
     /* head.0: Linear(dim, 2 * dim)
      * head.1: LeakyReLU(0.1) */
-    head_0_leaky_relu(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
+    head_0_linear_fused(head_0, blocks_2, k->head_0_weight, p->head._0.bias, batch);
 
-    /* head.2: Linear(2 * dim, classes) */
+    /* head.2 */
     head_2_linear(head_2, head_0, p->head._2.weight, p->head._2.bias, batch);
 
-    /* head.last: Linear(classes, classes, bias=False) */
+    /* head.last */
     head_last_linear(head_last, head_2, k->head_last_weight, NULL, batch);
     root_softmax(output, head_last, batch);
 }
@@ -611,35 +644,26 @@ enum modc_status family_deep_probabilities(struct family_deep *net, int batch, c
 
 /* ---- tables ---- */
 
+static const struct modc_size sizes_table[] = {{"batch", FAMILY_DEEP_MAX_BATCH}};
+
 MODC_CALL(family_deep, forward, (net, sizes[0], inputs[0], outputs[0]))
 MODC_CALL(family_deep, probabilities, (net, sizes[0], inputs[0], outputs[0]))
 
-static const struct modc_size sizes_table[] = {{"batch", FAMILY_DEEP_MAX_BATCH}};
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 8}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 5}, {0, -1}, false},
+};
 
-#define KEYS_OF_BLOCKS(at_path, at_module) \
-    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {8}), \
-    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {8}), \
-    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.35355339), 2, {16, 8}), \
-    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.35355339), 1, {16}), \
-    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.25), 2, {8, 16}), \
-    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.25), 1, {8}),
+static const struct modc_io probabilities_io[] = {
+    {"x", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 8}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 5}, {0, -1}, false},
+};
 
-static const struct modc_key keys_table[] = {
-    KEYS_OF_BLOCKS("blocks.0", FAMILY_DEEP_BLOCKS_0)
-    MODC_PARAMETER("blocks.1.up.weight", FAMILY_DEEP_BLOCKS_1_UP, FLOAT32, UNIFORM(0.35355339), 2,
-                   {16, 8}),
-    MODC_PARAMETER("blocks.1.up.bias", FAMILY_DEEP_BLOCKS_1_UP, FLOAT32, UNIFORM(0.35355339), 1,
-                   {16}),
-    MODC_PARAMETER("blocks.1.down.weight", FAMILY_DEEP_BLOCKS_1_DOWN, FLOAT32, UNIFORM(0.25), 2,
-                   {8, 16}),
-    MODC_PARAMETER("blocks.1.down.bias", FAMILY_DEEP_BLOCKS_1_DOWN, FLOAT32, UNIFORM(0.25), 1, {8}),
-    KEYS_OF_BLOCKS("blocks.2", FAMILY_DEEP_BLOCKS_2)
-    MODC_PARAMETER("head.0.weight", FAMILY_DEEP_HEAD_0, FLOAT32, UNIFORM(0.35355339), 2, {16, 8}),
-    MODC_PARAMETER("head.0.bias", FAMILY_DEEP_HEAD_0, FLOAT32, UNIFORM(0.35355339), 1, {16}),
-    MODC_PARAMETER("head.2.weight", FAMILY_DEEP_HEAD_2, FLOAT32, UNIFORM(0.25), 2, {5, 16}),
-    MODC_PARAMETER("head.2.bias", FAMILY_DEEP_HEAD_2, FLOAT32, UNIFORM(0.25), 1, {5}),
-    MODC_PARAMETER("head.last.weight", FAMILY_DEEP_HEAD_LAST, FLOAT32, UNIFORM(0.4472136), 2,
-                   {5, 5}),
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_PLAIN(FAMILY_DEEP),
+               FAMILY_DEEP_MAX_BATCH),
+    MODC_ENTRY(probabilities, 1, 1, MACS_OF_PROBABILITIES, NULL, NULL,
+               MODC_PLAIN(FAMILY_DEEP_PROBABILITIES), FAMILY_DEEP_MAX_BATCH),
 };
 
 #define MODULES_OF_BLOCKS(at_path, at_name, at_module) \
@@ -674,24 +698,35 @@ static const struct modc_module modules_table[] = {
      0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"x", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 8}, {0, -1}, false},
-    {"output", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 5}, {0, -1}, false},
-};
+#define KEYS_OF_BLOCKS(at_path, at_module) \
+    MODC_PARAMETER(at_path ".norm.weight", at_module + 1, FLOAT32, CONSTANT(1.0), 1, {8}), \
+    MODC_PARAMETER(at_path ".norm.bias", at_module + 1, FLOAT32, CONSTANT(0.0), 1, {8}), \
+    MODC_PARAMETER(at_path ".up.weight", at_module + 2, FLOAT32, UNIFORM(0.35355339), 2, {16, 8}), \
+    MODC_PARAMETER(at_path ".up.bias", at_module + 2, FLOAT32, UNIFORM(0.35355339), 1, {16}), \
+    MODC_PARAMETER(at_path ".down.weight", at_module + 4, FLOAT32, UNIFORM(0.25), 2, {8, 16}), \
+    MODC_PARAMETER(at_path ".down.bias", at_module + 4, FLOAT32, UNIFORM(0.25), 1, {8}),
 
-static const struct modc_io probabilities_io[] = {
-    {"x", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 8}, {0, -1}, false},
-    {"output", MODC_FLOAT32, 2, {FAMILY_DEEP_MAX_BATCH, 5}, {0, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 6006.0, NULL, NULL, MODC_PLAIN(FAMILY_DEEP), FAMILY_DEEP_MAX_BATCH),
-    MODC_ENTRY(probabilities, 1, 1, 6006.0, NULL, NULL, MODC_PLAIN(FAMILY_DEEP_PROBABILITIES),
-               FAMILY_DEEP_MAX_BATCH),
+static const struct modc_key keys_table[] = {
+    KEYS_OF_BLOCKS("blocks.0", FAMILY_DEEP_BLOCKS_0)
+    MODC_PARAMETER("blocks.1.up.weight", FAMILY_DEEP_BLOCKS_1_UP, FLOAT32, UNIFORM(0.35355339), 2,
+                   {16, 8}),
+    MODC_PARAMETER("blocks.1.up.bias", FAMILY_DEEP_BLOCKS_1_UP, FLOAT32, UNIFORM(0.35355339), 1,
+                   {16}),
+    MODC_PARAMETER("blocks.1.down.weight", FAMILY_DEEP_BLOCKS_1_DOWN, FLOAT32, UNIFORM(0.25), 2,
+                   {8, 16}),
+    MODC_PARAMETER("blocks.1.down.bias", FAMILY_DEEP_BLOCKS_1_DOWN, FLOAT32, UNIFORM(0.25), 1, {8}),
+    KEYS_OF_BLOCKS("blocks.2", FAMILY_DEEP_BLOCKS_2)
+    MODC_PARAMETER("head.0.weight", FAMILY_DEEP_HEAD_0, FLOAT32, UNIFORM(0.35355339), 2, {16, 8}),
+    MODC_PARAMETER("head.0.bias", FAMILY_DEEP_HEAD_0, FLOAT32, UNIFORM(0.35355339), 1, {16}),
+    MODC_PARAMETER("head.2.weight", FAMILY_DEEP_HEAD_2, FLOAT32, UNIFORM(0.25), 2, {5, 16}),
+    MODC_PARAMETER("head.2.bias", FAMILY_DEEP_HEAD_2, FLOAT32, UNIFORM(0.25), 1, {5}),
+    MODC_PARAMETER("head.last.weight", FAMILY_DEEP_HEAD_LAST, FLOAT32, UNIFORM(0.4472136), 2,
+                   {5, 5}),
 };
 
 const struct modc_model family_deep_model = {
-    .abi = MODC_ABI, .name = "family_deep", .schema = 0xda0d95ba0d9df390u,
+    .abi = MODC_ABI, .name = "family_deep", .schema = FAMILY_DEEP_SCHEMA,
+                                                      .rtol = RTOL_OF_FAMILY_DEEP,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct family_deep_params), .context_bytes = sizeof(struct family_deep),
     .param_block = FAMILY_DEEP_PARAM_BYTES,

@@ -24,14 +24,6 @@ extern "C" {
 
 #define FAMILY_DEEP_MAX_BATCH 6
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define FAMILY_DEEP_PARAM_BYTES 4800 /* parameters and buffers in PyTorch's layout */
-#define FAMILY_DEEP_PACKED_BYTES 5632 /* what family_deep_pack makes of them for the kernels */
-#define FAMILY_DEEP_WORKSPACE_BYTES 960
-#define FAMILY_DEEP_TRAIN_WORKSPACE_BYTES 960
-#define FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES 960
-#define FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES 960
-
 /* Modules, for hooks and tables. */
 enum {
     FAMILY_DEEP_ROOT,
@@ -79,6 +71,15 @@ struct family_deep_params {
         struct { const float *weight; } last; /* (5, 5) */
     } head;
 };
+
+#define FAMILY_DEEP_SCHEMA 0xda0d95ba0d9df390u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define FAMILY_DEEP_PARAM_BYTES 4800 /* parameters and buffers in PyTorch's layout */
+#define FAMILY_DEEP_PACKED_BYTES 5632 /* what family_deep_pack makes of them for the kernels */
+#define FAMILY_DEEP_WORKSPACE_BYTES 960
+#define FAMILY_DEEP_TRAIN_WORKSPACE_BYTES 960
+#define FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES 960
+#define FAMILY_DEEP_PROBABILITIES_TRAIN_WORKSPACE_BYTES 960
 
 /* output float32 (batch, 5) from x float32 (batch, 8) */
 enum modc_status family_deep_forward(struct family_deep *net, int batch, const float *x,

@@ -12,9 +12,16 @@
 
 MODC_KERNELS_BEGIN
 
-MODC_INLINE modc_f32 conv_depthwise_tail_v(modc_f32 x)
+/* 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
+MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
 {
-    return 0.5f * x * (1.0f + modc_f32_erf(x * 0.707106769f));
+    return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
+}
+
+/* where(x0 <= 0.0, 0.0, x0) */
+MODC_INLINE modc_f32 relu_v(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
 }
 
 /* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
@@ -26,7 +33,7 @@ MODC_INLINE void conv_depthwise_tile(
     const int line, const int y0, const int pixel, const int channel, const int N, const int H,
     const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int LDY, const int BIAS)
+    const int LDY, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int x0 = pixel * SW - PW;
     modc_f32 sum[MODC_DEPTHWISE_ROWS];
@@ -70,10 +77,10 @@ MODC_INLINE void conv_depthwise_tile(
         float *const out = y + r * LDY + channel;
 
         if (lanes == MODC_LANES) {
-            modc_f32_store(out, conv_depthwise_tail_v(sum[i]));
+            modc_f32_store(out, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(out, conv_depthwise_tail_v(sum[i]), lanes);
+        modc_f32_store_part(out, TAIL_V(sum[i]), lanes);
     }
 }
 
@@ -84,18 +91,18 @@ MODC_INLINE void conv_depthwise_pixels(
     const int end, const int line, const int y0, const int pixel, const int N, const int H,
     const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int LDY, const int BIAS)
+    const int LDY, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     int c = channel;
 
     for (; c + MODC_LANES <= end; c += MODC_LANES)
         conv_depthwise_tile(
             y, x, w, bias, rows, left, right, clip, MODC_LANES, line, y0, pixel, c, N, H, W, OH, OW,
-            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS, TAIL_V);
     if (C % MODC_LANES > 0 && c < end)
         conv_depthwise_tile(
             y, x, w, bias, rows, left, right, clip, C % MODC_LANES, line, y0, pixel, c, N, H, W, OH,
-            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS, TAIL_V);
 }
 
 /* Channels from ... to - 1 of one line of y. */
@@ -104,7 +111,7 @@ MODC_INLINE void conv_depthwise_line(
     const int from, const int to, const int line, const int y0, const int N, const int H,
     const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int LDY, const int BIAS)
+    const int LDY, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int tiles = (OW + MODC_DEPTHWISE_ROWS - 1) / MODC_DEPTHWISE_ROWS, rows = OW / tiles,
             tall = OW % tiles;
@@ -116,25 +123,25 @@ MODC_INLINE void conv_depthwise_line(
         for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
             conv_depthwise_pixels(
                 y, x, w, bias, 1, 0, 0, 1, from, to, line, y0, p, N, H, W, OH, OW, KH, KW, SH, SW,
-                PH, PW, DH, DW, C, LDX, LDY, BIAS);
+                PH, PW, DH, DW, C, LDX, LDY, BIAS, TAIL_V);
         return;
     }
     if (left)
         conv_depthwise_pixels(y, x, w, bias, first, 1, tiles == 1 && right, 0, from, to, line, y0,
-                              0, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY,
-                              BIAS);
+                              0, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS,
+                              TAIL_V);
     for (int t = left; t < tall && t < end; t++)
         conv_depthwise_pixels(
             y, x, w, bias, rows + 1, 0, 0, 0, from, to, line, y0, t * (rows + 1), N, H, W, OH, OW,
-            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS, TAIL_V);
     for (int t = tall > left ? tall : left; t < end; t++)
         conv_depthwise_pixels(
             y, x, w, bias, rows, 0, 0, 0, from, to, line, y0, t * rows + tall, N, H, W, OH, OW, KH,
-            KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+            KW, SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS, TAIL_V);
     if (right && (tiles > 1 || !left))
         conv_depthwise_pixels(
             y, x, w, bias, rows, 0, 1, 0, from, to, line, y0, OW - rows, N, H, W, OH, OW, KH, KW,
-            SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS);
+            SH, SW, PH, PW, DH, DW, C, LDX, LDY, BIAS, TAIL_V);
 }
 
 /* By line, tile of pixels and vector of channels, all taps at once. */
@@ -142,27 +149,14 @@ MODC_INLINE void conv_depthwise(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
     const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int LDY, const int BIAS)
+    const int LDX, const int LDY, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
 
     for (int line = 0; line < N * OH; line++) {
         const int n = line / OH, y0 = line % OH * SH - PH;
         conv_depthwise_line(
             y, x + n * (H * W * LDX), w, bias, 0, C, line, y0, N, H, W, OH, OW, KH, KW, SH, SW, PH,
-            PW, DH, DW, C, LDX, LDY, BIAS);
-    }
-}
-
-/* What is done to a result before it is stored: a constant of each call. */
-enum { CONV_DIRECT_RELU, CONV_DIRECT_NONE };
-
-MODC_INLINE modc_f32 conv_direct_tail_v(modc_f32 x, const int TAIL)
-{
-    switch (TAIL) {
-    case CONV_DIRECT_RELU:
-        return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-    default:
-        return x;
+            PW, DH, DW, C, LDX, LDY, BIAS, TAIL_V);
     }
 }
 
@@ -172,7 +166,8 @@ MODC_INLINE void conv_direct_line_taps(
     const int from, const int to, const int vectors, const int row, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     modc_f32 b[MODC_TILE_VECTORS(1)];
 
@@ -201,7 +196,7 @@ MODC_INLINE void conv_direct_line_tile(
     const int left, const int right, const int row, const int channel, const int N, const int H,
     const int W, const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int OC, const int LDY, const int GROUPS, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
             x0 = pixel * SW - PW;
@@ -225,7 +220,7 @@ MODC_INLINE void conv_direct_line_tile(
                     conv_direct_line_taps(
                         sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors,
                         row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC,
-                        LDY, GROUPS, BIAS, TAIL);
+                        LDY, GROUPS, BIAS, TAIL_V);
             }
             continue;
         }
@@ -246,13 +241,13 @@ MODC_INLINE void conv_direct_line_tile(
                                           kw == whole && whole < end ? (end - whole) * C : C,
                                           modc_max(from, 0), modc_min(to, rows), vectors, row,
                                           channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW,
-                                          C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                                          C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
             }
             continue;
         }
         conv_direct_line_taps(
             sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, row, channel, N, H, W, OH, OW, KH, KW,
-            SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     }
 
     MODC_UNROLL
@@ -261,10 +256,10 @@ MODC_INLINE void conv_direct_line_tile(
         float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(out, conv_direct_tail_v(sum[i], TAIL));
+            modc_f32_store(out, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(out, conv_direct_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_part(out, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -274,7 +269,8 @@ MODC_INLINE void conv_direct_line_tiles(
     const float *restrict bias, const int columns, const int row, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
     const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
@@ -286,25 +282,25 @@ MODC_INLINE void conv_direct_line_tiles(
         for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
             conv_direct_line_tile(
                 y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, row, channel, N, H, W, OH, OW, KH,
-                KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
         return;
     }
     if (left)
         conv_direct_line_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1, tiles == 1 && right,
                               row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
-                              OC, LDY, GROUPS, BIAS, TAIL);
+                              OC, LDY, GROUPS, BIAS, TAIL_V);
     for (int t = left; t < tall && t < end; t++)
         conv_direct_line_tile(
             y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, row, channel, N, H,
-            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     for (int t = tall > left ? tall : left; t < end; t++)
         conv_direct_line_tile(
             y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, row, channel, N, H, W,
-            OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     if (right && (tiles > 1 || !left))
         conv_direct_line_tile(
             y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, row, channel, N, H, W, OH,
-            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
 }
 
 /* A line of y, `columns` of its channels. */
@@ -313,7 +309,8 @@ MODC_INLINE void conv_direct_line(
     const float *restrict bias, const int columns, const int row, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
     const int rest = OC % band;
@@ -321,11 +318,11 @@ MODC_INLINE void conv_direct_line(
     if (rest == 0 || (rest < OC && columns > rest))
         conv_direct_line_tiles(
             y, ldy, lines, w, bias, band, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
-            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
     else
         conv_direct_line_tiles(
             y, ldy, lines, w, bias, rest, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH,
-            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+            DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
 }
 
 /* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
@@ -334,7 +331,7 @@ MODC_INLINE void conv_direct_under(
     const float **lines, const float *x, const int y0, const int N, const int H, const int W,
     const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
     const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
-    const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int OC, const int LDY, const int GROUPS, const int BIAS, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int kh = 0; kh < KH; kh++) {
         const int h = y0 + kh * DH;
@@ -350,14 +347,15 @@ MODC_INLINE void conv_direct_band(
     const float *restrict bias, const int columns, const int line, const int channel, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int ldy = LDY, row = line * OW;
     float *const out = y + row * ldy + channel;
 
     conv_direct_line(
         out, ldy, lines, w, bias, columns, row, channel, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW,
-        DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+        DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
 }
 
 /* Images first ... last - 1 of y: `columns` channels from c of group g on. */
@@ -366,12 +364,13 @@ MODC_INLINE void conv_direct_images(
     const int columns, const int first, const int last, const int g, const int c, const int N,
     const int H, const int W, const int OH, const int OW, const int KH, const int KW, const int SH,
     const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
     const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
     const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
-    const float *lines[3];
+    const float *lines[8];
 
     for (int n = first; n < last; n++) {
         const float *const xn = x + n * (H * W * LDX) + g * C;
@@ -379,10 +378,10 @@ MODC_INLINE void conv_direct_images(
         for (int oh = 0; oh < OH; oh++) {
             conv_direct_under(
                 lines, xn, oh * SH - PH, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX,
-                OC, LDY, GROUPS, BIAS, TAIL);
+                OC, LDY, GROUPS, BIAS, TAIL_V);
             conv_direct_band(
                 y, lines, wc, bc, columns, n * OH + oh, g * OC + c, N, H, W, OH, OW, KH, KW, SH, SW,
-                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
         }
     }
 }
@@ -392,7 +391,8 @@ MODC_INLINE void conv_direct(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int N, const int H, const int W, const int OH, const int OW, const int KH, const int KW,
     const int SH, const int SW, const int PH, const int PW, const int DH, const int DW, const int C,
-    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS, const int TAIL)
+    const int LDX, const int OC, const int LDY, const int GROUPS, const int BIAS,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
     const int full = OC / band * band, panel = KH * KW * C * 16;
@@ -406,11 +406,11 @@ MODC_INLINE void conv_direct(
             for (int c = 0; c < full; c += band)
                 conv_direct_images(
                     y, x, w, bias, band, first, first + step, g, c, N, H, W, OH, OW, KH, KW, SH, SW,
-                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                    PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
             if (OC > full)
                 conv_direct_images(
                     y, x, w, bias, OC - full, first, first + step, g, full, N, H, W, OH, OW, KH, KW,
-                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL);
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, TAIL_V);
         }
     }
 }
@@ -419,7 +419,7 @@ MODC_INLINE void conv_direct(
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -461,7 +461,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -470,17 +470,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -489,18 +490,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
 MODC_INLINE void gemv_panel_cached_band(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int columns, const int sets, const int column, const int BIAS, const int N, const int K)
+    const int columns, const int sets, const int column, const int BIAS, const int N, const int K,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
                         whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
@@ -556,10 +558,10 @@ MODC_INLINE void gemv_panel_cached_band(
         const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + c, modc_f32_tanh(sum[j]));
+            modc_f32_store(y + c, TAIL_V(sum[j]));
             continue;
         }
-        modc_f32_store_part(y + c, modc_f32_tanh(sum[j]), rest);
+        modc_f32_store_part(y + c, TAIL_V(sum[j]), rest);
     }
 }
 
@@ -567,24 +569,25 @@ MODC_INLINE void gemv_panel_cached_band(
  * is read once. */
 MODC_INLINE void gemv_panel_cached(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int N, const int K)
+    const int BIAS, const int N, const int K, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     enum { band = MODC_TILE_VECTORS(1) * MODC_LANES };
     enum { sets = 1 };
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K);
+        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K, TAIL_V);
     if (rest > 0)
         gemv_panel_cached_band(
             y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
-            bands * band, BIAS, N, K);
+            bands * band, BIAS, N, K, TAIL_V);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int M, const int K, const int LDX, const int LDY)
+    const int M, const int K, const int LDX, const int LDY, float (*TAIL)(float x),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -642,14 +645,14 @@ MODC_INLINE void layer_norm_bias_weight(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value);
+            modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value;
+            y[r * LDY + k] = TAIL(value);
         }
     }
 }
@@ -658,7 +661,7 @@ MODC_INLINE void layer_norm_bias_weight(
 MODC_INLINE void pool_max(
     float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
     const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
-    const int PW, const int LDX, const int LDY)
+    const int PW, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int line = 0; line < N * OH; line++) {
         const int top = line % OH * SH - PH;
@@ -679,7 +682,7 @@ MODC_INLINE void pool_max(
                         value = modc_f32_max(value, a);
                     }
                 }
-                modc_f32_store(y + r * LDY + c, value);
+                modc_f32_store(y + r * LDY + c, TAIL_V(value));
             }
             if (rest > 0) {
                 modc_f32 value = modc_f32_set(-modc_f32_inf());
@@ -692,7 +695,7 @@ MODC_INLINE void pool_max(
                         value = modc_f32_max(value, a);
                     }
                 }
-                modc_f32_store_part(y + r * LDY + full, value, rest);
+                modc_f32_store_part(y + r * LDY + full, TAIL_V(value), rest);
             }
         }
     }
@@ -702,7 +705,7 @@ MODC_INLINE void pool_max(
 MODC_INLINE void pool_mean(
     float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
     const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
-    const int PW, const int AREA, const int LDX, const int LDY)
+    const int PW, const int AREA, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int line = 0; line < N * OH; line++) {
         const int top = line % OH * SH - PH;
@@ -725,7 +728,7 @@ MODC_INLINE void pool_mean(
                     }
                 }
                 value *= scale;
-                modc_f32_store(y + r * LDY + c, value);
+                modc_f32_store(y + r * LDY + c, TAIL_V(value));
             }
             if (rest > 0) {
                 modc_f32 value = modc_f32_set(0);
@@ -739,7 +742,7 @@ MODC_INLINE void pool_mean(
                     }
                 }
                 value *= scale;
-                modc_f32_store_part(y + r * LDY + full, value, rest);
+                modc_f32_store_part(y + r * LDY + full, TAIL_V(value), rest);
             }
         }
     }
@@ -748,7 +751,7 @@ MODC_INLINE void pool_mean(
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax(
     float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
-    const int LDY)
+    const int LDY, float (*TAIL)(float x), modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
@@ -781,23 +784,14 @@ MODC_INLINE void softmax(
         for (int k = 0; k < full; k += MODC_LANES) {
             const modc_f32 value = modc_f32_load(out + k) * last;
 
-            modc_f32_store(out + k, value);
+            modc_f32_store(out + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             const float value = out[k] * last;
 
-            out[k] = value;
+            out[k] = TAIL(value);
         }
     }
-}
-
-/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL MODC_ALONE void y_0_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-    conv_direct(
-        y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, CONV_DIRECT_RELU);
 }
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last */
@@ -805,7 +799,7 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
     conv_direct(
-        y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, CONV_DIRECT_NONE);
+        y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, modc_f32_as_is);
 }
 
 /* y () = x0 + 1 */
@@ -815,7 +809,7 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 }
 
 /* y (6) = sum of x0, then x0 * 0.015625 */
-static MODC_KERNEL void y_1_div(float *y, const float *x0)
+static MODC_KERNEL void y_1_mean(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -827,7 +821,7 @@ static MODC_KERNEL void y_1_div(float *y, const float *x0)
 }
 
 /* y (6) = sum of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
-static MODC_KERNEL void y_1_div_var(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -856,21 +850,29 @@ static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *
 }
 
 /* y (6) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
-static MODC_KERNEL void y_1_add_rsqrt_mul(float *y, const float *x0, const float *x1)
+static MODC_KERNEL void y_1_scale(float *y, const float *x0, const float *x1)
 {
     for (int i = 0; i < 6; i++)
         y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
 }
 
 /* y (6) = x0 - x1 * x2 */
-static MODC_KERNEL void y_1_mul_sub(float *y, const float *x0, const float *x1, const float *x2)
+static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 6; i++)
         y[i] = x0[i] - x1[i] * x2[i];
 }
 
+/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+    conv_direct(y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, relu_v);
+}
+
 /* y (1, 8, 8, 6) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-static MODC_KERNEL void y_2_mul_add_relu(
+static MODC_KERNEL void y_2_forward_fused(
     float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 64; i++) {
@@ -885,25 +887,25 @@ static MODC_KERNEL void y_2_mul_add_relu(
 /* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last */
 static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x)
 {
-    pool_max(y, x, 1, 6, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 6, 6);
+    pool_max(y, x, 1, 6, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 6, 6, modc_f32_as_is);
 }
 
 /* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
- * then 0.5 * x0 * (1.0 + erf(x0 * 0.7071067690849304)) */
-static MODC_KERNEL void y_4_gelu(
+ * then gelu(x0) */
+static MODC_KERNEL void y_4_conv2d_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    conv_depthwise(y, x, w, bias, 1, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 6, 6, 6, 1);
+    conv_depthwise(y, x, w, bias, 1, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 6, 6, 6, 1, gelu_v);
 }
 
 /* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last */
 static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict x)
 {
-    pool_mean(y, x, 1, 6, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 4, 6, 6);
+    pool_mean(y, x, 1, 6, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 4, 6, 6, modc_f32_as_is);
 }
 
 /* y (1, 6, 2, 2) = x0 */
-static MODC_KERNEL void y_6_copy(float *y, const float *x0)
+static MODC_KERNEL void y_6_forward(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 4; j++)
@@ -916,28 +918,28 @@ static MODC_KERNEL void y_6_copy(float *y, const float *x0)
 static MODC_KERNEL void y_8_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    layer_norm_bias_weight(y, x, w, bias, 1, 24, 24, 24);
+    layer_norm_bias_weight(y, x, w, bias, 1, 24, 24, 24, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y (1, 16) = x (1, 24) . weight (16, 24)^T + bias;
  * then tanh(x0) */
-static MODC_KERNEL void y_9_tanh(
+static MODC_KERNEL void y_9_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_cached(y, x, w, bias, 1, 16, 24);
+    gemv_panel_cached(y, x, w, bias, 1, 16, 24, modc_f32_tanh);
 }
 
 /* y (1, 3) = x (1, 16) . weight (3, 16)^T + bias */
 static MODC_KERNEL void y_11_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemm_dot(y, x, w, bias, 1, 1, 3, 16, 16, 3, 16);
+    gemm_dot(y, x, w, bias, 1, 1, 3, 16, 16, 3, 16, modc_f32s_as_is);
 }
 
 /* y (1, 3) = softmax(x) along the last dimension */
 static MODC_KERNEL void y_12_softmax(float *restrict y, const float *restrict x)
 {
-    softmax(y, x, 1, 3, 3, 3);
+    softmax(y, x, 1, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
@@ -950,7 +952,7 @@ static MODC_KERNEL void pack_0_weight_folded(
     }
 }
 
-/* y in [6], zero padded = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+/* y in zero padded = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
 static MODC_KERNEL void pack_0_bias_folded(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
@@ -963,14 +965,50 @@ static MODC_KERNEL void pack_0_bias_folded(
 
 MODC_KERNELS_END
 
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 5232.0
+#define RTOL_OF_FIRMWARE 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const y_0 = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
+    float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */ \
+    float *const y_4 = (void *)(ws + 0); /* (1, 4, 4, 6) */ \
+    float *const avg_pool2d_of_y_6 = (void *)(ws + 384); /* (1, 2, 2, 6) */ \
+    float *const copy_of_y_6 = (void *)(ws + 0); /* (1, 6, 2, 2) */ \
+    float *const y_8 = (void *)(ws + 96); /* (1, 24) */ \
+    float *const y_9 = (void *)(ws + 0); /* (1, 16) */ \
+    float *const y_11 = (void *)(ws + 64); /* (1, 3) */ \
+
+#define TENSORS_OF_FORWARD_TRAIN \
+    float *const x = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
+    float *const mean = (void *)(ws + 1536); /* (6) */ \
+    float *const var = (void *)(ws + 1560); /* (6) */ \
+    float *const scale = (void *)(ws + 1560); /* (6) */ \
+    float *const shift = (void *)(ws + 1536); /* (6) */ \
+    float *const y_2 = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
+    float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */ \
+    float *const y_4 = (void *)(ws + 0); /* (1, 4, 4, 6) */ \
+    float *const avg_pool2d_of_y_6 = (void *)(ws + 384); /* (1, 2, 2, 6) */ \
+    float *const copy_of_y_6 = (void *)(ws + 0); /* (1, 6, 2, 2) */ \
+    float *const y_8 = (void *)(ws + 96); /* (1, 24) */ \
+    float *const y_9 = (void *)(ws + 0); /* (1, 16) */ \
+    float *const y_11 = (void *)(ws + 64); /* (1, 3) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_FIRMWARE \
+    const struct firmware_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct firmware_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
+
 /* What the kernels read */
 struct firmware_packed {
     MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _0_bias_folded[16]; /* [6], zero padded */
+    MODC_ALIGNED float _0_bias_folded[16]; /* zero padded */
+    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
+    MODC_ALIGNED float _0_bias[16]; /* zero padded */
     MODC_ALIGNED float _4_weight[54]; /* [9][6] */
     MODC_ALIGNED float _9_weight[384]; /* panels [1][24][16] */
-    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _0_bias[16]; /* [6], zero padded */
 };
 
 typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PACKED_BYTES ? 1 : -1];
@@ -986,52 +1024,43 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
     pack_0_bias_folded(
         k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
         p->_1.running_mean);
-    modc_f32_transpose(k->_4_weight, 6, p->_4.weight, 9, 9, 6);
-    modc_f32_pack(k->_9_weight, p->_9.weight, 16, 24, 24, 1);
     modc_f32_pack(k->_0_weight, p->_0.weight, 6, 9, 9, 1);
     memset(k->_0_bias, 0, sizeof k->_0_bias);
     memcpy(k->_0_bias, p->_0.bias, sizeof(float) * 6);
+    modc_f32_transpose(k->_4_weight, 6, p->_4.weight, 9, 9, 6);
+    modc_f32_pack(k->_9_weight, p->_9.weight, 16, 24, 24, 1);
     return MODC_OK;
 }
 
 static void firmware_forward_eval(struct firmware *net, const float *image, float *output)
 {
-    const struct firmware_params *p = (const void *)net->base.params;
-    const struct firmware_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const y_0 = (void *)(ws + 0); /* (1, 8, 8, 6) */
-    float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */
-    float *const y_4 = (void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const avg_pool2d_of_y_6 = (void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const copy_of_y_6 = (void *)(ws + 0); /* (1, 6, 2, 2) */
-    float *const y_8 = (void *)(ws + 96); /* (1, 24) */
-    float *const y_9 = (void *)(ws + 0); /* (1, 16) */
-    float *const y_11 = (void *)(ws + 64); /* (1, 3) */
+    CONTEXT_OF_FIRMWARE;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* 0: Conv2d(1, 6, 3, padding=1)
      * 1: BatchNorm2d(6)
      * 2: ReLU() */
-    y_0_relu(y_0, image, k->_0_weight_folded, k->_0_bias_folded);
+    y_0_conv2d_fused(y_0, image, k->_0_weight_folded, k->_0_bias_folded);
 
     /* 3: MaxPool2d(2) */
     y_3_max_pool2d(y_3, y_0);
 
     /* 4: Conv2d(6, 6, 3, padding=1, groups=6)
      * 5: GELU() */
-    y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
+    y_4_conv2d_fused(y_4, y_3, k->_4_weight, p->_4.bias);
 
     /* 6: AvgPool2d(2) */
     y_6_avg_pool2d(avg_pool2d_of_y_6, y_4);
 
     /* 7: Flatten() */
-    y_6_copy(copy_of_y_6, avg_pool2d_of_y_6);
+    y_6_forward(copy_of_y_6, avg_pool2d_of_y_6);
 
     /* 8: LayerNorm(24) */
     y_8_layer_norm(y_8, copy_of_y_6, p->_8.weight, p->_8.bias);
 
     /* 9: Linear(24, 16)
      * 10: Tanh() */
-    y_9_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
+    y_9_linear_fused(y_9, y_8, k->_9_weight, p->_9.bias);
 
     /* 11: Linear(16, 3) */
     y_11_linear(y_11, y_9, p->_11.weight, p->_11.bias);
@@ -1042,55 +1071,41 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
 
 static void firmware_forward_train(struct firmware *net, const float *image, float *output)
 {
-    const struct firmware_params *p = (const void *)net->base.params;
-    const struct firmware_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const x = (void *)(ws + 0); /* (1, 8, 8, 6) */
-    float *const mean = (void *)(ws + 1536); /* (6) */
-    float *const var = (void *)(ws + 1560); /* (6) */
-    float *const scale = (void *)(ws + 1560); /* (6) */
-    float *const shift = (void *)(ws + 1536); /* (6) */
-    float *const y_2 = (void *)(ws + 0); /* (1, 8, 8, 6) */
-    float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */
-    float *const y_4 = (void *)(ws + 0); /* (1, 4, 4, 6) */
-    float *const avg_pool2d_of_y_6 = (void *)(ws + 384); /* (1, 2, 2, 6) */
-    float *const copy_of_y_6 = (void *)(ws + 0); /* (1, 6, 2, 2) */
-    float *const y_8 = (void *)(ws + 96); /* (1, 24) */
-    float *const y_9 = (void *)(ws + 0); /* (1, 16) */
-    float *const y_11 = (void *)(ws + 64); /* (1, 3) */
+    CONTEXT_OF_FIRMWARE;
+    TENSORS_OF_FORWARD_TRAIN;
 
     /* 0 */
     y_0_conv2d(x, image, k->_0_weight, k->_0_bias);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_div(mean, x);
-    y_1_div_var(var, x, mean);
+    y_1_mean(mean, x);
+    y_1_var(var, x, mean);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean);
     y_1_running_var(p->_1.running_var, p->_1.running_var, var);
-    y_1_add_rsqrt_mul(scale, p->_1.weight, var);
-    y_1_mul_sub(shift, p->_1.bias, mean, scale);
+    y_1_scale(scale, p->_1.weight, var);
+    y_1_shift(shift, p->_1.bias, mean, scale);
 
     /* 2 */
-    y_2_mul_add_relu(y_2, shift, x, scale);
+    y_2_forward_fused(y_2, shift, x, scale);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2);
 
     /* 4, 5 */
-    y_4_gelu(y_4, y_3, k->_4_weight, p->_4.bias);
+    y_4_conv2d_fused(y_4, y_3, k->_4_weight, p->_4.bias);
 
     /* 6 */
     y_6_avg_pool2d(avg_pool2d_of_y_6, y_4);
 
     /* 7 */
-    y_6_copy(copy_of_y_6, avg_pool2d_of_y_6);
+    y_6_forward(copy_of_y_6, avg_pool2d_of_y_6);
 
     /* 8 */
     y_8_layer_norm(y_8, copy_of_y_6, p->_8.weight, p->_8.bias);
 
     /* 9, 10 */
-    y_9_tanh(y_9, y_8, k->_9_weight, p->_9.bias);
+    y_9_linear_fused(y_9, y_8, k->_9_weight, p->_9.bias);
 
     /* 11 */
     y_11_linear(y_11, y_9, p->_11.weight, p->_11.bias);
@@ -1122,22 +1137,13 @@ enum modc_status firmware_forward(struct firmware *net, const float *image, floa
 
 MODC_CALL(firmware, forward, (net, inputs[0], outputs[0]))
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("0.weight", FIRMWARE_0, FLOAT32, UNIFORM(0.33333333), 4, {6, 1, 3, 3}),
-    MODC_PARAMETER("0.bias", FIRMWARE_0, FLOAT32, UNIFORM(0.33333333), 1, {6}),
-    MODC_PARAMETER("1.weight", FIRMWARE_1, FLOAT32, CONSTANT(1.0), 1, {6}),
-    MODC_PARAMETER("1.bias", FIRMWARE_1, FLOAT32, CONSTANT(0.0), 1, {6}),
-    MODC_BUFFER("1.running_mean", FIRMWARE_1, FLOAT32, CONSTANT(0.0), 1, {6}),
-    MODC_BUFFER("1.running_var", FIRMWARE_1, FLOAT32, CONSTANT(1.0), 1, {6}),
-    MODC_OPTIONAL("1.num_batches_tracked", FIRMWARE_1, INT64, CONSTANT(0.0), 0, {0}),
-    MODC_PARAMETER("4.weight", FIRMWARE_4, FLOAT32, UNIFORM(0.33333333), 4, {6, 1, 3, 3}),
-    MODC_PARAMETER("4.bias", FIRMWARE_4, FLOAT32, UNIFORM(0.33333333), 1, {6}),
-    MODC_PARAMETER("8.weight", FIRMWARE_8, FLOAT32, CONSTANT(1.0), 1, {24}),
-    MODC_PARAMETER("8.bias", FIRMWARE_8, FLOAT32, CONSTANT(0.0), 1, {24}),
-    MODC_PARAMETER("9.weight", FIRMWARE_9, FLOAT32, UNIFORM(0.20412415), 2, {16, 24}),
-    MODC_PARAMETER("9.bias", FIRMWARE_9, FLOAT32, UNIFORM(0.20412415), 1, {16}),
-    MODC_PARAMETER("11.weight", FIRMWARE_11, FLOAT32, UNIFORM(0.25), 2, {3, 16}),
-    MODC_PARAMETER("11.bias", FIRMWARE_11, FLOAT32, UNIFORM(0.25), 1, {3}),
+static const struct modc_io forward_io[] = {
+    {"image", MODC_FLOAT32, 4, {1, 1, 8, 8}, {-1, -1, -1, -1}, false},
+    {"output", MODC_FLOAT32, 2, {1, 3}, {-1, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_PLAIN(FIRMWARE), 0),
 };
 
 static const struct modc_module modules_table[] = {
@@ -1160,17 +1166,26 @@ static const struct modc_module modules_table[] = {
     {"12", "12", "Softmax", "dim=-1", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"image", MODC_FLOAT32, 4, {1, 1, 8, 8}, {-1, -1, -1, -1}, false},
-    {"output", MODC_FLOAT32, 2, {1, 3}, {-1, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 5232.0, NULL, NULL, MODC_PLAIN(FIRMWARE), 0),
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("0.weight", FIRMWARE_0, FLOAT32, UNIFORM(0.33333333), 4, {6, 1, 3, 3}),
+    MODC_PARAMETER("0.bias", FIRMWARE_0, FLOAT32, UNIFORM(0.33333333), 1, {6}),
+    MODC_PARAMETER("1.weight", FIRMWARE_1, FLOAT32, CONSTANT(1.0), 1, {6}),
+    MODC_PARAMETER("1.bias", FIRMWARE_1, FLOAT32, CONSTANT(0.0), 1, {6}),
+    MODC_BUFFER("1.running_mean", FIRMWARE_1, FLOAT32, CONSTANT(0.0), 1, {6}),
+    MODC_BUFFER("1.running_var", FIRMWARE_1, FLOAT32, CONSTANT(1.0), 1, {6}),
+    MODC_OPTIONAL("1.num_batches_tracked", FIRMWARE_1, INT64, CONSTANT(0.0), 0, {0}),
+    MODC_PARAMETER("4.weight", FIRMWARE_4, FLOAT32, UNIFORM(0.33333333), 4, {6, 1, 3, 3}),
+    MODC_PARAMETER("4.bias", FIRMWARE_4, FLOAT32, UNIFORM(0.33333333), 1, {6}),
+    MODC_PARAMETER("8.weight", FIRMWARE_8, FLOAT32, CONSTANT(1.0), 1, {24}),
+    MODC_PARAMETER("8.bias", FIRMWARE_8, FLOAT32, CONSTANT(0.0), 1, {24}),
+    MODC_PARAMETER("9.weight", FIRMWARE_9, FLOAT32, UNIFORM(0.20412415), 2, {16, 24}),
+    MODC_PARAMETER("9.bias", FIRMWARE_9, FLOAT32, UNIFORM(0.20412415), 1, {16}),
+    MODC_PARAMETER("11.weight", FIRMWARE_11, FLOAT32, UNIFORM(0.25), 2, {3, 16}),
+    MODC_PARAMETER("11.bias", FIRMWARE_11, FLOAT32, UNIFORM(0.25), 1, {3}),
 };
 
 const struct modc_model firmware_model = {
-    .abi = MODC_ABI, .name = "firmware", .schema = 0x2daf120bac562aaeu,
+    .abi = MODC_ABI, .name = "firmware", .schema = FIRMWARE_SCHEMA, .rtol = RTOL_OF_FIRMWARE,
     .align = MODC_ALIGN, .tensor_align = 8,
     .params_bytes = sizeof(struct firmware_params), .context_bytes = sizeof(struct firmware),
     .param_block = FIRMWARE_PARAM_BYTES,

@@ -27,13 +27,6 @@
 extern "C" {
 #endif
 
-
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define FIRMWARE_PARAM_BYTES 2584 /* parameters and buffers in PyTorch's layout */
-#define FIRMWARE_PACKED_BYTES 3032 /* what firmware_pack makes of them for the kernels */
-#define FIRMWARE_WORKSPACE_BYTES 1920
-#define FIRMWARE_TRAIN_WORKSPACE_BYTES 1920
-
 /* Modules, for hooks and tables. */
 enum {
     FIRMWARE_ROOT,
@@ -74,6 +67,13 @@ struct firmware_params {
     struct { const float *weight, *bias; } _9; /* (16, 24), (16) */
     struct { const float *weight, *bias; } _11; /* (3, 16), (3) */
 };
+
+#define FIRMWARE_SCHEMA 0x2daf120bac562aaeu /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define FIRMWARE_PARAM_BYTES 2584 /* parameters and buffers in PyTorch's layout */
+#define FIRMWARE_PACKED_BYTES 3032 /* what firmware_pack makes of them for the kernels */
+#define FIRMWARE_WORKSPACE_BYTES 1920
+#define FIRMWARE_TRAIN_WORKSPACE_BYTES 1920
 
 /* output float32 (1, 3) from image float32 (1, 1, 8, 8) */
 enum modc_status firmware_forward(struct firmware *net, const float *image, float *output);

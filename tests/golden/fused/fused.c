@@ -8,11 +8,37 @@
 
 MODC_KERNELS_BEGIN
 
+/* t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
+MODC_INLINE modc_f32 clip_v(modc_f32 x0)
+{
+    const modc_f32 chosen = modc_f32_select(modc_f32_gt(x0, modc_f32_set(0.5f)), modc_f32_set(0.5f),
+                                            x0);
+
+    return modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f), chosen);
+}
+
+/* where(x1 <= 0.0, 0.0, x0) */
+MODC_INLINE float drelu_s(float x0, float x1)
+{
+    return x1 <= 0.0f ? 0.0f : x0;
+}
+
+MODC_INLINE modc_f32 drelu_v(modc_f32 x0, modc_f32 x1)
+{
+    return modc_f32_select(modc_f32_le(x1, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* where(x0 <= 0.0, 0.0, x0) */
+MODC_INLINE modc_f32 relu_v(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -54,7 +80,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -63,17 +89,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -82,24 +109,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -134,7 +156,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -143,7 +165,8 @@ MODC_INLINE void gemm_panel_tile(
 MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -151,9 +174,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -161,9 +184,10 @@ MODC_INLINE void gemm_panel_block(
  * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -171,7 +195,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -207,17 +231,14 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(
-                y + r * LDY + c,
-                modc_f32_select(modc_f32_le(modc_f32_load(e0 + r * LDE0 + c), modc_f32_set(0.0f)),
-                                modc_f32_set(0.0f), sum[i]));
+            modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
+            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
     }
 }
 
@@ -227,7 +248,8 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -236,10 +258,11 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+                TAIL_V);
     }
 }
 
@@ -248,10 +271,12 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        TAIL_V);
 }
 
 /* y = -where(x0, x1, 0.0), for each element. */
@@ -282,14 +307,6 @@ MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const 
         y[i] = x0[i] ? x1[i] : 0;
 }
 
-MODC_INLINE modc_f32 matmul_strided_fixed_tail_v(modc_f32 x)
-{
-    const modc_f32 chosen = modc_f32_select(modc_f32_gt(x, modc_f32_set(0.5f)), modc_f32_set(0.5f),
-                                            x);
-
-    return modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f), chosen);
-}
-
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
  * the call. */
@@ -298,7 +315,8 @@ MODC_INLINE void matmul_strided_fixed_tile(
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -340,10 +358,10 @@ MODC_INLINE void matmul_strided_fixed_tile(
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, matmul_strided_fixed_tail_v(sum[i]));
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * YM + c, matmul_strided_fixed_tail_v(sum[i]), count);
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
     }
 }
 
@@ -353,7 +371,7 @@ MODC_INLINE void matmul_strided_fixed_strip(
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
     const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
@@ -361,12 +379,12 @@ MODC_INLINE void matmul_strided_fixed_strip(
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         if (N > full)
             matmul_strided_fixed_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN);
+                YM, XM, XK, WK, WN, TAIL_V);
     }
 }
 
@@ -375,7 +393,7 @@ MODC_INLINE void matmul_strided_fixed(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -389,10 +407,10 @@ MODC_INLINE void matmul_strided_fixed(
             if (tall > 0)
                 matmul_strided_fixed_strip(
                     yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
             matmul_strided_fixed_strip(
                 yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         }
     }
 }
@@ -400,7 +418,7 @@ MODC_INLINE void matmul_strided_fixed(
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_log(
     float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
-    const int LDY)
+    const int LDY, float (*TAIL)(float x), modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
@@ -431,27 +449,28 @@ MODC_INLINE void softmax_log(
         for (int k = 0; k < full; k += MODC_LANES) {
             const modc_f32 value = (modc_f32_load(row + k) - most) - last;
 
-            modc_f32_store(out + k, value);
+            modc_f32_store(out + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             const float value = (row[k] - most) - last;
 
-            out[k] = value;
+            out[k] = TAIL(value);
         }
     }
 }
 
-/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_0_relu(
+/* y (16, 4) = x (16, batch) . w (batch, 4);
+ * then clip(x0) */
+static MODC_KERNEL void y_0_dweight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
+    matmul_strided_fixed(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, clip_v);
 }
 
 /* y (16) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
-static MODC_KERNEL void y_0_clip(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_0_sum_fused(float *y, const float *x0, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
@@ -470,13 +489,22 @@ static MODC_KERNEL void y_0_clip(float *y, const float *x0, int batch)
     }
 }
 
-/* y (16, 4) = x (16, batch) . w (batch, 4);
- * then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
-static MODC_KERNEL void y_0_dweight(
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then relu(x0) */
+static MODC_KERNEL void y_0_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1);
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16, relu_v);
+}
+
+/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
+ * then drelu(x0, x1) */
+static MODC_KERNEL void y_2_dinput(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int batch)
+{
+    gemm_panel_reads_1(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16, drelu_s, drelu_v);
 }
 
 /* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
@@ -484,29 +512,21 @@ static MODC_KERNEL void y_2_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16);
+    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16, modc_f32s_as_is);
 }
 
 /* y (3, 16) = x (3, batch) . w (batch, 16);
- * then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
+ * then clip(x0) */
 static MODC_KERNEL void y_2_dweight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    matmul_strided_fixed(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1);
-}
-
-/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
- * then where(x1 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_dinput(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int batch)
-{
-    gemm_panel_reads_1(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
+    matmul_strided_fixed(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, clip_v);
 }
 
 /* y (3) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
-static MODC_KERNEL void y_2_clip(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_2_sum_fused(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < 3; i++) {
         float sum = 0.0f;
@@ -535,7 +555,7 @@ static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1
 /* y (batch, 3) = log softmax(x) along the last dimension */
 static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
 {
-    softmax_log(y, x, batch, 3, 3, 3);
+    softmax_log(y, x, batch, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
@@ -549,7 +569,7 @@ static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1
 }
 
 /* y (batch, 1) = where(x0, -x1, 0.0) */
-static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1, int batch)
+static MODC_KERNEL void root_kept(float *y, const bool *x0, const float *x1, int batch)
 {
     map_neg_where(y, x0, x1, batch);
 }
@@ -565,7 +585,7 @@ static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
 }
 
 /* y () = sum of x0, then x0 / float32(x1) */
-static MODC_KERNEL void root_div(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_loss(float *y, const float *x0, const int64_t *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
     modc_f32 sums = zero;
@@ -587,12 +607,6 @@ static MODC_KERNEL void root_ddiv(float *y, const int64_t *x0)
     y[0] = 1.0f / (float)x0[0];
 }
 
-/* y (batch) = -where(x0, x1, 0.0) */
-static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *x1, int batch)
-{
-    map_dwhere_dneg(y, x0, x1, batch);
-}
-
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
 static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x1, int batch)
 {
@@ -600,6 +614,22 @@ static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
 
         to[0] = to[0] + x0[i];
+    }
+}
+
+/* y (batch) = -where(x0, x1, 0.0) */
+static MODC_KERNEL void root_dwhere_fused(float *y, const bool *x0, const float *x1, int batch)
+{
+    map_dwhere_dneg(y, x0, x1, batch);
+}
+
+/* y (batch, 3) = x0 - exp(x2) * x1 */
+static MODC_KERNEL void root_dy_2(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 3; j++)
+            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
     }
 }
 
@@ -615,17 +645,59 @@ static MODC_KERNEL void root_sum_dx(float *y, const float *x0, int batch)
     }
 }
 
-/* y (batch, 3) = x0 - exp(x2) * x1 */
-static MODC_KERNEL void root_exp_mul_sub(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 3; j++)
-            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
-    }
-}
-
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 896.0
+#define MACS_OF_LOSS 912.0
+#define RTOL_OF_FUSED 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+
+#define TENSORS_OF_LOSS_EVAL \
+    bool *const counts = (void *)(ws + 640); /* (batch) */ \
+    int64_t *const at = (void *)(ws + 704); /* (batch) */ \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */ \
+    float *const log_softmax_of_x = (void *)(ws + 0); /* (batch, 3) */ \
+    float *const gather = (void *)(ws + 128); /* (batch, 1) */ \
+    float *const kept_ = (void *)(ws + 128); /* (batch, 1) */ \
+    int64_t *const sum = (void *)(ws + 0); /* () */ \
+
+#define TENSORS_OF_LOSS_EVAL_SAVING \
+    bool *const counts = (void *)(ws + 768); /* (batch) */ \
+    int64_t *const at = (void *)(ws + 832); /* (batch) */ \
+    float *const linear_fused_of_y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const linear_of_y_2 = (void *)(ws + 512); /* (batch, 3) */ \
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */ \
+    float *const gather = (void *)(ws + 512); /* (batch, 1) */ \
+    float *const kept_ = (void *)(ws + 512); /* (batch, 1) */ \
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */ \
+
+#define TENSORS_OF_LOSS_EVAL_BACKWARD \
+    bool *const counts = (void *)(ws + 768); /* (batch) */ \
+    int64_t *const at = (void *)(ws + 832); /* (batch) */ \
+    float *const linear_fused_of_y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */ \
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */ \
+    float *const ddiv = (void *)(ws + 512); /* () */ \
+    float *const dwhere_fused = (void *)(ws + 576); /* (batch) */ \
+    float *const dx = (void *)(ws + 1024); /* (batch, 3) */ \
+    float *const sum_of_model_2 = (void *)(ws + 512); /* (batch, 1) */ \
+    float *const dy_2 = (void *)(ws + 1024); /* (batch, 3) */ \
+    float *const dlinear_fused_of_y_2 = (void *)(ws + 512); /* (3, 16) */ \
+    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */ \
+    float *const sum_fused_of_y_2 = (void *)(ws + 0); /* (3) */ \
+    float *const sum_fused_of_y_0 = (void *)(ws + 256); /* (16) */ \
+    float *const dlinear_fused_of_y_0 = (void *)(ws + 0); /* (16, 4) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_FUSED \
+    const struct fused_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct fused_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* What the kernels read */
 struct fused_packed {
@@ -647,14 +719,12 @@ static enum modc_status fused_pack_all(struct modc_params *params)
 
 static void fused_forward_eval(struct fused *net, int batch, const float *x, float *output)
 {
-    const struct fused_params *p = (const void *)net->base.params;
-    const struct fused_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    CONTEXT_OF_FUSED;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
-    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_linear_fused(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
     y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
@@ -663,117 +733,83 @@ static void fused_forward_eval(struct fused *net, int batch, const float *x, flo
 static enum modc_status fused_loss_eval(struct fused *net, int batch, const float *x,
                                         const int64_t *target, float *loss)
 {
-    const struct fused_params *p = (const void *)net->base.params;
-    const struct fused_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    bool *const counts = (void *)(ws + 640); /* (batch) */
-    int64_t *const at = (void *)(ws + 704); /* (batch) */
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (void *)(ws + 0); /* (batch, 3) */
-    float *const gather = (void *)(ws + 128); /* (batch, 1) */
-    float *const kept_ = (void *)(ws + 128); /* (batch, 1) */
-    int64_t *const sum = (void *)(ws + 0); /* () */
-
-    root_ne(counts, target, batch);
-    root_where(at, counts, target, batch);
-    MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
-
-    /* 0: Linear(4, 16)
-     * 1: ReLU() */
-    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
-
-    /* 2: Linear(16, 3) */
-    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    root_log_softmax(log_softmax_of_x, y_2, batch);
-    root_gather(gather, log_softmax_of_x, at, batch);
-    root_neg_where(kept_, counts, gather, batch);
-    root_sum(sum, counts, batch);
-    root_div(loss, kept_, sum, batch);
-    return MODC_OK;
-}
-
-static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, const float *x,
-                                               const int64_t *target, float *loss)
-{
-    const struct fused_params *p = (const void *)net->base.params;
-    const struct fused_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    bool *const counts = (void *)(ws + 768); /* (batch) */
-    int64_t *const at = (void *)(ws + 832); /* (batch) */
-    float *const linear_relu_of_y_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const linear_of_y_2 = (void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
-    float *const gather = (void *)(ws + 512); /* (batch, 1) */
-    float *const kept_ = (void *)(ws + 512); /* (batch, 1) */
-    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
+    CONTEXT_OF_FUSED;
+    TENSORS_OF_LOSS_EVAL;
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0, 1 */
-    y_0_relu(linear_relu_of_y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_linear_fused(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2 */
-    y_2_linear(linear_of_y_2, linear_relu_of_y_0, p->_2.weight, p->_2.bias, batch);
+    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    root_log_softmax(log_softmax_of_x, y_2, batch);
+    root_gather(gather, log_softmax_of_x, at, batch);
+    root_kept(kept_, counts, gather, batch);
+    root_sum(sum, counts, batch);
+    root_loss(loss, kept_, sum, batch);
+    return MODC_OK;
+}
+
+static enum modc_status fused_loss_eval_saving(struct fused *net, int batch, const float *x,
+                                               const int64_t *target, float *loss)
+{
+    CONTEXT_OF_FUSED;
+    TENSORS_OF_LOSS_EVAL_SAVING;
+
+    root_ne(counts, target, batch);
+    root_where(at, counts, target, batch);
+    MODC_TRY(modc_check_index(&net->base, FUSED_ROOT, at, MODC_INT64, batch, 0, 3));
+
+    /* 0, 1 */
+    y_0_linear_fused(linear_fused_of_y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2 */
+    y_2_linear(linear_of_y_2, linear_fused_of_y_0, p->_2.weight, p->_2.bias, batch);
     root_log_softmax(log_softmax_of_x, linear_of_y_2, batch);
     root_gather(gather, log_softmax_of_x, at, batch);
-    root_neg_where(kept_, counts, gather, batch);
+    root_kept(kept_, counts, gather, batch);
     root_sum(sum_of_model, counts, batch);
-    root_div(loss, kept_, sum_of_model, batch);
+    root_loss(loss, kept_, sum_of_model, batch);
     return MODC_OK;
 }
 
 static void fused_loss_eval_backward(struct fused *net, int batch, const float *x)
 {
-    const struct fused_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
+    CONTEXT_OF_FUSED;
+    TENSORS_OF_LOSS_EVAL_BACKWARD;
     struct fused_training *training = (void *)net->base.trainer;
     struct modc_optimizer *optimizer = &training->optimizer.base;
-    bool *const counts = (void *)(ws + 768); /* (batch) */
-    int64_t *const at = (void *)(ws + 832); /* (batch) */
-    float *const linear_relu_of_y_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
-    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
-    float *const ddiv = (void *)(ws + 512); /* () */
-    float *const dwhere_dneg = (void *)(ws + 576); /* (batch) */
-    float *const dx = (void *)(ws + 1024); /* (batch, 3) */
-    float *const sum_of_model_2 = (void *)(ws + 512); /* (batch, 1) */
-    float *const dy_2 = (void *)(ws + 1024); /* (batch, 3) */
-    float *const dlinear_clip_of_y_2 = (void *)(ws + 512); /* (3, 16) */
-    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */
-    float *const sum_clip_of_y_2 = (void *)(ws + 0); /* (3) */
-    float *const sum_clip_of_y_0 = (void *)(ws + 256); /* (16) */
-    float *const dlinear_clip_of_y_0 = (void *)(ws + 0); /* (16, 4) */
 
     root_ddiv(ddiv, sum_of_model);
-    root_dwhere_dneg(dwhere_dneg, counts, ddiv, batch);
+    root_dwhere_fused(dwhere_fused, counts, ddiv, batch);
     memset(dx, 0, sizeof(float) * (size_t)(3 * batch));
-    root_dgather(dx, dwhere_dneg, at, batch);
+    root_dgather(dx, dwhere_fused, at, batch);
     root_sum_dx(sum_of_model_2, dx, batch);
-    root_exp_mul_sub(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
+    root_dy_2(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
 
     /* 2, backward */
     if (training->base.wants[FUSED_GRADIENT_2_WEIGHT]) {
-        y_2_dweight(dlinear_clip_of_y_2, dy_2, linear_relu_of_y_0, NULL, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, dlinear_clip_of_y_2);
+        y_2_dweight(dlinear_fused_of_y_2, dy_2, linear_fused_of_y_0, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, dlinear_fused_of_y_2);
     }
-    y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, linear_relu_of_y_0, batch);
+    y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, linear_fused_of_y_0, batch);
     if (training->base.wants[FUSED_GRADIENT_2_BIAS]) {
-        y_2_clip(sum_clip_of_y_2, dy_2, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, sum_clip_of_y_2);
+        y_2_sum_fused(sum_fused_of_y_2, dy_2, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, sum_fused_of_y_2);
     }
 
     /* 0, backward */
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
-        y_0_clip(sum_clip_of_y_0, dy_0, batch);
+        y_0_sum_fused(sum_fused_of_y_0, dy_0, batch);
     if (training->base.wants[FUSED_GRADIENT_0_WEIGHT]) {
-        y_0_dweight(dlinear_clip_of_y_0, dy_0, x, NULL, batch);
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_WEIGHT, dlinear_clip_of_y_0);
+        y_0_dweight(dlinear_fused_of_y_0, dy_0, x, NULL, batch);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_WEIGHT, dlinear_fused_of_y_0);
     }
     if (training->base.wants[FUSED_GRADIENT_0_BIAS])
-        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, sum_clip_of_y_0);
+        modc_optimizer_apply(optimizer, FUSED_GRADIENT_0_BIAS, sum_fused_of_y_0);
 
     modc_backward_end(&net->base, NULL, 0);
 }
@@ -781,7 +817,7 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
 MODC_KERNELS_BEGIN
 
 /* A step of SGD of each element. */
-static MODC_KERNEL void sgd_momentum_float32(
+static MODC_KERNEL void sgd_float32(
     float *params, const float *grads, float *momentum_buffers, size_t count, float lr,
     float momentum, float part)
 {
@@ -812,15 +848,15 @@ static MODC_KERNEL void sgd_momentum_float32(
 }
 
 /* A step of SGD of one parameter. hyper: lr, momentum, dampening, weight_decay. */
-static void sgd_momentum_float32_step(void *param, const void *grad, void *const *state,
-                                      size_t count, const double *hyper, double step)
+static void sgd_float32_step(void *param, const void *grad, void *const *state, size_t count,
+                             const double *hyper, double step)
 {
     const double lr = hyper[0];
     const double momentum = hyper[1];
     const double dampening = hyper[2];
     const double part = step == 1.0 ? 1.0 : 1.0 - dampening;
 
-    sgd_momentum_float32(param, grad, state[0], count, (float)lr, (float)momentum, (float)part);
+    sgd_float32(param, grad, state[0], count, (float)lr, (float)momentum, (float)part);
 }
 
 MODC_KERNELS_END
@@ -900,28 +936,10 @@ MODC_TRAIN_CALLS(fused, (training, sizes[0], inputs[0], inputs[1], loss))
 
 /* ---- tables ---- */
 
-MODC_CALL(fused, forward, (net, sizes[0], inputs[0], outputs[0]))
-MODC_CALL(fused, loss, (net, sizes[0], inputs[0], inputs[1], outputs[0]))
-
 static const struct modc_size sizes_table[] = {{"batch", FUSED_MAX_BATCH}};
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("0.weight", FUSED_0, FLOAT32, UNIFORM(0.5), 2, {16, 4}),
-    MODC_PARAMETER("0.bias", FUSED_0, FLOAT32, UNIFORM(0.5), 1, {16}),
-    MODC_PARAMETER("2.weight", FUSED_2, FLOAT32, UNIFORM(0.25), 2, {3, 16}),
-    MODC_PARAMETER("2.bias", FUSED_2, FLOAT32, UNIFORM(0.25), 1, {3}),
-};
-
-static const struct modc_module modules_table[] = {
-    {"", "", "Sequential", "", -1, 3, false},
-    {"0", "0", "Linear", "in_features=4, out_features=16, bias=True", 0, 0, false},
-    {"1", "1", "ReLU", "", 0, 0, false},
-    {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
-};
-
-static const int gradients_table[] = { /* keys */
-    0, 1, 2, 3,
-};
+MODC_CALL(fused, forward, (net, sizes[0], inputs[0], outputs[0]))
+MODC_CALL(fused, loss, (net, sizes[0], inputs[0], inputs[1], outputs[0]))
 
 static const struct modc_io forward_io[] = {
     {"x", MODC_FLOAT32, 2, {FUSED_MAX_BATCH, 4}, {0, -1}, false},
@@ -935,12 +953,30 @@ static const struct modc_io loss_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 896.0, NULL, NULL, MODC_PLAIN(FUSED), FUSED_MAX_BATCH),
-    MODC_ENTRY(loss, 2, 1, 912.0, NULL, NULL, MODC_SAVING(FUSED_LOSS), FUSED_MAX_BATCH),
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_PLAIN(FUSED), FUSED_MAX_BATCH),
+    MODC_ENTRY(loss, 2, 1, MACS_OF_LOSS, NULL, NULL, MODC_SAVING(FUSED_LOSS), FUSED_MAX_BATCH),
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "Sequential", "", -1, 3, false},
+    {"0", "0", "Linear", "in_features=4, out_features=16, bias=True", 0, 0, false},
+    {"1", "1", "ReLU", "", 0, 0, false},
+    {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
+};
+
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("0.weight", FUSED_0, FLOAT32, UNIFORM(0.5), 2, {16, 4}),
+    MODC_PARAMETER("0.bias", FUSED_0, FLOAT32, UNIFORM(0.5), 1, {16}),
+    MODC_PARAMETER("2.weight", FUSED_2, FLOAT32, UNIFORM(0.25), 2, {3, 16}),
+    MODC_PARAMETER("2.bias", FUSED_2, FLOAT32, UNIFORM(0.25), 1, {3}),
+};
+
+static const int gradients_table[] = { /* keys */
+    0, 1, 2, 3,
 };
 
 const struct modc_model fused_model = {
-    .abi = MODC_ABI, .name = "fused", .schema = 0x596e54b4347e9f88u,
+    .abi = MODC_ABI, .name = "fused", .schema = FUSED_SCHEMA, .rtol = RTOL_OF_FUSED,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct fused_params), .context_bytes = sizeof(struct fused),
     .param_block = FUSED_PARAM_BYTES,
@@ -968,10 +1004,10 @@ static const struct modc_optimizer_group optimizer_groups[] = {
 };
 /* step, group, elements, where in the block its states begin and its average */
 static const struct modc_optimizer_param optimizer_params[] = {
-    {sgd_momentum_float32_step, 0, 64, {0, 0, 0}, 256}, /* 0.weight */
-    {sgd_momentum_float32_step, 0, 16, {512, 0, 0}, 576}, /* 0.bias */
-    {sgd_momentum_float32_step, 0, 48, {640, 0, 0}, 832}, /* 2.weight */
-    {sgd_momentum_float32_step, 0, 3, {1024, 0, 0}, 1088}, /* 2.bias */
+    {sgd_float32_step, 0, 64, {0, 0, 0}, 256}, /* 0.weight */
+    {sgd_float32_step, 0, 16, {512, 0, 0}, 576}, /* 0.bias */
+    {sgd_float32_step, 0, 48, {640, 0, 0}, 832}, /* 2.weight */
+    {sgd_float32_step, 0, 3, {1024, 0, 0}, 1088}, /* 2.bias */
 };
 static const struct modc_saved optimizer_saved[] = {
     {"optimizer", MODC_SAVED_CONSTANT, 0, 0, 3, MODC_UINT8, "SGD"},

@@ -24,17 +24,6 @@ extern "C" {
 
 #define FUSED_MAX_BATCH 8
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define FUSED_PARAM_BYTES 576 /* parameters and buffers in PyTorch's layout */
-#define FUSED_PACKED_BYTES 448 /* what fused_pack makes of them for the kernels */
-#define FUSED_GRADIENT_BYTES 64 /* which parameters are trained: their gradients are not kept */
-#define FUSED_WORKSPACE_BYTES 512
-#define FUSED_TRAIN_WORKSPACE_BYTES 512
-#define FUSED_LOSS_WORKSPACE_BYTES 768
-#define FUSED_LOSS_TRAIN_WORKSPACE_BYTES 768
-#define FUSED_LOSS_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
-#define FUSED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
-
 /* Modules, for hooks and tables. */
 enum {
     FUSED_ROOT,
@@ -42,13 +31,6 @@ enum {
     FUSED_1,
     FUSED_2,
     FUSED_MODULES
-};
-
-/* Gradients of parameters, in the order of modc_optimizer_update. */
-enum {
-    FUSED_GRADIENT_0_WEIGHT, FUSED_GRADIENT_0_BIAS,
-    FUSED_GRADIENT_2_WEIGHT, FUSED_GRADIENT_2_BIAS,
-    FUSED_GRADIENTS
 };
 
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
@@ -64,6 +46,25 @@ struct fused_params {
     struct { float *weight, *bias; } _0; /* (16, 4), (16) */
     struct { float *weight, *bias; } _2; /* (3, 16), (3) */
 };
+
+/* Gradients of parameters, in the order of modc_optimizer_update. */
+enum {
+    FUSED_GRADIENT_0_WEIGHT, FUSED_GRADIENT_0_BIAS,
+    FUSED_GRADIENT_2_WEIGHT, FUSED_GRADIENT_2_BIAS,
+    FUSED_GRADIENTS
+};
+
+#define FUSED_SCHEMA 0x596e54b4347e9f88u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define FUSED_PARAM_BYTES 576 /* parameters and buffers in PyTorch's layout */
+#define FUSED_PACKED_BYTES 448 /* what fused_pack makes of them for the kernels */
+#define FUSED_GRADIENT_BYTES 64 /* which parameters are trained: their gradients are not kept */
+#define FUSED_WORKSPACE_BYTES 512
+#define FUSED_TRAIN_WORKSPACE_BYTES 512
+#define FUSED_LOSS_WORKSPACE_BYTES 768
+#define FUSED_LOSS_TRAIN_WORKSPACE_BYTES 768
+#define FUSED_LOSS_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
+#define FUSED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
 
 #define FUSED_OPTIMIZER_BYTES 1152 /* states of SGD, averages */
 #define FUSED_TRAINING_BYTES (FUSED_GRADIENT_BYTES + FUSED_OPTIMIZER_BYTES)

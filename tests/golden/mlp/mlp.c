@@ -8,24 +8,17 @@
 
 MODC_KERNELS_BEGIN
 
-/* What is done to a result before it is stored: a constant of each call. */
-enum { GEMM_PANEL_RELU, GEMM_PANEL_NONE };
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x, const int TAIL)
+/* where(x0 <= 0.0, 0.0, x0) */
+MODC_INLINE modc_f32 relu_v(modc_f32 x0)
 {
-    switch (TAIL) {
-    case GEMM_PANEL_RELU:
-        return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-    default:
-        return x;
-    }
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -60,7 +53,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -70,7 +63,7 @@ MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -78,9 +71,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -89,37 +82,20 @@ MODC_INLINE void gemm_panel_block(
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
-/* One vector of what map_relu computes. */
-MODC_INLINE modc_f32 map_relu_lanes(modc_f32 x0)
-{
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
-}
-
-/* y = where(x0 <= 0.0, 0.0, x0), for each element. */
-MODC_INLINE void map_relu(float *y, const float *x0, const int count)
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)(modc_f32 x0))
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, map_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count) {
-        modc_f32_store_part(
-            y + i, map_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
-    }
-}
-
-/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_1_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, GEMM_PANEL_RELU);
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, F(modc_f32_load_part(x0 + i, count - i)), count - i);
 }
 
 /* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias */
@@ -127,13 +103,22 @@ static MODC_KERNEL void y_1_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, modc_f32_as_is);
 }
 
-/* y (batch, 32) = where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_relu(float *y, const float *x0, int batch)
+/* y (batch, 32) = x (batch, 64) . weight (32, 64)^T + bias;
+ * then relu(x0) */
+static MODC_KERNEL void y_1_linear_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    map_relu(y, x0, 32 * batch);
+    gemm_panel(y, x, w, bias, 1, batch, 32, 64, 64, 32, relu_v);
+}
+
+/* y (batch, 32) = relu(x0) */
+static MODC_KERNEL void y_2_forward(float *y, const float *x0, int batch)
+{
+    map_1(y, x0, 32 * batch, relu_v);
 }
 
 /* y (batch, 10) = x (batch, 32) . weight (10, 32)^T + bias */
@@ -141,16 +126,36 @@ static MODC_KERNEL void y_3_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 10, 32, 32, 10, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 1, batch, 10, 32, 32, 10, modc_f32_as_is);
 }
 
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 151552.0
+#define RTOL_OF_MLP 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const y_1 = (void *)(ws + 0); /* (batch, 32) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_FENCED \
+    const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}}; \
+    const struct modc_tensor y_1 = {ws + 16384, MODC_FLOAT32, 2, {batch, 32}}; \
+    const struct modc_tensor y_2 = {ws + 24576, MODC_FLOAT32, 2, {batch, 32}}; \
+    const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 2, {batch, 10}}; \
+
+/* What a context works with. */
+#define CONTEXT_OF_MLP \
+    const struct mlp_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct mlp_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* What the kernels read */
 struct mlp_packed {
     MODC_ALIGNED float _1_weight[2048]; /* panels [2][64][16] */
     MODC_ALIGNED float _3_weight[512]; /* panels [1][32][16] */
-    MODC_ALIGNED float _3_bias[16]; /* [10], zero padded */
+    MODC_ALIGNED float _3_bias[16]; /* zero padded */
 };
 
 typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 : -1];
@@ -169,15 +174,13 @@ static enum modc_status mlp_pack_all(struct modc_params *params)
 
 static void mlp_forward_eval(struct mlp *net, int batch, const float *image, float *output)
 {
-    const struct mlp_params *p = (const void *)net->base.params;
-    const struct mlp_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const y_1 = (void *)(ws + 0); /* (batch, 32) */
+    CONTEXT_OF_MLP;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* 0: Flatten()
      * 1: Linear(64, 32)
      * 2: ReLU() */
-    y_1_relu(y_1, image, k->_1_weight, p->_1.bias, batch);
+    y_1_linear_fused(y_1, image, k->_1_weight, p->_1.bias, batch);
 
     /* 3: Linear(32, 10) */
     y_3_linear(output, y_1, k->_3_weight, k->_3_bias, batch);
@@ -186,18 +189,12 @@ static void mlp_forward_eval(struct mlp *net, int batch, const float *image, flo
 static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, const float *image,
                                                 float *output)
 {
-    const struct mlp_params *p = (const void *)net->base.params;
-    const struct mlp_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    const struct modc_tensor copy_of_image = {ws + 0, MODC_FLOAT32, 4, {batch, 1, 8, 8}};
-    const struct modc_tensor y_1 = {ws + 16384, MODC_FLOAT32, 2, {batch, 32}};
-    const struct modc_tensor y_2 = {ws + 24576, MODC_FLOAT32, 2, {batch, 32}};
-    const struct modc_tensor y_3 = {ws + 16384, MODC_FLOAT32, 2, {batch, 10}};
+    CONTEXT_OF_MLP;
+    TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(copy_of_image.data, image, modc_tensor_bytes(&copy_of_image));
 
     MODC_ENTER(net, self_call, MLP_ROOT, copy_of_image);
-
     MODC_ENTER(net, m_0_call, MLP_0, self_call_in[0]);
     MODC_LEAVE(net, m_0_call, {m_0_call_in[0].data, MODC_FLOAT32, 2, {batch, 64}});
 
@@ -206,7 +203,7 @@ static enum modc_status mlp_forward_eval_fenced(struct mlp *net, int batch, cons
     MODC_LEAVE(net, m_1_call, y_1);
 
     MODC_ENTER(net, m_2_call, MLP_2, m_1_call_out[0]);
-    y_2_relu(y_2.data, m_2_call_in[0].data, batch);
+    y_2_forward(y_2.data, m_2_call_in[0].data, batch);
     MODC_LEAVE(net, m_2_call, y_2);
 
     MODC_ENTER(net, m_3_call, MLP_3, m_2_call_out[0]);
@@ -236,15 +233,17 @@ enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, flo
 
 /* ---- tables ---- */
 
-MODC_CALL(mlp, forward, (net, sizes[0], inputs[0], outputs[0]))
-
 static const struct modc_size sizes_table[] = {{"batch", MLP_MAX_BATCH}};
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("1.weight", MLP_1, FLOAT32, UNIFORM(0.125), 2, {32, 64}),
-    MODC_PARAMETER("1.bias", MLP_1, FLOAT32, UNIFORM(0.125), 1, {32}),
-    MODC_PARAMETER("3.weight", MLP_3, FLOAT32, UNIFORM(0.176776695), 2, {10, 32}),
-    MODC_PARAMETER("3.bias", MLP_3, FLOAT32, UNIFORM(0.176776695), 1, {10}),
+MODC_CALL(mlp, forward, (net, sizes[0], inputs[0], outputs[0]))
+
+static const struct modc_io forward_io[] = {
+    {"image", MODC_FLOAT32, 4, {MLP_MAX_BATCH, 1, 8, 8}, {0, -1, -1, -1}, false},
+    {"output", MODC_FLOAT32, 2, {MLP_MAX_BATCH, 10}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_HOOKED(MLP), MLP_MAX_BATCH),
 };
 
 static const struct modc_module modules_table[] = {
@@ -255,17 +254,15 @@ static const struct modc_module modules_table[] = {
     {"3", "3", "Linear", "in_features=32, out_features=10, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"image", MODC_FLOAT32, 4, {MLP_MAX_BATCH, 1, 8, 8}, {0, -1, -1, -1}, false},
-    {"output", MODC_FLOAT32, 2, {MLP_MAX_BATCH, 10}, {0, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 151552.0, NULL, NULL, MODC_HOOKED(MLP), MLP_MAX_BATCH),
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("1.weight", MLP_1, FLOAT32, UNIFORM(0.125), 2, {32, 64}),
+    MODC_PARAMETER("1.bias", MLP_1, FLOAT32, UNIFORM(0.125), 1, {32}),
+    MODC_PARAMETER("3.weight", MLP_3, FLOAT32, UNIFORM(0.176776695), 2, {10, 32}),
+    MODC_PARAMETER("3.bias", MLP_3, FLOAT32, UNIFORM(0.176776695), 1, {10}),
 };
 
 const struct modc_model mlp_model = {
-    .abi = MODC_ABI, .name = "mlp", .schema = 0xf7bbe1a76082ad4au,
+    .abi = MODC_ABI, .name = "mlp", .schema = MLP_SCHEMA, .rtol = RTOL_OF_MLP,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct mlp_params), .context_bytes = sizeof(struct mlp),
     .param_block = MLP_PARAM_BYTES,

@@ -24,14 +24,6 @@ extern "C" {
 
 #define MLP_MAX_BATCH 64
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define MLP_PARAM_BYTES 9664 /* parameters and buffers in PyTorch's layout */
-#define MLP_PACKED_BYTES 10304 /* what mlp_pack makes of them for the kernels */
-#define MLP_WORKSPACE_BYTES 8192
-#define MLP_TRAIN_WORKSPACE_BYTES 8192
-#define MLP_FENCED_WORKSPACE_BYTES 32768
-#define MLP_TRAIN_FENCED_WORKSPACE_BYTES 32768
-
 /* Modules, for hooks and tables. */
 enum {
     MLP_ROOT,
@@ -53,6 +45,15 @@ struct mlp_params {
     struct { const float *weight, *bias; } _1; /* (32, 64), (32) */
     struct { const float *weight, *bias; } _3; /* (10, 32), (10) */
 };
+
+#define MLP_SCHEMA 0xf7bbe1a76082ad4au /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define MLP_PARAM_BYTES 9664 /* parameters and buffers in PyTorch's layout */
+#define MLP_PACKED_BYTES 10304 /* what mlp_pack makes of them for the kernels */
+#define MLP_WORKSPACE_BYTES 8192
+#define MLP_TRAIN_WORKSPACE_BYTES 8192
+#define MLP_FENCED_WORKSPACE_BYTES 32768
+#define MLP_TRAIN_FENCED_WORKSPACE_BYTES 32768
 
 /* output float32 (batch, 10) from image float32 (batch, 1, 8, 8) */
 enum modc_status mlp_forward(struct mlp *net, int batch, const float *image, float *output);

@@ -8,11 +8,18 @@
 
 MODC_KERNELS_BEGIN
 
+/* where(x0 <= 0.0, 0.0, x0) */
+MODC_INLINE modc_f32 relu_v(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_slice_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW, const int slice)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x),
+    const int slice)
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -54,7 +61,7 @@ MODC_INLINE void gemm_dot_slice_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -63,17 +70,19 @@ MODC_INLINE void gemm_dot_slice_tile(
 MODC_INLINE void gemm_dot_slice_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW, const int slice)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x),
+    const int slice)
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_slice_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, slice);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL,
+                slice);
         if (c < N)
             gemm_dot_slice_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL,
                 slice);
     }
 }
@@ -83,7 +92,7 @@ MODC_INLINE void gemm_dot_slice_block(
 MODC_INLINE void gemm_dot_slice(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW, const int slice)
+    const int LDW, float (*TAIL)(float x), const int slice)
 {
     const int all = (M + MODC_DOT_ROWS - 1) / MODC_DOT_ROWS;
     const int from = modc_share(all, slice, 2) * MODC_DOT_ROWS;
@@ -91,20 +100,16 @@ MODC_INLINE void gemm_dot_slice(
     const int whole = to / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
     gemm_dot_slice_block(
-        y, x, w, bias, MODC_DOT_ROWS, from, whole, BIAS, M, N, K, LDX, LDY, LDW, slice);
-    gemm_dot_slice_block(y, x, w, bias, 1, whole, to, BIAS, M, N, K, LDX, LDY, LDW, slice);
-}
-
-MODC_INLINE modc_f32 gemm_panel_slice_of_columns_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+        y, x, w, bias, MODC_DOT_ROWS, from, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL, slice);
+    gemm_dot_slice_block(y, x, w, bias, 1, whole, to, BIAS, M, N, K, LDX, LDY, LDW, TAIL, slice);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_slice_of_columns_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int slice)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x),
+    const int slice)
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -139,7 +144,7 @@ MODC_INLINE void gemm_panel_slice_of_columns_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_slice_of_columns_tail_v(sum[i]), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -149,7 +154,7 @@ MODC_INLINE void gemm_panel_slice_of_columns_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int slice)
+    modc_f32 (*TAIL_V)(modc_f32 x), const int slice)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -158,10 +163,10 @@ MODC_INLINE void gemm_panel_slice_of_columns_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_slice_of_columns_tile(
-                y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, slice);
+                y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V, slice);
         if (c < right)
             gemm_panel_slice_of_columns_tile(
-                y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, slice);
+                y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V, slice);
     }
 }
 
@@ -170,7 +175,7 @@ MODC_INLINE void gemm_panel_slice_of_columns_block(
 MODC_INLINE void gemm_panel_slice_of_columns_rows(
     const int rows, const int from, const int to, float *restrict y, const float *restrict x,
     const float *restrict w, const float *restrict bias, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int slice)
+    const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x), const int slice)
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
     const int bands = (N + band - 1) / band, left = modc_share(bands, slice, 2) * band;
@@ -179,7 +184,7 @@ MODC_INLINE void gemm_panel_slice_of_columns_rows(
     for (int c = left; c < right; c += band)
         gemm_panel_slice_of_columns_block(
             rows, from, to, c, modc_min(c + band, right), y, x, w, bias, BIAS, M, N, K, LDX, LDY,
-            slice);
+            TAIL_V, slice);
 }
 
 /* In register tiles over all of the inner length, as many rows and panels of w as there are
@@ -187,41 +192,41 @@ MODC_INLINE void gemm_panel_slice_of_columns_rows(
 MODC_INLINE void gemm_panel_slice_of_columns(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int slice)
+    modc_f32 (*TAIL_V)(modc_f32 x), const int slice)
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_slice_of_columns_rows, M, y, x, w, bias, BIAS, M, N, K, LDX, LDY, slice);
+        gemm_panel_slice_of_columns_rows, M, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V, slice);
 }
 
 /* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0);
+ * then relu(x0);
  * one of 2 slices, by columns */
-static MODC_KERNEL void wide_relu(
+static MODC_KERNEL void wide_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, const int slice)
 {
-    gemm_panel_slice_of_columns(y, x, w, bias, 1, batch, 512, 256, 256, 512, slice);
+    gemm_panel_slice_of_columns(y, x, w, bias, 1, batch, 512, 256, 256, 512, relu_v, slice);
 }
 
-struct wide_relu_call {
+struct wide_linear_fused_call {
     float *y;
     const float *x, *w, *bias;
     int batch;
 };
 
-static void wide_relu_slice(const void *call, int slice)
+static void wide_linear_fused_slice(const void *call, int slice)
 {
-    const struct wide_relu_call *c = call;
+    const struct wide_linear_fused_call *c = call;
 
-    wide_relu(c->y, c->x, c->w, c->bias, c->batch, slice);
+    wide_linear_fused(c->y, c->x, c->w, c->bias, c->batch, slice);
 }
 
-static void wide_relu_split(const struct modc_threading *threading, float *y, const float *x,
-                            const float *w, const float *bias, int batch)
+static void wide_linear_fused_split(const struct modc_threading *threading, float *y,
+                                    const float *x, const float *w, const float *bias, int batch)
 {
-    const struct wide_relu_call call = {y, x, w, bias, batch};
+    const struct wide_linear_fused_call call = {y, x, w, bias, batch};
 
-    modc_split(threading, 2, wide_relu_slice, &call);
+    modc_split(threading, 2, wide_linear_fused_slice, &call);
 }
 
 /* y (batch, 8) = x (batch, 512) . weight (8, 512)^T + bias;
@@ -230,7 +235,7 @@ static MODC_KERNEL void narrow_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, const int slice)
 {
-    gemm_dot_slice(y, x, w, bias, 1, batch, 8, 512, 512, 8, 512, slice);
+    gemm_dot_slice(y, x, w, bias, 1, batch, 8, 512, 512, 8, 512, modc_f32s_as_is, slice);
 }
 
 struct narrow_linear_call {
@@ -314,6 +319,20 @@ static void root_sum_split(const struct modc_threading *threading, float *y, con
 
 MODC_KERNELS_END
 
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 8683520.0
+#define RTOL_OF_PAIR 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const h = (void *)(ws + 0); /* (batch, 512) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_PAIR \
+    const struct pair_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct pair_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
+
 /* What the kernels read */
 struct pair_packed {
     MODC_ALIGNED float wide_weight[131072]; /* panels [32][256][16] */
@@ -333,13 +352,11 @@ static enum modc_status pair_pack_all(struct modc_params *params)
 static void pair_forward_eval(struct pair *net, int batch, const float *x, float *output_0,
                               float *output_1)
 {
-    const struct pair_params *p = (const void *)net->base.params;
-    const struct pair_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const h = (void *)(ws + 0); /* (batch, 512) */
+    CONTEXT_OF_PAIR;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* wide: Linear(256, 512) */
-    wide_relu_split(&net->threading, h, x, k->wide_weight, p->wide.bias, batch);
+    wide_linear_fused_split(&net->threading, h, x, k->wide_weight, p->wide.bias, batch);
 
     /* narrow: Linear(512, 8) */
     narrow_linear_split(&net->threading, output_0, h, p->narrow.weight, p->narrow.bias, batch);
@@ -361,22 +378,9 @@ enum modc_status pair_forward(struct pair *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-MODC_CALL(pair, forward, (net, sizes[0], inputs[0], outputs[0], outputs[1]))
-
 static const struct modc_size sizes_table[] = {{"batch", PAIR_MAX_BATCH}};
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("wide.weight", PAIR_WIDE, FLOAT32, UNIFORM(0.0625), 2, {512, 256}),
-    MODC_PARAMETER("wide.bias", PAIR_WIDE, FLOAT32, UNIFORM(0.0625), 1, {512}),
-    MODC_PARAMETER("narrow.weight", PAIR_NARROW, FLOAT32, UNIFORM(0.044194174), 2, {8, 512}),
-    MODC_PARAMETER("narrow.bias", PAIR_NARROW, FLOAT32, UNIFORM(0.044194174), 1, {8}),
-};
-
-static const struct modc_module modules_table[] = {
-    {"", "", "pair", "", -1, 2, false},
-    {"wide", "wide", "Linear", "in_features=256, out_features=512, bias=True", 0, 0, false},
-    {"narrow", "narrow", "Linear", "in_features=512, out_features=8, bias=True", 0, 0, false},
-};
+MODC_CALL(pair, forward, (net, sizes[0], inputs[0], outputs[0], outputs[1]))
 
 static const struct modc_io forward_io[] = {
     {"x", MODC_FLOAT32, 2, {PAIR_MAX_BATCH, 256}, {0, -1}, false},
@@ -385,11 +389,24 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 2, 8683520.0, NULL, NULL, MODC_PLAIN(PAIR), PAIR_MAX_BATCH),
+    MODC_ENTRY(forward, 1, 2, MACS_OF_FORWARD, NULL, NULL, MODC_PLAIN(PAIR), PAIR_MAX_BATCH),
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "pair", "", -1, 2, false},
+    {"wide", "wide", "Linear", "in_features=256, out_features=512, bias=True", 0, 0, false},
+    {"narrow", "narrow", "Linear", "in_features=512, out_features=8, bias=True", 0, 0, false},
+};
+
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("wide.weight", PAIR_WIDE, FLOAT32, UNIFORM(0.0625), 2, {512, 256}),
+    MODC_PARAMETER("wide.bias", PAIR_WIDE, FLOAT32, UNIFORM(0.0625), 1, {512}),
+    MODC_PARAMETER("narrow.weight", PAIR_NARROW, FLOAT32, UNIFORM(0.044194174), 2, {8, 512}),
+    MODC_PARAMETER("narrow.bias", PAIR_NARROW, FLOAT32, UNIFORM(0.044194174), 1, {8}),
 };
 
 const struct modc_model pair_model = {
-    .abi = MODC_ABI, .name = "pair", .schema = 0x377eeb0822536dbeu,
+    .abi = MODC_ABI, .name = "pair", .schema = PAIR_SCHEMA, .rtol = RTOL_OF_PAIR,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct pair_params), .context_bytes = sizeof(struct pair),
     .param_block = PAIR_PARAM_BYTES,

@@ -24,12 +24,6 @@ extern "C" {
 
 #define PAIR_MAX_BATCH 64
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define PAIR_PARAM_BYTES 542784 /* parameters and buffers in PyTorch's layout */
-#define PAIR_PACKED_BYTES 524288 /* what pair_pack makes of them for the kernels */
-#define PAIR_WORKSPACE_BYTES 131072
-#define PAIR_TRAIN_WORKSPACE_BYTES 131072
-
 /* Modules, for hooks and tables. */
 enum {
     PAIR_ROOT,
@@ -50,6 +44,13 @@ struct pair_params {
     struct { const float *weight, *bias; } wide; /* (512, 256), (512) */
     struct { const float *weight, *bias; } narrow; /* (8, 512), (8) */
 };
+
+#define PAIR_SCHEMA 0x377eeb0822536dbeu /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define PAIR_PARAM_BYTES 542784 /* parameters and buffers in PyTorch's layout */
+#define PAIR_PACKED_BYTES 524288 /* what pair_pack makes of them for the kernels */
+#define PAIR_WORKSPACE_BYTES 131072
+#define PAIR_TRAIN_WORKSPACE_BYTES 131072
 
 /* output_0 float32 (batch, 8), output_1 float32 (512) from x float32 (batch, 256) */
 enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0,

@@ -12,7 +12,7 @@ MODC_KERNELS_BEGIN
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -54,7 +54,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -63,17 +63,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -82,32 +83,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* What is done to a result before it is stored: a constant of each call. */
-enum { GEMM_PANEL_TANH, GEMM_PANEL_NONE };
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x, const int TAIL)
-{
-    switch (TAIL) {
-    case GEMM_PANEL_TANH:
-        return modc_f32_tanh(x);
-    default:
-        return x;
-    }
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -142,7 +130,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -152,7 +140,7 @@ MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -160,9 +148,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -171,29 +159,20 @@ MODC_INLINE void gemm_panel_block(
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
-/* y = tanh(x0), for each element. */
-MODC_INLINE void map_tanh(float *y, const float *x0, const int count)
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)(modc_f32 x0))
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i)));
     if (i < count)
-        modc_f32_store_part(y + i, modc_f32_tanh(modc_f32_load_part(x0 + i, count - i)), count - i);
-}
-
-/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
- * then tanh(x0) */
-static MODC_KERNEL void trunk_0_tanh(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, GEMM_PANEL_TANH);
+        modc_f32_store_part(y + i, F(modc_f32_load_part(x0 + i, count - i)), count - i);
 }
 
 /* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias */
@@ -201,22 +180,22 @@ static MODC_KERNEL void trunk_0_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, modc_f32_as_is);
 }
 
-/* y (batch, 64) = tanh(x0) */
-static MODC_KERNEL void trunk_1_tanh(float *y, const float *x0, int batch)
-{
-    map_tanh(y, x0, 64 * batch);
-}
-
-/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
+/* y (batch, 64) = x (batch, 4) . weight (64, 4)^T + bias;
  * then tanh(x0) */
-static MODC_KERNEL void trunk_2_tanh(
+static MODC_KERNEL void trunk_0_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, GEMM_PANEL_TANH);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 4, 4, 64, modc_f32_tanh);
+}
+
+/* y (batch, 64) = tanh(x0) */
+static MODC_KERNEL void trunk_1_forward(float *y, const float *x0, int batch)
+{
+    map_1(y, x0, 64 * batch, modc_f32_tanh);
 }
 
 /* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias */
@@ -224,7 +203,16 @@ static MODC_KERNEL void trunk_2_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, modc_f32_as_is);
+}
+
+/* y (batch, 64) = x (batch, 64) . weight (64, 64)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void trunk_2_linear_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 64, 64, 64, modc_f32_tanh);
 }
 
 /* y (batch, 2) = x (batch, 64) . weight (2, 64)^T + bias */
@@ -232,7 +220,7 @@ static MODC_KERNEL void actor_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 2, 64, 64, 2, 64);
+    gemm_dot(y, x, w, bias, 1, batch, 2, 64, 64, 2, 64, modc_f32s_as_is);
 }
 
 /* y (batch, 1) = x (batch, 64) . weight (1, 64)^T + bias */
@@ -240,10 +228,47 @@ static MODC_KERNEL void critic_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 1, 64, 64, 1, 64);
+    gemm_dot(y, x, w, bias, 1, batch, 1, 64, 64, 1, 64, modc_f32s_as_is);
 }
 
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 1163264.0
+#define MACS_OF_ACT 4480.0
+#define RTOL_OF_POLICY 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const trunk_0 = (void *)(ws + 0); /* (batch, 64) */ \
+    float *const features = (void *)(ws + 65536); /* (batch, 64) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_FENCED \
+    const struct modc_tensor copy_of_observation = {ws + 131072, MODC_FLOAT32, 2, {batch, 4}}; \
+    const struct modc_tensor trunk_0 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor trunk_1 = {ws + 65536, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor trunk_2 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor trunk_3 = {ws + 65536, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}}; \
+    const struct modc_tensor critic = {ws + 2048, MODC_FLOAT32, 2, {batch, 1}}; \
+
+#define TENSORS_OF_ACT_EVAL \
+    float *const trunk_0 = (void *)(ws + 0); /* (batch, 64) */ \
+    float *const trunk_2 = (void *)(ws + 256); /* (batch, 64) */ \
+
+#define TENSORS_OF_ACT_EVAL_FENCED \
+    const struct modc_tensor copy_of_observation = {ws + 512, MODC_FLOAT32, 2, {batch, 4}}; \
+    const struct modc_tensor trunk_0 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor trunk_1 = {ws + 256, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor trunk_2 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor trunk_3 = {ws + 256, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}}; \
+
+/* What a context works with. */
+#define CONTEXT_OF_POLICY \
+    const struct policy_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct policy_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* What the kernels read */
 struct policy_packed {
@@ -266,19 +291,16 @@ static enum modc_status policy_pack_all(struct modc_params *params)
 static void policy_forward_eval(struct policy *net, int batch, const float *observation,
                                 float *logits, float *value)
 {
-    const struct policy_params *p = (const void *)net->base.params;
-    const struct policy_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const trunk_0 = (void *)(ws + 0); /* (batch, 64) */
-    float *const features = (void *)(ws + 65536); /* (batch, 64) */
+    CONTEXT_OF_POLICY;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* trunk.0: Linear(4, hidden)
      * trunk.1: Tanh() */
-    trunk_0_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
+    trunk_0_linear_fused(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
 
     /* trunk.2: Linear(hidden, hidden)
      * trunk.3: Tanh() */
-    trunk_2_tanh(features, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
+    trunk_2_linear_fused(features, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
 
     /* actor: Linear(hidden, 2) */
     actor_linear(logits, features, p->actor.weight, p->actor.bias, batch);
@@ -291,30 +313,20 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
                                                    const float *observation, float *logits,
                                                    float *value)
 {
-    const struct policy_params *p = (const void *)net->base.params;
-    const struct policy_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    const struct modc_tensor copy_of_observation = {ws + 131072, MODC_FLOAT32, 2, {batch, 4}};
-    const struct modc_tensor trunk_0 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor trunk_1 = {ws + 65536, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor trunk_2 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor trunk_3 = {ws + 65536, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}};
-    const struct modc_tensor critic = {ws + 2048, MODC_FLOAT32, 2, {batch, 1}};
+    CONTEXT_OF_POLICY;
+    TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(copy_of_observation.data, observation, modc_tensor_bytes(&copy_of_observation));
 
     MODC_ENTER(net, self_call, POLICY_ROOT, copy_of_observation);
-
     MODC_ENTER(net, trunk_call, POLICY_TRUNK, self_call_in[0]);
-
     MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, trunk_call_in[0]);
     trunk_0_linear(
         trunk_0.data, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
     MODC_LEAVE(net, trunk_0_call, trunk_0);
 
     MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, trunk_0_call_out[0]);
-    trunk_1_tanh(trunk_1.data, trunk_1_call_in[0].data, batch);
+    trunk_1_forward(trunk_1.data, trunk_1_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_1_call, trunk_1);
 
     MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, trunk_1_call_out[0]);
@@ -323,7 +335,7 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
     MODC_LEAVE(net, trunk_2_call, trunk_2);
 
     MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, trunk_2_call_out[0]);
-    trunk_1_tanh(trunk_3.data, trunk_3_call_in[0].data, batch);
+    trunk_1_forward(trunk_3.data, trunk_3_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_3_call, trunk_3);
     MODC_LEAVE(net, trunk_call, trunk_3_call_out[0]);
 
@@ -342,50 +354,37 @@ static enum modc_status policy_forward_eval_fenced(struct policy *net, int batch
 
 static void policy_act_eval(struct policy *net, int batch, const float *observation, float *output)
 {
-    const struct policy_params *p = (const void *)net->base.params;
-    const struct policy_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const trunk_0 = (void *)(ws + 0); /* (batch, 64) */
-    float *const trunk_2 = (void *)(ws + 256); /* (batch, 64) */
+    CONTEXT_OF_POLICY;
+    TENSORS_OF_ACT_EVAL;
 
     /* trunk.0: Linear(4, hidden)
      * trunk.1: Tanh() */
-    trunk_0_tanh(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
+    trunk_0_linear_fused(trunk_0, observation, k->trunk_0_weight, p->trunk._0.bias, batch);
 
-    /* trunk.2: Linear(hidden, hidden)
-     * trunk.3: Tanh() */
-    trunk_2_tanh(trunk_2, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
+    /* trunk.2, trunk.3 */
+    trunk_2_linear_fused(trunk_2, trunk_0, k->trunk_2_weight, p->trunk._2.bias, batch);
 
-    /* actor: Linear(hidden, 2) */
+    /* actor */
     actor_linear(output, trunk_2, p->actor.weight, p->actor.bias, batch);
 }
 
 static enum modc_status policy_act_eval_fenced(struct policy *net, int batch,
                                                const float *observation, float *output)
 {
-    const struct policy_params *p = (const void *)net->base.params;
-    const struct policy_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    const struct modc_tensor copy_of_observation = {ws + 512, MODC_FLOAT32, 2, {batch, 4}};
-    const struct modc_tensor trunk_0 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor trunk_1 = {ws + 256, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor trunk_2 = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor trunk_3 = {ws + 256, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor actor = {ws + 0, MODC_FLOAT32, 2, {batch, 2}};
+    CONTEXT_OF_POLICY;
+    TENSORS_OF_ACT_EVAL_FENCED;
 
     memcpy(copy_of_observation.data, observation, modc_tensor_bytes(&copy_of_observation));
 
     MODC_ENTER(net, self_call, POLICY_ROOT, copy_of_observation);
-
     MODC_ENTER(net, trunk_call, POLICY_TRUNK, self_call_in[0]);
-
     MODC_ENTER(net, trunk_0_call, POLICY_TRUNK_0, trunk_call_in[0]);
     trunk_0_linear(
         trunk_0.data, trunk_0_call_in[0].data, k->trunk_0_weight, p->trunk._0.bias, batch);
     MODC_LEAVE(net, trunk_0_call, trunk_0);
 
     MODC_ENTER(net, trunk_1_call, POLICY_TRUNK_1, trunk_0_call_out[0]);
-    trunk_1_tanh(trunk_1.data, trunk_1_call_in[0].data, batch);
+    trunk_1_forward(trunk_1.data, trunk_1_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_1_call, trunk_1);
 
     MODC_ENTER(net, trunk_2_call, POLICY_TRUNK_2, trunk_1_call_out[0]);
@@ -394,7 +393,7 @@ static enum modc_status policy_act_eval_fenced(struct policy *net, int batch,
     MODC_LEAVE(net, trunk_2_call, trunk_2);
 
     MODC_ENTER(net, trunk_3_call, POLICY_TRUNK_3, trunk_2_call_out[0]);
-    trunk_1_tanh(trunk_3.data, trunk_3_call_in[0].data, batch);
+    trunk_1_forward(trunk_3.data, trunk_3_call_in[0].data, batch);
     MODC_LEAVE(net, trunk_3_call, trunk_3);
     MODC_LEAVE(net, trunk_call, trunk_3_call_out[0]);
 
@@ -504,21 +503,25 @@ const struct modc_rollout_table policy_rollout_table = {
 
 /* ---- tables ---- */
 
+static const struct modc_size sizes_table[] = {{"batch", POLICY_MAX_BATCH}};
+
 MODC_CALL(policy, forward, (net, sizes[0], inputs[0], outputs[0], outputs[1]))
 MODC_CALL(policy, act, (net, sizes[0], inputs[0], outputs[0]))
 
-static const struct modc_size sizes_table[] = {{"batch", POLICY_MAX_BATCH}};
+static const struct modc_io forward_io[] = {
+    {"observation", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 4}, {0, -1}, false},
+    {"logits", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 2}, {0, -1}, false},
+    {"value", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 1}, {0, -1}, false},
+};
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("trunk.0.weight", POLICY_TRUNK_0, FLOAT32, UNIFORM(0.5), 2, {64, 4}),
-    MODC_PARAMETER("trunk.0.bias", POLICY_TRUNK_0, FLOAT32, UNIFORM(0.5), 1, {64}),
-    MODC_PARAMETER("trunk.2.weight", POLICY_TRUNK_2, FLOAT32, UNIFORM(0.125), 2, {64, 64}),
-    MODC_PARAMETER("trunk.2.bias", POLICY_TRUNK_2, FLOAT32, UNIFORM(0.125), 1, {64}),
-    MODC_PARAMETER("actor.weight", POLICY_ACTOR, FLOAT32, UNIFORM(0.125), 2, {2, 64}),
-    MODC_PARAMETER("actor.bias", POLICY_ACTOR, FLOAT32, UNIFORM(0.125), 1, {2}),
-    MODC_PARAMETER("critic.weight", POLICY_CRITIC, FLOAT32, UNIFORM(0.125), 2, {1, 64}),
-    MODC_PARAMETER("critic.bias", POLICY_CRITIC, FLOAT32, UNIFORM(0.125), 1, {1}),
-    MODC_BUFFER("n_step.gammas", POLICY_N_STEP, FLOAT32, VALUE(n_step_gammas_value), 3, {1, 1, 4}),
+static const struct modc_io act_io[] = {
+    {"observation", MODC_FLOAT32, 2, {POLICY_ACT_MAX_BATCH, 4}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {POLICY_ACT_MAX_BATCH, 2}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 2, MACS_OF_FORWARD, NULL, NULL, MODC_HOOKED(POLICY), POLICY_MAX_BATCH),
+    MODC_ENTRY(act, 1, 1, MACS_OF_ACT, NULL, NULL, MODC_HOOKED(POLICY_ACT), POLICY_ACT_MAX_BATCH),
 };
 
 static const struct modc_module modules_table[] = {
@@ -534,24 +537,20 @@ static const struct modc_module modules_table[] = {
     {"n_step", "n_step", "MultiStep", "", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"observation", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 4}, {0, -1}, false},
-    {"logits", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 2}, {0, -1}, false},
-    {"value", MODC_FLOAT32, 2, {POLICY_MAX_BATCH, 1}, {0, -1}, false},
-};
-
-static const struct modc_io act_io[] = {
-    {"observation", MODC_FLOAT32, 2, {POLICY_ACT_MAX_BATCH, 4}, {0, -1}, false},
-    {"output", MODC_FLOAT32, 2, {POLICY_ACT_MAX_BATCH, 2}, {0, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 2, 1163264.0, NULL, NULL, MODC_HOOKED(POLICY), POLICY_MAX_BATCH),
-    MODC_ENTRY(act, 1, 1, 4480.0, NULL, NULL, MODC_HOOKED(POLICY_ACT), POLICY_ACT_MAX_BATCH),
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("trunk.0.weight", POLICY_TRUNK_0, FLOAT32, UNIFORM(0.5), 2, {64, 4}),
+    MODC_PARAMETER("trunk.0.bias", POLICY_TRUNK_0, FLOAT32, UNIFORM(0.5), 1, {64}),
+    MODC_PARAMETER("trunk.2.weight", POLICY_TRUNK_2, FLOAT32, UNIFORM(0.125), 2, {64, 64}),
+    MODC_PARAMETER("trunk.2.bias", POLICY_TRUNK_2, FLOAT32, UNIFORM(0.125), 1, {64}),
+    MODC_PARAMETER("actor.weight", POLICY_ACTOR, FLOAT32, UNIFORM(0.125), 2, {2, 64}),
+    MODC_PARAMETER("actor.bias", POLICY_ACTOR, FLOAT32, UNIFORM(0.125), 1, {2}),
+    MODC_PARAMETER("critic.weight", POLICY_CRITIC, FLOAT32, UNIFORM(0.125), 2, {1, 64}),
+    MODC_PARAMETER("critic.bias", POLICY_CRITIC, FLOAT32, UNIFORM(0.125), 1, {1}),
+    MODC_BUFFER("n_step.gammas", POLICY_N_STEP, FLOAT32, VALUE(n_step_gammas_value), 3, {1, 1, 4}),
 };
 
 const struct modc_model policy_model = {
-    .abi = MODC_ABI, .name = "policy", .schema = 0x27020ff648097f09u,
+    .abi = MODC_ABI, .name = "policy", .schema = POLICY_SCHEMA, .rtol = RTOL_OF_POLICY,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct policy_params), .context_bytes = sizeof(struct policy),
     .param_block = POLICY_PARAM_BYTES,

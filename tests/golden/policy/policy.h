@@ -26,18 +26,6 @@ extern "C" {
 #define POLICY_MAX_BATCH 256
 #define POLICY_ACT_MAX_BATCH 1
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define POLICY_PARAM_BYTES 18880 /* parameters and buffers in PyTorch's layout */
-#define POLICY_PACKED_BYTES 17408 /* what policy_pack makes of them for the kernels */
-#define POLICY_WORKSPACE_BYTES 131072
-#define POLICY_TRAIN_WORKSPACE_BYTES 131072
-#define POLICY_FENCED_WORKSPACE_BYTES 135168
-#define POLICY_TRAIN_FENCED_WORKSPACE_BYTES 135168
-#define POLICY_ACT_WORKSPACE_BYTES 512
-#define POLICY_ACT_TRAIN_WORKSPACE_BYTES 512
-#define POLICY_ACT_FENCED_WORKSPACE_BYTES 576
-#define POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES 576
-
 /* Modules, for hooks and tables. */
 enum {
     POLICY_ROOT,
@@ -68,6 +56,19 @@ struct policy_params {
     struct { const float *weight, *bias; } critic; /* (1, 64), (1) */
     struct { const float *gammas; } n_step; /* (1, 1, 4) */
 };
+
+#define POLICY_SCHEMA 0x27020ff648097f09u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define POLICY_PARAM_BYTES 18880 /* parameters and buffers in PyTorch's layout */
+#define POLICY_PACKED_BYTES 17408 /* what policy_pack makes of them for the kernels */
+#define POLICY_WORKSPACE_BYTES 131072
+#define POLICY_TRAIN_WORKSPACE_BYTES 131072
+#define POLICY_FENCED_WORKSPACE_BYTES 135168
+#define POLICY_TRAIN_FENCED_WORKSPACE_BYTES 135168
+#define POLICY_ACT_WORKSPACE_BYTES 512
+#define POLICY_ACT_TRAIN_WORKSPACE_BYTES 512
+#define POLICY_ACT_FENCED_WORKSPACE_BYTES 576
+#define POLICY_ACT_TRAIN_FENCED_WORKSPACE_BYTES 576
 
 /* logits float32 (batch, 2), value float32 (batch, 1) from observation float32 (batch, 4) */
 enum modc_status policy_forward(struct policy *net, int batch, const float *observation,

@@ -12,7 +12,7 @@ MODC_KERNELS_BEGIN
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -54,7 +54,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -63,17 +63,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -82,32 +83,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* What is done to a result before it is stored: a constant of each call. */
-enum { GEMV_PANEL_CACHED_TANH, GEMV_PANEL_CACHED_NONE };
-
-MODC_INLINE modc_f32 gemv_panel_cached_tail_v(modc_f32 x, const int TAIL)
-{
-    switch (TAIL) {
-    case GEMV_PANEL_CACHED_TANH:
-        return modc_f32_tanh(x);
-    default:
-        return x;
-    }
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* Columns column ... column + columns - 1; columns and sets are constants of the call. */
 MODC_INLINE void gemv_panel_cached_band(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int columns, const int sets, const int column, const int BIAS, const int N, const int K,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES,
                         whole = MODC_LANES < 8 ? 0 : K / MODC_LANES * MODC_LANES;
@@ -163,10 +151,10 @@ MODC_INLINE void gemv_panel_cached_band(
         const int c = column + j * MODC_LANES, rest = columns - j * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(y + c, gemv_panel_cached_tail_v(sum[j], TAIL));
+            modc_f32_store(y + c, TAIL_V(sum[j]));
             continue;
         }
-        modc_f32_store_part(y + c, gemv_panel_cached_tail_v(sum[j], TAIL), rest);
+        modc_f32_store_part(y + c, TAIL_V(sum[j]), rest);
     }
 }
 
@@ -174,57 +162,57 @@ MODC_INLINE void gemv_panel_cached_band(
  * is read once. */
 MODC_INLINE void gemv_panel_cached(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int N, const int K, const int TAIL)
+    const int BIAS, const int N, const int K, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     enum { band = MODC_TILE_VECTORS(1) * MODC_LANES };
     enum { sets = 1 };
     const int bands = N / band, rest = N % band;
 
     for (int n = 0; n < bands; n++)
-        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K, TAIL);
+        gemv_panel_cached_band(y, x, w, bias, band, sets, n * band, BIAS, N, K, TAIL_V);
     if (rest > 0)
         gemv_panel_cached_band(
             y, x, w, bias, rest, MODC_TILE_SETS((rest + MODC_LANES - 1) / MODC_LANES, K),
-            bands * band, BIAS, N, K, TAIL);
+            bands * band, BIAS, N, K, TAIL_V);
 }
 
-/* y = tanh(x0), for each element. */
-MODC_INLINE void map_tanh(float *y, const float *x0, const int count)
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)(modc_f32 x0))
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, modc_f32_tanh(modc_f32_load(x0 + i)));
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i)));
     if (i < count)
-        modc_f32_store_part(y + i, modc_f32_tanh(modc_f32_load_part(x0 + i, count - i)), count - i);
-}
-
-/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
- * then tanh(x0) */
-static MODC_KERNEL void mix_tanh(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
-{
-    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_TANH);
+        modc_f32_store_part(y + i, F(modc_f32_load_part(x0 + i, count - i)), count - i);
 }
 
 /* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias */
 static MODC_KERNEL void mix_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemv_panel_cached(y, x, w, bias, 1, 16, 40, GEMV_PANEL_CACHED_NONE);
+    gemv_panel_cached(y, x, w, bias, 1, 16, 40, modc_f32_as_is);
+}
+
+/* y (1, 16) = x (1, 40) . weight (16, 40)^T + bias;
+ * then tanh(x0) */
+static MODC_KERNEL void mix_linear_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+{
+    gemv_panel_cached(y, x, w, bias, 1, 16, 40, modc_f32_tanh);
 }
 
 /* y (16) = tanh(x0) */
-static MODC_KERNEL void act_tanh(float *y, const float *x0)
+static MODC_KERNEL void act_forward(float *y, const float *x0)
 {
-    map_tanh(y, x0, 16);
+    map_1(y, x0, 16, modc_f32_tanh);
 }
 
 /* y (1, 2) = x (1, 16) . weight (2, 16)^T + bias */
 static MODC_KERNEL void out_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    gemm_dot(y, x, w, bias, 1, 1, 2, 16, 16, 2, 16);
+    gemm_dot(y, x, w, bias, 1, 1, 2, 16, 16, 2, 16, modc_f32s_as_is);
 }
 
 /* y () = x0 + 1 */
@@ -234,6 +222,33 @@ static MODC_KERNEL void root_steps(int64_t *y, const int64_t *x0)
 }
 
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 672.0
+#define RTOL_OF_STREAM 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const copy = (void *)(ws + 0); /* (4, 8) */ \
+    float *const h = (void *)(ws + 0); /* (1, 16) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_FENCED \
+    float *const history_shadow = (void *)(ws + 192); /* committed at the end */ \
+    int64_t *const steps_shadow = (void *)(ws + 512); /* committed at the end */ \
+    const struct modc_tensor copy_of_sample = {ws + 384, MODC_FLOAT32, 1, {8}}; \
+    float *const copy_of_model = (void *)(ws + 0); /* (4, 8) */ \
+    const struct modc_tensor copy_of_model_2 = {ws + 0, MODC_FLOAT32, 1, {40}}; \
+    float *const mix = (void *)(ws + 448); /* (1, 16) */ \
+    const struct modc_tensor act = {ws + 0, MODC_FLOAT32, 1, {16}}; \
+    float *const out_ = (void *)(ws + 64); /* (1, 2) */ \
+    const struct modc_tensor copy_of_steps = {ws + 0, MODC_INT64, 0, {0}}; \
+
+/* What a context works with. */
+#define CONTEXT_OF_STREAM \
+    const struct stream_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct stream_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    struct stream_state *const s __attribute__((unused)) = (void *)net->base.workspace; \
+    char *const ws __attribute__((unused)) = net->base.workspace + STREAM_STATE_BYTES
 
 /* What the kernels read */
 struct stream_packed {
@@ -259,12 +274,8 @@ static enum modc_status stream_pack_all(struct modc_params *params)
 static void stream_forward_eval(struct stream *net, const float *sample, float *output_0,
                                 int64_t *steps)
 {
-    const struct stream_params *p = (const void *)net->base.params;
-    const struct stream_packed *k = net->base.params->packed;
-    struct stream_state *s = (void *)net->base.workspace;
-    char *const ws = net->base.workspace + STREAM_STATE_BYTES;
-    float *const copy = (void *)(ws + 0); /* (4, 8) */
-    float *const h = (void *)(ws + 0); /* (1, 16) */
+    CONTEXT_OF_STREAM;
+    TENSORS_OF_FORWARD_EVAL;
 
     memcpy(copy, s->history + 8, sizeof(float) * 32);
     memcpy(s->history, copy, sizeof(float) * 32);
@@ -273,7 +284,7 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
 
     /* mix: Linear(window * width, 16)
      * act: Tanh() */
-    mix_tanh(h, s->history, k->mix_weight, p->mix.bias);
+    mix_linear_fused(h, s->history, k->mix_weight, p->mix.bias);
 
     /* out: Linear(16, 2) */
     out_linear(output_0, h, p->out.weight, p->out.bias);
@@ -283,19 +294,8 @@ static void stream_forward_eval(struct stream *net, const float *sample, float *
 static enum modc_status stream_forward_eval_fenced(struct stream *net, const float *sample,
                                                    float *output_0, int64_t *steps)
 {
-    const struct stream_params *p = (const void *)net->base.params;
-    const struct stream_packed *k = net->base.params->packed;
-    struct stream_state *s = (void *)net->base.workspace;
-    char *const ws = net->base.workspace + STREAM_STATE_BYTES;
-    float *const history_shadow = (void *)(ws + 192); /* committed at the end */
-    int64_t *const steps_shadow = (void *)(ws + 512); /* committed at the end */
-    const struct modc_tensor copy_of_sample = {ws + 384, MODC_FLOAT32, 1, {8}};
-    float *const copy_of_model = (void *)(ws + 0); /* (4, 8) */
-    const struct modc_tensor copy_of_model_2 = {ws + 0, MODC_FLOAT32, 1, {40}};
-    float *const mix = (void *)(ws + 448); /* (1, 16) */
-    const struct modc_tensor act = {ws + 0, MODC_FLOAT32, 1, {16}};
-    float *const out_ = (void *)(ws + 64); /* (1, 2) */
-    const struct modc_tensor copy_of_steps = {ws + 0, MODC_INT64, 0, {0}};
+    CONTEXT_OF_STREAM;
+    TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(history_shadow, s->history, 160);
     memcpy(steps_shadow, s->steps, 8);
@@ -313,7 +313,7 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     MODC_LEAVE(net, mix_call, {mix, MODC_FLOAT32, 1, {16}});
 
     MODC_ENTER(net, act_call, STREAM_ACT, mix_call_out[0]);
-    act_tanh(act.data, act_call_in[0].data);
+    act_forward(act.data, act_call_in[0].data);
     MODC_LEAVE(net, act_call, act);
 
     MODC_ENTER(net, out_call, STREAM_OUT, act_call_out[0]);
@@ -351,11 +351,14 @@ enum modc_status stream_forward(struct stream *net, const float *sample, float *
 
 MODC_CALL(stream, forward, (net, inputs[0], outputs[0], outputs[1]))
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("mix.weight", STREAM_MIX, FLOAT32, UNIFORM(0.15811388), 2, {16, 40}),
-    MODC_PARAMETER("mix.bias", STREAM_MIX, FLOAT32, UNIFORM(0.15811388), 1, {16}),
-    MODC_PARAMETER("out.weight", STREAM_OUT, FLOAT32, UNIFORM(0.25), 2, {2, 16}),
-    MODC_PARAMETER("out.bias", STREAM_OUT, FLOAT32, UNIFORM(0.25), 1, {2}),
+static const struct modc_io forward_io[] = {
+    {"sample", MODC_FLOAT32, 1, {8}, {-1}, false},
+    {"output_0", MODC_FLOAT32, 1, {2}, {-1}, false},
+    {"steps", MODC_INT64, 0, {0}, {0}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 2, MACS_OF_FORWARD, NULL, NULL, MODC_HOOKED(STREAM), 0),
 };
 
 static const struct modc_key states_table[] = {
@@ -370,18 +373,15 @@ static const struct modc_module modules_table[] = {
     {"out", "out", "Linear", "in_features=16, out_features=2, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"sample", MODC_FLOAT32, 1, {8}, {-1}, false},
-    {"output_0", MODC_FLOAT32, 1, {2}, {-1}, false},
-    {"steps", MODC_INT64, 0, {0}, {0}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 2, 672.0, NULL, NULL, MODC_HOOKED(STREAM), 0),
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("mix.weight", STREAM_MIX, FLOAT32, UNIFORM(0.15811388), 2, {16, 40}),
+    MODC_PARAMETER("mix.bias", STREAM_MIX, FLOAT32, UNIFORM(0.15811388), 1, {16}),
+    MODC_PARAMETER("out.weight", STREAM_OUT, FLOAT32, UNIFORM(0.25), 2, {2, 16}),
+    MODC_PARAMETER("out.bias", STREAM_OUT, FLOAT32, UNIFORM(0.25), 1, {2}),
 };
 
 const struct modc_model stream_model = {
-    .abi = MODC_ABI, .name = "stream", .schema = 0xb2f50a6fc229b1cau,
+    .abi = MODC_ABI, .name = "stream", .schema = STREAM_SCHEMA, .rtol = RTOL_OF_STREAM,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct stream_params), .context_bytes = sizeof(struct stream),
     .param_block = STREAM_PARAM_BYTES,

@@ -22,16 +22,6 @@
 extern "C" {
 #endif
 
-
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define STREAM_PARAM_BYTES 2816 /* parameters and buffers in PyTorch's layout */
-#define STREAM_PACKED_BYTES 2560 /* what stream_pack makes of them for the kernels */
-#define STREAM_STATE_BYTES 256 /* at the head of every workspace */
-#define STREAM_WORKSPACE_BYTES 384
-#define STREAM_TRAIN_WORKSPACE_BYTES 384
-#define STREAM_FENCED_WORKSPACE_BYTES 832
-#define STREAM_TRAIN_FENCED_WORKSPACE_BYTES 832
-
 /* Modules, for hooks and tables. */
 enum {
     STREAM_ROOT,
@@ -52,6 +42,16 @@ struct stream_params {
     struct { const float *weight, *bias; } mix; /* (16, 40), (16) */
     struct { const float *weight, *bias; } out; /* (2, 16), (2) */
 };
+
+#define STREAM_SCHEMA 0xb2f50a6fc229b1cau /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define STREAM_PARAM_BYTES 2816 /* parameters and buffers in PyTorch's layout */
+#define STREAM_PACKED_BYTES 2560 /* what stream_pack makes of them for the kernels */
+#define STREAM_STATE_BYTES 256 /* at the head of every workspace */
+#define STREAM_WORKSPACE_BYTES 384
+#define STREAM_TRAIN_WORKSPACE_BYTES 384
+#define STREAM_FENCED_WORKSPACE_BYTES 832
+#define STREAM_TRAIN_FENCED_WORKSPACE_BYTES 832
 
 /* output_0 float32 (2), steps int64 () from sample float32 (8) */
 enum modc_status stream_forward(struct stream *net, const float *sample, float *output_0,

@@ -8,6 +8,12 @@
 
 MODC_KERNELS_BEGIN
 
+/* x0 * 0.5 */
+MODC_INLINE float mul_s(float x0)
+{
+    return x0 * 0.5f;
+}
+
 /* y = x0 % 3 - x0 // 2, for each element. */
 MODC_INLINE void map_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, const int count)
 {
@@ -49,7 +55,8 @@ MODC_INLINE void matmul_strided_tile(
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -91,10 +98,10 @@ MODC_INLINE void matmul_strided_tile(
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, sum[i]);
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * YM + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
     }
 }
 
@@ -104,7 +111,7 @@ MODC_INLINE void matmul_strided_strip(
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
     const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
@@ -112,12 +119,12 @@ MODC_INLINE void matmul_strided_strip(
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         if (N > full)
             matmul_strided_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN);
+                YM, XM, XK, WK, WN, TAIL_V);
     }
 }
 
@@ -126,7 +133,7 @@ MODC_INLINE void matmul_strided(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -138,14 +145,14 @@ MODC_INLINE void matmul_strided(
 
             matmul_strided_strip(
                 yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
 #if MODC_LANES > 1
             matmul_strided_strip(
                 yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
             matmul_strided_strip(
                 yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
 #endif
         }
     }
@@ -157,7 +164,7 @@ MODC_INLINE void matmul_strided_dot_any_tile(
     const int rows, const int outputs, const int first, const int row, const int column,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int XM, const int XK, const int WK, const int WN, float (*TAIL)(float x))
 {
     const int full = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -215,7 +222,7 @@ MODC_INLINE void matmul_strided_dot_any_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[r * YM + column + j] = value * 0.5f;
+            y[r * YM + column + j] = TAIL(value);
         }
     }
 }
@@ -226,7 +233,7 @@ MODC_INLINE void matmul_strided_dot_any_strip(
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
     const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    const int XK, const int WK, const int WN, float (*TAIL)(float x))
 {
     const int full = N / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
 
@@ -234,11 +241,11 @@ MODC_INLINE void matmul_strided_dot_any_strip(
         for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
             matmul_strided_dot_any_tile(
                 y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
         for (int c = full; c < N; c++)
             matmul_strided_dot_any_tile(
                 y, x, w, bias, rows, 1, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
     }
 }
 
@@ -247,7 +254,7 @@ MODC_INLINE void matmul_strided_dot_any(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int XM, const int XK, const int WK, const int WN, float (*TAIL)(float x))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -259,10 +266,10 @@ MODC_INLINE void matmul_strided_dot_any(
 
             matmul_strided_dot_any_strip(
                 yb, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
             matmul_strided_dot_any_strip(
                 yb, xb, wb, bias, 1, first, most, M - most, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1,
-                X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
         }
     }
 }
@@ -275,7 +282,8 @@ MODC_INLINE void matmul_strided_fixed_tile(
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -317,10 +325,10 @@ MODC_INLINE void matmul_strided_fixed_tile(
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, sum[i]);
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * YM + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
     }
 }
 
@@ -330,7 +338,7 @@ MODC_INLINE void matmul_strided_fixed_strip(
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
     const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
@@ -338,12 +346,12 @@ MODC_INLINE void matmul_strided_fixed_strip(
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         if (N > full)
             matmul_strided_fixed_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN);
+                YM, XM, XK, WK, WN, TAIL_V);
     }
 }
 
@@ -352,7 +360,7 @@ MODC_INLINE void matmul_strided_fixed(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -366,10 +374,10 @@ MODC_INLINE void matmul_strided_fixed(
             if (tall > 0)
                 matmul_strided_fixed_strip(
                     yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
             matmul_strided_fixed_strip(
                 yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         }
     }
 }
@@ -382,7 +390,7 @@ static MODC_KERNEL void root_cat(float *y, const float *x0, int batch, int token
 }
 
 /* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
-static MODC_KERNEL void root_mul_add_where(
+static MODC_KERNEL void root_mixed(
     float *y, const bool *x0, const float *x1, const float *x2, const float *x3, int batch,
     int tokens)
 {
@@ -395,18 +403,19 @@ static MODC_KERNEL void root_matmul(
     int batch, int tokens)
 {
     matmul_strided_fixed(
-        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1);
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, 8, 8, batch * tokens, 8, 1, 8, 8, 1,
+        modc_f32_as_is);
 }
 
 /* y (batch, 2, tokens, tokens) = x (batch, 2, tokens, 4) . w (batch, 2, 4, tokens);
- * then x0 * 0.5 */
-static MODC_KERNEL void root_mul(
+ * then mul(x0) */
+static MODC_KERNEL void root_matmul_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int tokens)
 {
     matmul_strided_dot_any(
         y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4,
-        4, tokens, tokens, 4, tokens, 8, 1, 1, 8);
+        4, tokens, tokens, 4, tokens, 8, 1, 1, 8, mul_s);
 }
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4);
@@ -417,7 +426,7 @@ static MODC_KERNEL void root_matmul_scores_mixed(
 {
     matmul_strided(
         y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4, tokens * tokens,
-        4, tokens, 4, tokens, 8, tokens, 1, 8, 1);
+        4, tokens, 4, tokens, 8, tokens, 1, 8, 1, modc_f32_as_is);
 }
 
 /* y (batch) = sum of where(x0, x1, -x1) */
@@ -437,8 +446,7 @@ static MODC_KERNEL void root_sum(
 }
 
 /* y (batch, tokens) = (x0 > 2) & ~x1 */
-static MODC_KERNEL void root_not_gt_and(
-    bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
+static MODC_KERNEL void root_many(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
 {
     map_not_gt_and(y, x0, x1, batch * tokens);
 }
@@ -484,7 +492,7 @@ static MODC_KERNEL void root_sum_batchxtokensx8_over_2(
 }
 
 /* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */
-static MODC_KERNEL void root_div_sub(
+static MODC_KERNEL void root_spread(
     float *y, const float *x0, const float *x1, int batch, int tokens)
 {
     const modc_f32 most = modc_f32_set(modc_f32_inf());
@@ -508,8 +516,7 @@ static MODC_KERNEL void root_div_sub(
 }
 
 /* y (batch, tokens) = x0 % 3 - x0 // 2 */
-static MODC_KERNEL void root_floor_divide_remainder_sub(
-    int64_t *y, const int64_t *x0, int batch, int tokens)
+static MODC_KERNEL void root_parity(int64_t *y, const int64_t *x0, int batch, int tokens)
 {
     map_floor_divide_remainder_sub(y, x0, batch * tokens);
 }
@@ -532,7 +539,7 @@ static MODC_KERNEL void root_matmul_scores_mixed_fenced(
 {
     matmul_strided(
         y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4 * tokens,
-        tokens * tokens, 4, tokens, 4, tokens, 4, tokens, 1, 8, 1);
+        tokens * tokens, 4, tokens, 4, tokens, 4, tokens, 1, 8, 1, modc_f32_as_is);
 }
 
 /* y (batch, tokens, 2, 4) = x0 */
@@ -551,29 +558,64 @@ static MODC_KERNEL void root_copy_fenced(float *y, const float *x0, int batch, i
 
 MODC_KERNELS_END
 
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 14940.0
+#define RTOL_OF_TENSORS 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const cat = (void *)(ws + 4800); /* (batch, tokens, 8) */ \
+    float *const mixed = (void *)(ws + 4800); /* (batch, tokens, 8) */ \
+    float *const scores = (void *)(ws + 0); /* (batch, 2, tokens, tokens) */ \
+    float *const sum = (void *)(ws + 0); /* (batch, tokens, 1) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_FENCED \
+    const struct modc_tensor copy_of_x = {ws + 4800, MODC_FLOAT32, 3, {batch, tokens, 8}}; \
+    const struct modc_tensor copy_of_y = {ws + 11328, MODC_FLOAT32, 3, {batch, 1, 8}}; \
+    const struct modc_tensor copy_of_count = {ws + 10560, MODC_INT64, 2, {batch, tokens}}; \
+    const struct modc_tensor copy_of_mask = {ws + 11520, MODC_BOOL, 2, {batch, tokens}}; \
+    float *const cat = (void *)(ws + 0); /* (batch, tokens, 8) */ \
+    float *const mixed = (void *)(ws + 6720); /* (batch, tokens, 8) */ \
+    const struct modc_tensor matmul_of_gram = {ws + 11072, MODC_FLOAT32, 2, {8, 8}}; \
+    float *const scores = (void *)(ws + 0); /* (batch, 2, tokens, tokens) */ \
+    float *const matmul = (void *)(ws + 8640); /* (batch, 2, tokens, 4) */ \
+    float *const copy = (void *)(ws + 0); /* (batch, tokens, 2, 4) */ \
+    const struct modc_tensor sum_of_total = {ws + 3072, MODC_INT64, 1, {batch}}; \
+    const struct modc_tensor not_fused_of_many = {ws + 3136, MODC_BOOL, 2, {batch, tokens}}; \
+    const struct modc_tensor max_of_peak = {ws + 3200, MODC_FLOAT32, 1, {8}}; \
+    float *const sum = (void *)(ws + 1920); /* (batch, tokens, 1) */ \
+    const struct modc_tensor min_fused_of_spread = {ws + 2816, MODC_FLOAT32, 3, \
+                                                    {batch, tokens, 1}}; \
+    const struct modc_tensor floor_divide_fused_of_parity = {ws + 1920, MODC_INT64, 2, \
+                                                             {batch, tokens}}; \
+    const struct modc_tensor copy_of_even = {ws + 2432, MODC_FLOAT32, 3, \
+                                             {batch, (tokens + 1) / 2, 3}}; \
+
+/* What a context works with. */
+#define CONTEXT_OF_TENSORS \
+    const struct tensors_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    char *const ws __attribute__((unused)) = net->base.workspace
+
 static void tensors_forward_eval(struct tensors *net, int batch, int tokens, const float *x,
                                  const float *y, const int64_t *count, const bool *mask,
                                  float *gram, float *merged, float *even, int64_t *total,
                                  bool *many, float *peak, float *spread, int64_t *parity)
 {
-    char *const ws = net->base.workspace;
-    float *const cat = (void *)(ws + 4800); /* (batch, tokens, 8) */
-    float *const mixed = (void *)(ws + 4800); /* (batch, tokens, 8) */
-    float *const scores = (void *)(ws + 0); /* (batch, 2, tokens, tokens) */
-    float *const sum = (void *)(ws + 0); /* (batch, tokens, 1) */
+    CONTEXT_OF_TENSORS;
+    TENSORS_OF_FORWARD_EVAL;
 
     root_cat(cat, x + 4, batch, tokens);
     root_cat(cat + 4, x, batch, tokens);
-    root_mul_add_where(mixed, mask, cat, x, y, batch, tokens);
+    root_mixed(mixed, mask, cat, x, y, batch, tokens);
     root_matmul(gram, mixed, mixed, NULL, batch, tokens);
-    root_mul(scores, mixed, mixed, NULL, batch, tokens);
+    root_matmul_fused(scores, mixed, mixed, NULL, batch, tokens);
     root_matmul_scores_mixed(merged, scores, mixed, NULL, batch, tokens);
     root_sum(total, mask, count, batch, tokens);
-    root_not_gt_and(many, count, mask, batch, tokens);
+    root_many(many, count, mask, batch, tokens);
     root_max(peak, merged, batch, tokens);
     root_sum_batchxtokensx8_over_2(sum, merged, batch, tokens);
-    root_div_sub(spread, merged, sum, batch, tokens);
-    root_floor_divide_remainder_sub(parity, count, batch, tokens);
+    root_spread(spread, merged, sum, batch, tokens);
+    root_parity(parity, count, batch, tokens);
     root_copy(even, x + 1, batch, tokens);
 }
 
@@ -584,27 +626,8 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
                                                     int64_t *total, bool *many, float *peak,
                                                     float *spread, int64_t *parity)
 {
-    char *const ws = net->base.workspace;
-    const struct modc_tensor copy_of_x = {ws + 4800, MODC_FLOAT32, 3, {batch, tokens, 8}};
-    const struct modc_tensor copy_of_y = {ws + 11328, MODC_FLOAT32, 3, {batch, 1, 8}};
-    const struct modc_tensor copy_of_count = {ws + 10560, MODC_INT64, 2, {batch, tokens}};
-    const struct modc_tensor copy_of_mask = {ws + 11520, MODC_BOOL, 2, {batch, tokens}};
-    float *const cat = (void *)(ws + 0); /* (batch, tokens, 8) */
-    float *const mixed = (void *)(ws + 6720); /* (batch, tokens, 8) */
-    const struct modc_tensor matmul_of_gram = {ws + 11072, MODC_FLOAT32, 2, {8, 8}};
-    float *const scores = (void *)(ws + 0); /* (batch, 2, tokens, tokens) */
-    float *const matmul = (void *)(ws + 8640); /* (batch, 2, tokens, 4) */
-    float *const copy = (void *)(ws + 0); /* (batch, tokens, 2, 4) */
-    const struct modc_tensor sum_of_total = {ws + 3072, MODC_INT64, 1, {batch}};
-    const struct modc_tensor not_gt_and_of_many = {ws + 3136, MODC_BOOL, 2, {batch, tokens}};
-    const struct modc_tensor max_of_peak = {ws + 3200, MODC_FLOAT32, 1, {8}};
-    float *const sum = (void *)(ws + 1920); /* (batch, tokens, 1) */
-    const struct modc_tensor min_div_sub_of_spread = {ws + 2816, MODC_FLOAT32, 3,
-                                                      {batch, tokens, 1}};
-    const struct modc_tensor floor_divide_remainder_sub_of_parity = {ws + 1920, MODC_INT64, 2,
-            {batch, tokens}};
-    const struct modc_tensor copy_of_even = {ws + 2432, MODC_FLOAT32, 3,
-                                             {batch, (tokens + 1) / 2, 3}};
+    CONTEXT_OF_TENSORS;
+    TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(copy_of_x.data, x, modc_tensor_bytes(&copy_of_x));
     memcpy(copy_of_y.data, y, modc_tensor_bytes(&copy_of_y));
@@ -614,26 +637,24 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     MODC_ENTER(net, self_call, TENSORS_ROOT, copy_of_x, copy_of_y, copy_of_count, copy_of_mask);
     root_cat(cat, (float *)self_call_in[0].data + 4, batch, tokens);
     root_cat(cat + 4, self_call_in[0].data, batch, tokens);
-    root_mul_add_where(
+    root_mixed(
         mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch,
         tokens);
     root_matmul(matmul_of_gram.data, mixed, mixed, NULL, batch, tokens);
-    root_mul(scores, mixed, mixed, NULL, batch, tokens);
+    root_matmul_fused(scores, mixed, mixed, NULL, batch, tokens);
     root_matmul_scores_mixed_fenced(matmul, scores, mixed, NULL, batch, tokens);
     root_copy_fenced(copy, matmul, batch, tokens);
     root_sum(sum_of_total.data, self_call_in[3].data, self_call_in[2].data, batch, tokens);
-    root_not_gt_and(
-        not_gt_and_of_many.data, self_call_in[2].data, self_call_in[3].data, batch, tokens);
+    root_many(not_fused_of_many.data, self_call_in[2].data, self_call_in[3].data, batch, tokens);
     root_max(max_of_peak.data, copy, batch, tokens);
     root_sum_batchxtokensx8_over_2(sum, copy, batch, tokens);
-    root_div_sub(min_div_sub_of_spread.data, copy, sum, batch, tokens);
-    root_floor_divide_remainder_sub(
-        floor_divide_remainder_sub_of_parity.data, self_call_in[2].data, batch, tokens);
+    root_spread(min_fused_of_spread.data, copy, sum, batch, tokens);
+    root_parity(floor_divide_fused_of_parity.data, self_call_in[2].data, batch, tokens);
     root_copy(copy_of_even.data, (float *)self_call_in[0].data + 1, batch, tokens);
     MODC_LEAVE(
         net, self_call, matmul_of_gram, {copy, MODC_FLOAT32, 3, {batch, tokens, 8}}, copy_of_even,
-        sum_of_total, not_gt_and_of_many, max_of_peak, min_div_sub_of_spread,
-        floor_divide_remainder_sub_of_parity);
+        sum_of_total, not_fused_of_many, max_of_peak, min_fused_of_spread,
+        floor_divide_fused_of_parity);
     memcpy(gram, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     memcpy(merged, self_call_out[1].data, modc_tensor_bytes(&self_call_out[1]));
     memcpy(even, self_call_out[2].data, modc_tensor_bytes(&self_call_out[2]));
@@ -676,6 +697,9 @@ enum modc_status tensors_forward(struct tensors *net, int batch, int tokens, con
 
 /* ---- tables ---- */
 
+static const struct modc_size sizes_table[] = {{"batch", TENSORS_MAX_BATCH},
+                                               {"tokens", TENSORS_MAX_TOKENS}};
+
 static void forward_shape(const int *sizes, int index, int *dims)
 {
     const int tokens = sizes[1];
@@ -694,13 +718,6 @@ MODC_CALL(
     (net, sizes[0], sizes[1], inputs[0], inputs[1], inputs[2], inputs[3], outputs[0], outputs[1],
      outputs[2], outputs[3], outputs[4], outputs[5], outputs[6], outputs[7]))
 
-static const struct modc_size sizes_table[] = {{"batch", TENSORS_MAX_BATCH},
-                                               {"tokens", TENSORS_MAX_TOKENS}};
-
-static const struct modc_module modules_table[] = {
-    {"", "", "tensors", "", -1, 0, false},
-};
-
 static const struct modc_io forward_io[] = {
     {"x", MODC_FLOAT32, 3, {TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS, 8}, {0, 1, -1}, false},
     {"y", MODC_FLOAT32, 3, {TENSORS_MAX_BATCH, 1, 8}, {0, -1, -1}, false},
@@ -717,12 +734,16 @@ static const struct modc_io forward_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 4, 8, 14940.0, forward_shape, NULL, MODC_HOOKED(TENSORS), TENSORS_MAX_BATCH,
-               TENSORS_MAX_TOKENS),
+    MODC_ENTRY(forward, 4, 8, MACS_OF_FORWARD, forward_shape, NULL, MODC_HOOKED(TENSORS),
+               TENSORS_MAX_BATCH, TENSORS_MAX_TOKENS),
+};
+
+static const struct modc_module modules_table[] = {
+    {"", "", "tensors", "", -1, 0, false},
 };
 
 const struct modc_model tensors_model = {
-    .abi = MODC_ABI, .name = "tensors", .schema = 0xcbf29ce484222325u,
+    .abi = MODC_ABI, .name = "tensors", .schema = TENSORS_SCHEMA, .rtol = RTOL_OF_TENSORS,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct tensors_params), .context_bytes = sizeof(struct tensors),
     .param_block = TENSORS_PARAM_BYTES,

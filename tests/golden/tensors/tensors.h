@@ -26,14 +26,6 @@ extern "C" {
 #define TENSORS_MAX_BATCH 6
 #define TENSORS_MAX_TOKENS 10
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define TENSORS_PARAM_BYTES 64 /* parameters and buffers in PyTorch's layout */
-#define TENSORS_PACKED_BYTES 64 /* what tensors_pack makes of them for the kernels */
-#define TENSORS_WORKSPACE_BYTES 6720
-#define TENSORS_TRAIN_WORKSPACE_BYTES 6720
-#define TENSORS_FENCED_WORKSPACE_BYTES 11584
-#define TENSORS_TRAIN_FENCED_WORKSPACE_BYTES 11584
-
 /* Modules, for hooks and tables. */
 enum {
     TENSORS_ROOT,
@@ -49,6 +41,15 @@ struct tensors {
 struct tensors_params {
     struct modc_params base;
 };
+
+#define TENSORS_SCHEMA 0xcbf29ce484222325u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define TENSORS_PARAM_BYTES 64 /* parameters and buffers in PyTorch's layout */
+#define TENSORS_PACKED_BYTES 64 /* what tensors_pack makes of them for the kernels */
+#define TENSORS_WORKSPACE_BYTES 6720
+#define TENSORS_TRAIN_WORKSPACE_BYTES 6720
+#define TENSORS_FENCED_WORKSPACE_BYTES 11584
+#define TENSORS_TRAIN_FENCED_WORKSPACE_BYTES 11584
 
 /* gram float32 (8, 8), merged float32 (batch, tokens, 8), even float32 (batch, (tokens + 1) // 2,
  * 3), total int64 (batch), many bool (batch, tokens), peak float32 (8), spread float32 (batch,

@@ -12,11 +12,23 @@ static const int64_t constant_16[16] MODC_ALIGNED = {
 
 MODC_KERNELS_BEGIN
 
+/* x0 + x1 */
+MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 + x1;
+}
+
+/* where(x0 <= 0.0, 0.0, x0) */
+MODC_INLINE modc_f32 relu_v(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -58,7 +70,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -67,17 +79,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -86,32 +99,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-/* What is done to a result before it is stored: a constant of each call. */
-enum { GEMM_PANEL_RELU, GEMM_PANEL_NONE };
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x, const int TAIL)
-{
-    switch (TAIL) {
-    case GEMM_PANEL_RELU:
-        return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
-    default:
-        return x;
-    }
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -146,7 +146,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -156,7 +156,7 @@ MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -164,9 +164,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -175,15 +175,16 @@ MODC_INLINE void gemm_panel_block(
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
 /* A row at a time: its mean, then its variance, then the result. */
 MODC_INLINE void layer_norm_bias_weight(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int M, const int K, const int LDX, const int LDY)
+    const int M, const int K, const int LDX, const int LDY, float (*TAIL)(float x),
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int four = K / (4 * MODC_LANES) * (4 * MODC_LANES), full = K / MODC_LANES * MODC_LANES;
 
@@ -241,52 +242,47 @@ MODC_INLINE void layer_norm_bias_weight(
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
-            modc_f32_store(y + r * LDY + k, value);
+            modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             float value = (row[k] - mean) * scale;
 
             value *= w[k];
             value += bias[k];
-            y[r * LDY + k] = value;
+            y[r * LDY + k] = TAIL(value);
         }
     }
 }
 
-/* y = x0 + x1, for each element. */
-MODC_INLINE void map_add_rows(
-    float *y, const float *x0, const float *x1, const int ni, const int nj)
-{
-    for (int i = 0; i < ni; i++) {
-        int j = 0;
-
-        for (; j <= nj - MODC_LANES; j += MODC_LANES)
-            modc_f32_store(y + i * nj + j, modc_f32_load(x0 + i * nj + j) + modc_f32_load(x1 + j));
-        if (j < nj) {
-            const modc_f32 v0 = modc_f32_load_part(x0 + i * nj + j, nj - j);
-            const modc_f32 v1 = modc_f32_load_part(x1 + j, nj - j);
-
-            modc_f32_store_part(y + i * nj + j, v0 + v1, nj - j);
-        }
-    }
-}
-
-/* One vector of what map_relu computes. */
-MODC_INLINE modc_f32 map_relu_lanes(modc_f32 x0)
-{
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
-}
-
-/* y = where(x0 <= 0.0, 0.0, x0), for each element. */
-MODC_INLINE void map_relu(float *y, const float *x0, const int count)
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)(modc_f32 x0))
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES)
-        modc_f32_store(y + i, map_relu_lanes(modc_f32_load(x0 + i)));
-    if (i < count) {
-        modc_f32_store_part(
-            y + i, map_relu_lanes(modc_f32_load_part(x0 + i, count - i)), count - i);
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, F(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_2_rows(
+    float *y, const float *x0, const float *x1, const int ni, const int nj,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1))
+{
+    for (int i = 0; i < ni; i++) {
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES; j += MODC_LANES) {
+            modc_f32_store(
+                y + i * nj + j, F(modc_f32_load(x0 + i * nj + j), modc_f32_load(x1 + j)));
+        }
+        if (j < nj) {
+            const modc_f32 v0 = modc_f32_load_part(x0 + i * nj + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + j, nj - j);
+
+            modc_f32_store_part(y + i * nj + j, F(v0, v1), nj - j);
+        }
     }
 }
 
@@ -317,16 +313,17 @@ static MODC_KERNEL void norm_layer_norm(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch, int length)
 {
-    layer_norm_bias_weight(y, x, w, bias, batch * length, 32, 32, 32);
+    layer_norm_bias_weight(
+        y, x, w, bias, batch * length, 32, 32, 32, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void hidden_relu(
+ * then relu(x0) */
+static MODC_KERNEL void hidden_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, GEMM_PANEL_RELU);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, relu_v);
 }
 
 /* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
@@ -334,7 +331,7 @@ static MODC_KERNEL void hidden_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, modc_f32_as_is);
 }
 
 /* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias */
@@ -342,17 +339,17 @@ static MODC_KERNEL void head_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 4, 64, 64, 4, 64);
+    gemm_dot(y, x, w, bias, 1, batch, 4, 64, 64, 4, 64, modc_f32s_as_is);
 }
 
-/* y (batch, length, 32) = x0 + x1 */
+/* y (batch, length, 32) = add(x0, x1) */
 static MODC_KERNEL void root_add(float *y, const float *x0, const float *x1, int batch, int length)
 {
-    map_add_rows(y, x0, x1, batch, 32 * length);
+    map_2_rows(y, x0, x1, batch, 32 * length, add_v);
 }
 
 /* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
-static MODC_KERNEL void root_maximum(int64_t *y, const bool *x0, int batch, int length)
+static MODC_KERNEL void root_sum_fused(int64_t *y, const bool *x0, int batch, int length)
 {
     for (int i = 0; i < batch; i++) {
         uint64_t sum = 0;
@@ -367,7 +364,7 @@ static MODC_KERNEL void root_maximum(int64_t *y, const bool *x0, int batch, int 
 }
 
 /* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
-static MODC_KERNEL void root_div(
+static MODC_KERNEL void root_pooled(
     float *y, const float *x0, const bool *x1, const int64_t *x2, int batch, int length)
 {
     for (int i = 0; i < batch; i++) {
@@ -410,13 +407,49 @@ static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1
     }
 }
 
-/* y (batch, 64) = where(x0 <= 0.0, 0.0, x0) */
+/* y (batch, 64) = relu(x0) */
 static MODC_KERNEL void root_relu(float *y, const float *x0, int batch)
 {
-    map_relu(y, x0, 64 * batch);
+    map_1(y, x0, 64 * batch, relu_v);
 }
 
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 22688.0
+#define RTOL_OF_TEXT 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const embed = (void *)(ws + 0); /* (batch, length, 32) */ \
+    float *const add = (void *)(ws + 0); /* (batch, length, 32) */ \
+    float *const h = (void *)(ws + 16384); /* (batch, length, 32) */ \
+    int64_t *const sum_fused = (void *)(ws + 0); /* (batch, 1) */ \
+    float *const pooled = (void *)(ws + 2048); /* (batch, 32) */ \
+    float *const hidden = (void *)(ws + 0); /* (batch, 64) */ \
+    int64_t *const argmax = (void *)(ws + 0); /* (batch) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_FENCED \
+    const struct modc_tensor copy_of_tokens = {ws + 34816, MODC_INT64, 2, {batch, length}}; \
+    const struct modc_tensor copy_of_mask = {ws + 35840, MODC_BOOL, 2, {batch, length}}; \
+    const struct modc_tensor embed = {ws + 0, MODC_FLOAT32, 3, {batch, length, 32}}; \
+    const struct modc_tensor copy = {ws + 16384, MODC_INT64, 1, {length}}; \
+    const struct modc_tensor position = {ws + 32768, MODC_FLOAT32, 2, {length, 32}}; \
+    const struct modc_tensor add = {ws + 16384, MODC_FLOAT32, 3, {batch, length, 32}}; \
+    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 3, {batch, length, 32}}; \
+    int64_t *const sum_fused = (void *)(ws + 17408); /* (batch, 1) */ \
+    const struct modc_tensor pooled = {ws + 16384, MODC_FLOAT32, 2, {batch, 32}}; \
+    const struct modc_tensor hidden = {ws + 0, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor relu = {ws + 2048, MODC_FLOAT32, 2, {batch, 64}}; \
+    const struct modc_tensor head = {ws + 0, MODC_FLOAT32, 2, {batch, 4}}; \
+    int64_t *const argmax = (void *)(ws + 128); /* (batch) */ \
+    const struct modc_tensor gather_of_best = {ws + 192, MODC_FLOAT32, 2, {batch, 1}}; \
+
+/* What a context works with. */
+#define CONTEXT_OF_TEXT \
+    const struct text_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct text_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* What the kernels read */
 struct text_packed {
@@ -438,16 +471,8 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
                                           const int64_t *tokens, const bool *mask, float *logits,
                                           float *best)
 {
-    const struct text_params *p = (const void *)net->base.params;
-    const struct text_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const embed = (void *)(ws + 0); /* (batch, length, 32) */
-    float *const add = (void *)(ws + 0); /* (batch, length, 32) */
-    float *const h = (void *)(ws + 16384); /* (batch, length, 32) */
-    int64_t *const sum_maximum = (void *)(ws + 0); /* (batch, 1) */
-    float *const pooled = (void *)(ws + 2048); /* (batch, 32) */
-    float *const hidden = (void *)(ws + 0); /* (batch, 64) */
-    int64_t *const argmax = (void *)(ws + 0); /* (batch) */
+    CONTEXT_OF_TEXT;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* embed: Embedding(100, 32, padding_idx=0) */
     MODC_TRY(modc_check_index(&net->base, TEXT_EMBED, tokens, MODC_INT64, batch * length, 0, 100));
@@ -458,11 +483,11 @@ static enum modc_status text_forward_eval(struct text *net, int batch, int lengt
 
     /* norm: LayerNorm(32) */
     norm_layer_norm(h, add, p->norm.weight, p->norm.bias, batch, length);
-    root_maximum(sum_maximum, mask, batch, length);
-    root_div(pooled, h, mask, sum_maximum, batch, length);
+    root_sum_fused(sum_fused, mask, batch, length);
+    root_pooled(pooled, h, mask, sum_fused, batch, length);
 
     /* hidden: Linear(32, 64) */
-    hidden_relu(hidden, pooled, k->hidden_weight, p->hidden.bias, batch);
+    hidden_linear_fused(hidden, pooled, k->hidden_weight, p->hidden.bias, batch);
 
     /* head: Linear(64, 4) */
     head_linear(logits, hidden, p->head.weight, p->head.bias, batch);
@@ -475,29 +500,13 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
                                                  const int64_t *tokens, const bool *mask,
                                                  float *logits, float *best)
 {
-    const struct text_params *p = (const void *)net->base.params;
-    const struct text_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    const struct modc_tensor copy_of_tokens = {ws + 34816, MODC_INT64, 2, {batch, length}};
-    const struct modc_tensor copy_of_mask = {ws + 35840, MODC_BOOL, 2, {batch, length}};
-    const struct modc_tensor embed = {ws + 0, MODC_FLOAT32, 3, {batch, length, 32}};
-    const struct modc_tensor copy = {ws + 16384, MODC_INT64, 1, {length}};
-    const struct modc_tensor position = {ws + 32768, MODC_FLOAT32, 2, {length, 32}};
-    const struct modc_tensor add = {ws + 16384, MODC_FLOAT32, 3, {batch, length, 32}};
-    const struct modc_tensor norm = {ws + 0, MODC_FLOAT32, 3, {batch, length, 32}};
-    int64_t *const sum_maximum = (void *)(ws + 17408); /* (batch, 1) */
-    const struct modc_tensor pooled = {ws + 16384, MODC_FLOAT32, 2, {batch, 32}};
-    const struct modc_tensor hidden = {ws + 0, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor relu = {ws + 2048, MODC_FLOAT32, 2, {batch, 64}};
-    const struct modc_tensor head = {ws + 0, MODC_FLOAT32, 2, {batch, 4}};
-    int64_t *const argmax = (void *)(ws + 128); /* (batch) */
-    const struct modc_tensor gather_of_best = {ws + 192, MODC_FLOAT32, 2, {batch, 1}};
+    CONTEXT_OF_TEXT;
+    TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(copy_of_tokens.data, tokens, modc_tensor_bytes(&copy_of_tokens));
     memcpy(copy_of_mask.data, mask, modc_tensor_bytes(&copy_of_mask));
 
     MODC_ENTER(net, self_call, TEXT_ROOT, copy_of_tokens, copy_of_mask);
-
     MODC_ENTER(net, embed_call, TEXT_EMBED, self_call_in[0]);
     MODC_TRY_HOOKED(
         modc_check_index(&net->base, TEXT_EMBED, embed_call_in[0].data, MODC_INT64, batch * length,
@@ -517,8 +526,8 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     MODC_ENTER(net, norm_call, TEXT_NORM, add);
     norm_layer_norm(norm.data, norm_call_in[0].data, p->norm.weight, p->norm.bias, batch, length);
     MODC_LEAVE(net, norm_call, norm);
-    root_maximum(sum_maximum, self_call_in[1].data, batch, length);
-    root_div(pooled.data, norm_call_out[0].data, self_call_in[1].data, sum_maximum, batch, length);
+    root_sum_fused(sum_fused, self_call_in[1].data, batch, length);
+    root_pooled(pooled.data, norm_call_out[0].data, self_call_in[1].data, sum_fused, batch, length);
 
     MODC_ENTER(net, hidden_call, TEXT_HIDDEN, pooled);
     hidden_linear(hidden.data, hidden_call_in[0].data, k->hidden_weight, p->hidden.bias, batch);
@@ -558,20 +567,21 @@ enum modc_status text_forward(struct text *net, int batch, int length, const int
 
 /* ---- tables ---- */
 
-MODC_CALL(text, forward, (net, sizes[0], sizes[1], inputs[0], inputs[1], outputs[0], outputs[1]))
-
 static const struct modc_size sizes_table[] = {{"batch", TEXT_MAX_BATCH},
                                                {"length", TEXT_MAX_LENGTH}};
 
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("embed.weight", TEXT_EMBED, FLOAT32, NORMAL(0.0, 1.0), 2, {100, 32}),
-    MODC_PARAMETER("position.weight", TEXT_POSITION, FLOAT32, NORMAL(0.0, 1.0), 2, {16, 32}),
-    MODC_PARAMETER("norm.weight", TEXT_NORM, FLOAT32, CONSTANT(1.0), 1, {32}),
-    MODC_PARAMETER("norm.bias", TEXT_NORM, FLOAT32, CONSTANT(0.0), 1, {32}),
-    MODC_PARAMETER("hidden.weight", TEXT_HIDDEN, FLOAT32, UNIFORM(0.176776695), 2, {64, 32}),
-    MODC_PARAMETER("hidden.bias", TEXT_HIDDEN, FLOAT32, UNIFORM(0.176776695), 1, {64}),
-    MODC_PARAMETER("head.weight", TEXT_HEAD, FLOAT32, UNIFORM(0.125), 2, {4, 64}),
-    MODC_PARAMETER("head.bias", TEXT_HEAD, FLOAT32, UNIFORM(0.125), 1, {4}),
+MODC_CALL(text, forward, (net, sizes[0], sizes[1], inputs[0], inputs[1], outputs[0], outputs[1]))
+
+static const struct modc_io forward_io[] = {
+    {"tokens", MODC_INT64, 2, {TEXT_MAX_BATCH, TEXT_MAX_LENGTH}, {0, 1}, false},
+    {"mask", MODC_BOOL, 2, {TEXT_MAX_BATCH, TEXT_MAX_LENGTH}, {0, 1}, false},
+    {"logits", MODC_FLOAT32, 2, {TEXT_MAX_BATCH, 4}, {0, -1}, false},
+    {"best", MODC_FLOAT32, 2, {TEXT_MAX_BATCH, 1}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 2, 2, MACS_OF_FORWARD, NULL, NULL, MODC_HOOKED(TEXT), TEXT_MAX_BATCH,
+               TEXT_MAX_LENGTH),
 };
 
 /* in the order in which PyTorch draws */
@@ -595,20 +605,19 @@ static const struct modc_module modules_table[] = {
     {"head", "head", "Linear", "in_features=64, out_features=4, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"tokens", MODC_INT64, 2, {TEXT_MAX_BATCH, TEXT_MAX_LENGTH}, {0, 1}, false},
-    {"mask", MODC_BOOL, 2, {TEXT_MAX_BATCH, TEXT_MAX_LENGTH}, {0, 1}, false},
-    {"logits", MODC_FLOAT32, 2, {TEXT_MAX_BATCH, 4}, {0, -1}, false},
-    {"best", MODC_FLOAT32, 2, {TEXT_MAX_BATCH, 1}, {0, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 2, 2, 22688.0, NULL, NULL, MODC_HOOKED(TEXT), TEXT_MAX_BATCH,
-               TEXT_MAX_LENGTH),
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("embed.weight", TEXT_EMBED, FLOAT32, NORMAL(0.0, 1.0), 2, {100, 32}),
+    MODC_PARAMETER("position.weight", TEXT_POSITION, FLOAT32, NORMAL(0.0, 1.0), 2, {16, 32}),
+    MODC_PARAMETER("norm.weight", TEXT_NORM, FLOAT32, CONSTANT(1.0), 1, {32}),
+    MODC_PARAMETER("norm.bias", TEXT_NORM, FLOAT32, CONSTANT(0.0), 1, {32}),
+    MODC_PARAMETER("hidden.weight", TEXT_HIDDEN, FLOAT32, UNIFORM(0.176776695), 2, {64, 32}),
+    MODC_PARAMETER("hidden.bias", TEXT_HIDDEN, FLOAT32, UNIFORM(0.176776695), 1, {64}),
+    MODC_PARAMETER("head.weight", TEXT_HEAD, FLOAT32, UNIFORM(0.125), 2, {4, 64}),
+    MODC_PARAMETER("head.bias", TEXT_HEAD, FLOAT32, UNIFORM(0.125), 1, {4}),
 };
 
 const struct modc_model text_model = {
-    .abi = MODC_ABI, .name = "text", .schema = 0x8119a275d6619c95u,
+    .abi = MODC_ABI, .name = "text", .schema = TEXT_SCHEMA, .rtol = RTOL_OF_TEXT,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct text_params), .context_bytes = sizeof(struct text),
     .param_block = TEXT_PARAM_BYTES,

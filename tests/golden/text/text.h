@@ -25,14 +25,6 @@ extern "C" {
 #define TEXT_MAX_BATCH 8
 #define TEXT_MAX_LENGTH 16
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define TEXT_PARAM_BYTES 24640 /* parameters and buffers in PyTorch's layout */
-#define TEXT_PACKED_BYTES 8192 /* what text_pack makes of them for the kernels */
-#define TEXT_WORKSPACE_BYTES 32768
-#define TEXT_TRAIN_WORKSPACE_BYTES 32768
-#define TEXT_FENCED_WORKSPACE_BYTES 35968
-#define TEXT_TRAIN_FENCED_WORKSPACE_BYTES 35968
-
 /* Modules, for hooks and tables. */
 enum {
     TEXT_ROOT,
@@ -58,6 +50,15 @@ struct text_params {
     struct { const float *weight, *bias; } hidden; /* (64, 32), (64) */
     struct { const float *weight, *bias; } head; /* (4, 64), (4) */
 };
+
+#define TEXT_SCHEMA 0x8119a275d6619c95u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define TEXT_PARAM_BYTES 24640 /* parameters and buffers in PyTorch's layout */
+#define TEXT_PACKED_BYTES 8192 /* what text_pack makes of them for the kernels */
+#define TEXT_WORKSPACE_BYTES 32768
+#define TEXT_TRAIN_WORKSPACE_BYTES 32768
+#define TEXT_FENCED_WORKSPACE_BYTES 35968
+#define TEXT_TRAIN_FENCED_WORKSPACE_BYTES 35968
 
 /* logits float32 (batch, 4), best float32 (batch, 1) from tokens int64 (batch, length), mask bool
  * (batch, length) */

@@ -8,24 +8,11 @@
 
 MODC_KERNELS_BEGIN
 
-/* What is done to a result before it is stored: a constant of each call. */
-enum { GEMM_PANEL_TANH, GEMM_PANEL_NONE };
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x, const int TAIL)
-{
-    switch (TAIL) {
-    case GEMM_PANEL_TANH:
-        return modc_f32_tanh(x);
-    default:
-        return x;
-    }
-}
-
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int TAIL)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -60,7 +47,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i], TAIL), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -70,7 +57,7 @@ MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -78,9 +65,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -89,18 +76,18 @@ MODC_INLINE void gemm_panel_block(
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int TAIL)
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
 /* y (batch, 6) = x (batch, 6) . weight (6, 6)^T;
  * then tanh(x0) */
-static MODC_KERNEL void embed_tanh(
+static MODC_KERNEL void embed_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 0, batch, 6, 6, 6, 6, GEMM_PANEL_TANH);
+    gemm_panel(y, x, w, bias, 0, batch, 6, 6, 6, 6, modc_f32_tanh);
 }
 
 /* y (batch, 6) = x (batch, 6) . weight (6, 6)^T + bias */
@@ -108,15 +95,29 @@ static MODC_KERNEL void head_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_panel(y, x, w, bias, 1, batch, 6, 6, 6, 6, GEMM_PANEL_NONE);
+    gemm_panel(y, x, w, bias, 1, batch, 6, 6, 6, 6, modc_f32_as_is);
 }
 
 MODC_KERNELS_END
 
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 1152.0
+#define RTOL_OF_TIED 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const embed = (void *)(ws + 0); /* (batch, 6) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_TIED \
+    const struct tied_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct tied_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
+
 /* What the kernels read */
 struct tied_packed {
     MODC_ALIGNED float embed_weight[96]; /* panels [1][6][16] */
-    MODC_ALIGNED float head_bias[16]; /* [6], zero padded */
+    MODC_ALIGNED float head_bias[16]; /* zero padded */
 };
 
 typedef char tied_packed_fits[sizeof(struct tied_packed) <= TIED_PACKED_BYTES ? 1 : -1];
@@ -134,13 +135,12 @@ static enum modc_status tied_pack_all(struct modc_params *params)
 
 static void tied_forward_eval(struct tied *net, int batch, const float *x, float *output)
 {
-    const struct tied_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const embed = (void *)(ws + 0); /* (batch, 6) */
+    CONTEXT_OF_TIED;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* embed: Linear(6, 6, bias=False)
      * act: Tanh() */
-    embed_tanh(embed, x, k->embed_weight, NULL, batch);
+    embed_linear_fused(embed, x, k->embed_weight, NULL, batch);
 
     /* head: Linear(6, 6) */
     head_linear(output, embed, k->embed_weight, k->head_bias, batch);
@@ -160,14 +160,17 @@ enum modc_status tied_forward(struct tied *net, int batch, const float *x, float
 
 /* ---- tables ---- */
 
-MODC_CALL(tied, forward, (net, sizes[0], inputs[0], outputs[0]))
-
 static const struct modc_size sizes_table[] = {{"batch", TIED_MAX_BATCH}};
 
-static const struct modc_key keys_table[] = {
-    MODC_FROZEN("embed.weight", TIED_EMBED, FLOAT32, UNIFORM(0.4082483), 2, {6, 6}),
-    MODC_TIED(FROZEN, 1, "head.weight", TIED_HEAD, FLOAT32, UNIFORM(0.4082483), 2, {6, 6}),
-    MODC_PARAMETER("head.bias", TIED_HEAD, FLOAT32, UNIFORM(0.4082483), 1, {6}),
+MODC_CALL(tied, forward, (net, sizes[0], inputs[0], outputs[0]))
+
+static const struct modc_io forward_io[] = {
+    {"x", MODC_FLOAT32, 2, {TIED_MAX_BATCH, 6}, {0, -1}, false},
+    {"output", MODC_FLOAT32, 2, {TIED_MAX_BATCH, 6}, {0, -1}, false},
+};
+
+static const struct modc_entry entries_table[] = {
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, NULL, MODC_PLAIN(TIED), TIED_MAX_BATCH),
 };
 
 /* in the order in which PyTorch draws */
@@ -185,17 +188,14 @@ static const struct modc_module modules_table[] = {
     {"head", "head", "Linear", "in_features=6, out_features=6, bias=True", 0, 0, false},
 };
 
-static const struct modc_io forward_io[] = {
-    {"x", MODC_FLOAT32, 2, {TIED_MAX_BATCH, 6}, {0, -1}, false},
-    {"output", MODC_FLOAT32, 2, {TIED_MAX_BATCH, 6}, {0, -1}, false},
-};
-
-static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 1152.0, NULL, NULL, MODC_PLAIN(TIED), TIED_MAX_BATCH),
+static const struct modc_key keys_table[] = {
+    MODC_FROZEN("embed.weight", TIED_EMBED, FLOAT32, UNIFORM(0.4082483), 2, {6, 6}),
+    MODC_TIED(FROZEN, 1, "head.weight", TIED_HEAD, FLOAT32, UNIFORM(0.4082483), 2, {6, 6}),
+    MODC_PARAMETER("head.bias", TIED_HEAD, FLOAT32, UNIFORM(0.4082483), 1, {6}),
 };
 
 const struct modc_model tied_model = {
-    .abi = MODC_ABI, .name = "tied", .schema = 0xb100a876b85ef0e1u,
+    .abi = MODC_ABI, .name = "tied", .schema = TIED_SCHEMA, .rtol = RTOL_OF_TIED,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct tied_params), .context_bytes = sizeof(struct tied),
     .param_block = TIED_PARAM_BYTES,

@@ -24,12 +24,6 @@ extern "C" {
 
 #define TIED_MAX_BATCH 16
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define TIED_PARAM_BYTES 256 /* parameters and buffers in PyTorch's layout */
-#define TIED_PACKED_BYTES 448 /* what tied_pack makes of them for the kernels */
-#define TIED_WORKSPACE_BYTES 384
-#define TIED_TRAIN_WORKSPACE_BYTES 384
-
 /* Modules, for hooks and tables. */
 enum {
     TIED_ROOT,
@@ -53,6 +47,13 @@ struct tied_params {
         const float *bias; /* (6) */
     } head;
 };
+
+#define TIED_SCHEMA 0xb100a876b85ef0e1u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define TIED_PARAM_BYTES 256 /* parameters and buffers in PyTorch's layout */
+#define TIED_PACKED_BYTES 448 /* what tied_pack makes of them for the kernels */
+#define TIED_WORKSPACE_BYTES 384
+#define TIED_TRAIN_WORKSPACE_BYTES 384
 
 /* output float32 (batch, 6) from x float32 (batch, 6) */
 enum modc_status tied_forward(struct tied *net, int batch, const float *x, float *output);

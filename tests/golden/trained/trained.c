@@ -8,11 +8,39 @@
 
 MODC_KERNELS_BEGIN
 
+/* where(x2 != 0.0, x1 + x0, x0) */
+MODC_INLINE float accumulate_s(float x0, float x1, float x2)
+{
+    return x2 != 0.0f ? x1 + x0 : x0;
+}
+
+MODC_INLINE modc_f32 accumulate_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    return modc_f32_select(modc_f32_ne(x2, modc_f32_set(0.0f)), x1 + x0, x0);
+}
+
+/* where(x1 <= 0.0, 0.0, x0) */
+MODC_INLINE float drelu_s(float x0, float x1)
+{
+    return x1 <= 0.0f ? 0.0f : x0;
+}
+
+MODC_INLINE modc_f32 drelu_v(modc_f32 x0, modc_f32 x1)
+{
+    return modc_f32_select(modc_f32_le(x1, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* where(x0 <= 0.0, 0.0, x0) */
+MODC_INLINE modc_f32 relu_v(modc_f32 x0)
+{
+    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int outputs, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY, const int LDW)
+    const int N, const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     const int tile = rows * outputs, whole = K / MODC_LANES * MODC_LANES;
     modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
@@ -54,7 +82,7 @@ MODC_INLINE void gemm_dot_tile(
         for (int j = 0; j < outputs; j++) {
             const float value = BIAS ? total[j] + bias[column + j] : total[j];
 
-            y[(row + i) * LDY + column + j] = value;
+            y[(row + i) * LDY + column + j] = TAIL(value);
         }
     }
 }
@@ -63,17 +91,18 @@ MODC_INLINE void gemm_dot_tile(
 MODC_INLINE void gemm_dot_block(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int from, const int to, const int BIAS, const int M, const int N,
-    const int K, const int LDX, const int LDY, const int LDW)
+    const int K, const int LDX, const int LDY, const int LDW, float (*TAIL)(float x))
 {
     for (int r = from; r < to; r += rows) {
         int c = 0;
 
         for (; c <= N - MODC_DOT_OUTPUTS; c += MODC_DOT_OUTPUTS)
             gemm_dot_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
         if (c < N)
             gemm_dot_tile(
-                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW);
+                y, x, w, bias, rows, N % MODC_DOT_OUTPUTS, r, c, BIAS, M, N, K, LDX, LDY, LDW,
+                TAIL);
     }
 }
 
@@ -82,24 +111,19 @@ MODC_INLINE void gemm_dot_block(
 MODC_INLINE void gemm_dot(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDW)
+    const int LDW, float (*TAIL)(float x))
 {
     const int whole = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
 
-    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW);
-    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW);
-}
-
-MODC_INLINE modc_f32 gemm_panel_tail_v(modc_f32 x)
-{
-    return modc_f32_select(modc_f32_le(x, modc_f32_set(0.0f)), modc_f32_set(0.0f), x);
+    gemm_dot_block(y, x, w, bias, MODC_DOT_ROWS, 0, whole, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
+    gemm_dot_block(y, x, w, bias, 1, whole, M, BIAS, M, N, K, LDX, LDY, LDW, TAIL);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
 MODC_INLINE void gemm_panel_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const int BIAS, const int M,
-    const int N, const int K, const int LDX, const int LDY)
+    const int N, const int K, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -134,7 +158,7 @@ MODC_INLINE void gemm_panel_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        modc_f32_store_most(y + r * LDY + c, gemm_panel_tail_v(sum[i]), rest);
+        modc_f32_store_most(y + r * LDY + c, TAIL_V(sum[i]), rest);
     }
 }
 
@@ -143,7 +167,8 @@ MODC_INLINE void gemm_panel_tile(
 MODC_INLINE void gemm_panel_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -151,9 +176,9 @@ MODC_INLINE void gemm_panel_block(
         int c = left;
 
         for (; c <= right - band; c += band)
-            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
         if (c < right)
-            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY);
+            gemm_panel_tile(y, x, w, bias, rows, N % band, r, c, BIAS, M, N, K, LDX, LDY, TAIL_V);
     }
 }
 
@@ -161,9 +186,10 @@ MODC_INLINE void gemm_panel_block(
  * registers. */
 MODC_INLINE void gemm_panel(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY)
+    const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY);
+    MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
 /* One tile at (row, column); rows and columns are constants of the call. */
@@ -171,7 +197,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0)
+    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -207,17 +233,14 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int rest = columns - i % vectors * MODC_LANES;
 
         if (rest >= MODC_LANES) {
-            modc_f32_store(
-                y + r * LDY + c,
-                modc_f32_select(modc_f32_le(modc_f32_load(e0 + r * LDE0 + c), modc_f32_set(0.0f)),
-                                modc_f32_set(0.0f), sum[i]));
+            modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
             continue;
         }
         float part[MODC_LANES];
 
         modc_f32_store(part, sum[i]);
         for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = e0[r * LDE0 + (c + l)] <= 0.0f ? 0.0f : part[l];
+            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
     }
 }
 
@@ -227,7 +250,8 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -236,10 +260,11 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+                TAIL_V);
     }
 }
 
@@ -248,10 +273,12 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0)
+    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0);
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        TAIL_V);
 }
 
 /* y = -where(x0, x1, 0.0), for each element. */
@@ -290,7 +317,8 @@ MODC_INLINE void matmul_strided_tile(
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN)
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -332,10 +360,10 @@ MODC_INLINE void matmul_strided_tile(
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
 
         if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, sum[i]);
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
             continue;
         }
-        modc_f32_store_part(y + r * YM + c, sum[i], count);
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
     }
 }
 
@@ -345,7 +373,7 @@ MODC_INLINE void matmul_strided_strip(
     const int rows, const int first, const int row, const int count, const int BIAS,
     const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
     const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN)
+    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
@@ -353,12 +381,12 @@ MODC_INLINE void matmul_strided_strip(
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         if (N > full)
             matmul_strided_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN);
+                YM, XM, XK, WK, WN, TAIL_V);
     }
 }
 
@@ -367,7 +395,7 @@ MODC_INLINE void matmul_strided(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN)
+    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -379,27 +407,17 @@ MODC_INLINE void matmul_strided(
 
             matmul_strided_strip(
                 yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
 #if MODC_LANES > 1
             matmul_strided_strip(
                 yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
             matmul_strided_strip(
                 yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
 #endif
         }
     }
-}
-
-MODC_INLINE float matmul_strided_fixed_reads_2_onto_tail(float x, float e0, float e1)
-{
-    return e1 != 0.0f ? e0 + x : x;
-}
-
-MODC_INLINE modc_f32 matmul_strided_fixed_reads_2_onto_tail_v(modc_f32 x, modc_f32 e0, modc_f32 e1)
-{
-    return modc_f32_select(modc_f32_ne(e1, modc_f32_set(0.0f)), e0 + x, x);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
@@ -411,7 +429,9 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     const int column, const float *e0, const float *e1, const int BIAS, const int BATCH0,
     const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
     const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
-    const int WK, const int WN, const int LDE0, const int LDE1)
+    const int WK, const int WN, const int LDE0, const int LDE1,
+    float (*TAIL)(float x, float e0, float e1),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
@@ -455,17 +475,16 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
         if (count == MODC_LANES) {
             modc_f32_store(
                 y + r * YM + c,
-                matmul_strided_fixed_reads_2_onto_tail_v(sum[i],
-                                                         modc_f32_load(e0 + (first + r) * LDE0 + c),
-                                                         modc_f32_set(e1[(first + r) * LDE1])));
+                TAIL_V(sum[i], modc_f32_load(e0 + (first + r) * LDE0 + c),
+                       modc_f32_set(e1[(first + r) * LDE1])));
             continue;
         }
         float lanes[MODC_LANES];
 
         modc_f32_store(lanes, sum[i]);
         for (int l = 0; l < count; l++)
-            y[r * YM + c + l] = matmul_strided_fixed_reads_2_onto_tail(lanes[l],
-                    e0[(first + r) * LDE0 + (c + l)], e1[(first + r) * LDE1]);
+            y[r * YM + c + l] = TAIL(lanes[l], e0[(first + r) * LDE0 + (c + l)],
+                                     e1[(first + r) * LDE1]);
     }
 }
 
@@ -476,7 +495,8 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_strip(
     const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
     const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
-    const int LDE0, const int LDE1)
+    const int LDE0, const int LDE1, float (*TAIL)(float x, float e0, float e1),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
 
@@ -484,12 +504,13 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_strip(
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_reads_2_onto_tile(
                 y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, e0, e1, BIAS,
-                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1,
+                TAIL, TAIL_V);
         if (N > full)
             matmul_strided_fixed_reads_2_onto_tile(
                 y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
                 first, row + t * rows, full, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
-                M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+                M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
     }
 }
 
@@ -499,7 +520,8 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto(
     const float *e0, const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0,
     const int W0, const int BATCH1, const int Y1, const int X1, const int W1, const int M,
     const int N, const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
-    const int LDE0, const int LDE1)
+    const int LDE0, const int LDE1, float (*TAIL)(float x, float e0, float e1),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -513,10 +535,11 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto(
             if (tall > 0)
                 matmul_strided_fixed_reads_2_onto_strip(
                     yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, BIAS, BATCH0, Y0, X0, W0,
-                    BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+                    BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
             matmul_strided_fixed_reads_2_onto_strip(
                 yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0, e1, BIAS,
-                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1);
+                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1,
+                TAIL, TAIL_V);
         }
     }
 }
@@ -524,7 +547,7 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto(
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_log(
     float *restrict y, const float *restrict x, const int M, const int K, const int LDX,
-    const int LDY)
+    const int LDY, float (*TAIL)(float x), modc_f32 (*TAIL_V)(modc_f32 x))
 {
     for (int r = 0; r < M; r++) {
         const float *const row = x + r * LDX;
@@ -555,33 +578,14 @@ MODC_INLINE void softmax_log(
         for (int k = 0; k < full; k += MODC_LANES) {
             const modc_f32 value = (modc_f32_load(row + k) - most) - last;
 
-            modc_f32_store(out + k, value);
+            modc_f32_store(out + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
             const float value = (row[k] - most) - last;
 
-            out[k] = value;
+            out[k] = TAIL(value);
         }
     }
-}
-
-/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
- * then where(x0 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_0_relu(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16);
-}
-
-/* y (16, 4) = x (16, batch) . w (batch, 4);
- * then where(x2 != 0.0, x1 + x0, x0) */
-static MODC_KERNEL void y_0_dweight(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *e0, const float *e1, int batch)
-{
-    matmul_strided_fixed_reads_2_onto(
-        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0);
 }
 
 /* y (batch, 4) = x (batch, 16) . w (16, 4) */
@@ -589,7 +593,37 @@ static MODC_KERNEL void y_0_dinput(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    matmul_strided(y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, batch, 4, 16, 4, 16, 1, 4, 1);
+    matmul_strided(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, batch, 4, 16, 4, 16, 1, 4, 1, modc_f32_as_is);
+}
+
+/* y (16, 4) = x (16, batch) . w (batch, 4);
+ * then accumulate(x0, x1, x2) */
+static MODC_KERNEL void y_0_dweight(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *e0, const float *e1, int batch)
+{
+    matmul_strided_fixed_reads_2_onto(
+        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0,
+        accumulate_s, accumulate_v);
+}
+
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then relu(x0) */
+static MODC_KERNEL void y_0_linear_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16, relu_v);
+}
+
+/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
+ * then drelu(x0, x1) */
+static MODC_KERNEL void y_2_dinput(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, int batch)
+{
+    gemm_panel_reads_1(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16, drelu_s, drelu_v);
 }
 
 /* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
@@ -597,7 +631,7 @@ static MODC_KERNEL void y_2_linear(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     int batch)
 {
-    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16);
+    gemm_dot(y, x, w, bias, 1, batch, 3, 16, 16, 3, 16, modc_f32s_as_is);
 }
 
 /* y (3) = sum of x0, then where(x2 != 0.0, x1 + x0, x0) */
@@ -614,22 +648,14 @@ static MODC_KERNEL void y_2_dbias(
 }
 
 /* y (3, 16) = x (3, batch) . w (batch, 16);
- * then where(x2 != 0.0, x1 + x0, x0) */
+ * then accumulate(x0, x1, x2) */
 static MODC_KERNEL void y_2_dweight(
     float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *e0, const float *e1, int batch)
 {
     matmul_strided_fixed_reads_2_onto(
-        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0);
-}
-
-/* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
- * then where(x1 <= 0.0, 0.0, x0) */
-static MODC_KERNEL void y_2_dinput(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const float *restrict e0, int batch)
-{
-    gemm_panel_reads_1(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16);
+        y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0,
+        accumulate_s, accumulate_v);
 }
 
 /* y (batch) = x0 != -100 */
@@ -647,7 +673,7 @@ static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1
 /* y (batch, 3) = log softmax(x) along the last dimension */
 static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
 {
-    softmax_log(y, x, batch, 3, 3, 3);
+    softmax_log(y, x, batch, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
 }
 
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
@@ -661,7 +687,7 @@ static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1
 }
 
 /* y (batch, 1) = where(x0, -x1, 0.0) */
-static MODC_KERNEL void root_neg_where(float *y, const bool *x0, const float *x1, int batch)
+static MODC_KERNEL void root_kept(float *y, const bool *x0, const float *x1, int batch)
 {
     map_neg_where(y, x0, x1, batch);
 }
@@ -677,7 +703,7 @@ static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
 }
 
 /* y () = sum of x0, then x0 / float32(x1) */
-static MODC_KERNEL void root_div(float *y, const float *x0, const int64_t *x1, int batch)
+static MODC_KERNEL void root_loss(float *y, const float *x0, const int64_t *x1, int batch)
 {
     const modc_f32 zero = modc_f32_set(0.0f);
     modc_f32 sums = zero;
@@ -699,12 +725,6 @@ static MODC_KERNEL void root_ddiv(float *y, const int64_t *x0)
     y[0] = 1.0f / (float)x0[0];
 }
 
-/* y (batch) = -where(x0, x1, 0.0) */
-static MODC_KERNEL void root_dwhere_dneg(float *y, const bool *x0, const float *x1, int batch)
-{
-    map_dwhere_dneg(y, x0, x1, batch);
-}
-
 /* y (batch, 3): x0 (batch, 1) goes to x1 (batch, 1) along dimension 1, and is added */
 static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x1, int batch)
 {
@@ -712,6 +732,22 @@ static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x
         float *to = y + i * 3 + (ptrdiff_t)x1[i];
 
         to[0] = to[0] + x0[i];
+    }
+}
+
+/* y (batch) = -where(x0, x1, 0.0) */
+static MODC_KERNEL void root_dwhere_fused(float *y, const bool *x0, const float *x1, int batch)
+{
+    map_dwhere_dneg(y, x0, x1, batch);
+}
+
+/* y (batch, 3) = x0 - exp(x2) * x1 */
+static MODC_KERNEL void root_dy_2(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 3; j++)
+            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
     }
 }
 
@@ -727,17 +763,62 @@ static MODC_KERNEL void root_sum_dx(float *y, const float *x0, int batch)
     }
 }
 
-/* y (batch, 3) = x0 - exp(x2) * x1 */
-static MODC_KERNEL void root_exp_mul_sub(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 3; j++)
-            y[i * 3 + j] = x0[i * 3 + j] - modc_f32s_exp(x2[i * 3 + j]) * x1[i];
-    }
-}
-
 MODC_KERNELS_END
+
+/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
+ * their bytes of the workspace. */
+#define MACS_OF_FORWARD 896.0
+#define MACS_OF_LOSS 912.0
+#define RTOL_OF_TRAINED 0.0f /* a few last places, as always */
+
+#define TENSORS_OF_FORWARD_EVAL \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_SAVING \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+
+#define TENSORS_OF_FORWARD_EVAL_BACKWARD \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */ \
+
+#define TENSORS_OF_LOSS_EVAL \
+    bool *const counts = (void *)(ws + 640); /* (batch) */ \
+    int64_t *const at = (void *)(ws + 704); /* (batch) */ \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */ \
+    float *const log_softmax_of_x = (void *)(ws + 0); /* (batch, 3) */ \
+    float *const gather = (void *)(ws + 128); /* (batch, 1) */ \
+    float *const kept_ = (void *)(ws + 128); /* (batch, 1) */ \
+    int64_t *const sum = (void *)(ws + 0); /* () */ \
+
+#define TENSORS_OF_LOSS_EVAL_SAVING \
+    bool *const counts = (void *)(ws + 768); /* (batch) */ \
+    int64_t *const at = (void *)(ws + 832); /* (batch) */ \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */ \
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */ \
+    float *const gather = (void *)(ws + 512); /* (batch, 1) */ \
+    float *const kept_ = (void *)(ws + 512); /* (batch, 1) */ \
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */ \
+
+#define TENSORS_OF_LOSS_EVAL_BACKWARD \
+    bool *const counts = (void *)(ws + 768); /* (batch) */ \
+    int64_t *const at = (void *)(ws + 832); /* (batch) */ \
+    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
+    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */ \
+    int64_t *const sum_of_model = (void *)(ws + 576); /* () */ \
+    float *const ddiv = (void *)(ws + 512); /* () */ \
+    float *const dwhere_fused = (void *)(ws + 576); /* (batch) */ \
+    float *const dx = (void *)(ws + 1024); /* (batch, 3) */ \
+    float *const sum_of_model_2 = (void *)(ws + 512); /* (batch, 1) */ \
+    float *const dy_2 = (void *)(ws + 1024); /* (batch, 3) */ \
+    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */ \
+
+/* What a context works with. */
+#define CONTEXT_OF_TRAINED \
+    const struct trained_params *const p __attribute__((unused)) = (const void *)net->base.params; \
+    const struct trained_packed *const k __attribute__((unused)) = net->base.params->packed; \
+    char *const ws __attribute__((unused)) = net->base.workspace
 
 /* What the kernels read */
 struct trained_packed {
@@ -759,14 +840,12 @@ static enum modc_status trained_pack_all(struct modc_params *params)
 
 static void trained_forward_eval(struct trained *net, int batch, const float *x, float *output)
 {
-    const struct trained_params *p = (const void *)net->base.params;
-    const struct trained_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    CONTEXT_OF_TRAINED;
+    TENSORS_OF_FORWARD_EVAL;
 
     /* 0: Linear(4, 16)
      * 1: ReLU() */
-    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_linear_fused(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2: Linear(16, 3) */
     y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
@@ -775,13 +854,11 @@ static void trained_forward_eval(struct trained *net, int batch, const float *x,
 static void trained_forward_eval_saving(struct trained *net, int batch, const float *x,
                                         float *output)
 {
-    const struct trained_params *p = (const void *)net->base.params;
-    const struct trained_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
+    CONTEXT_OF_TRAINED;
+    TENSORS_OF_FORWARD_EVAL_SAVING;
 
     /* 0, 1 */
-    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_linear_fused(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2 */
     y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
@@ -790,13 +867,10 @@ static void trained_forward_eval_saving(struct trained *net, int batch, const fl
 static void trained_forward_eval_backward(struct trained *net, int batch, const float *x,
                                           const float *doutput, float *dx)
 {
-    const struct trained_params *p = (const void *)net->base.params;
-    const struct trained_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
+    CONTEXT_OF_TRAINED;
+    TENSORS_OF_FORWARD_EVAL_BACKWARD;
     const struct trained_training *training = (const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */
 
     /* 2, backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
@@ -823,92 +897,62 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
 static enum modc_status trained_loss_eval(struct trained *net, int batch, const float *x,
                                           const int64_t *target, float *loss)
 {
-    const struct trained_params *p = (const void *)net->base.params;
-    const struct trained_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    bool *const counts = (void *)(ws + 640); /* (batch) */
-    int64_t *const at = (void *)(ws + 704); /* (batch) */
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (void *)(ws + 0); /* (batch, 3) */
-    float *const gather = (void *)(ws + 128); /* (batch, 1) */
-    float *const kept_ = (void *)(ws + 128); /* (batch, 1) */
-    int64_t *const sum = (void *)(ws + 0); /* () */
-
-    root_ne(counts, target, batch);
-    root_where(at, counts, target, batch);
-    MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
-
-    /* 0: Linear(4, 16)
-     * 1: ReLU() */
-    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
-
-    /* 2: Linear(16, 3) */
-    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
-    root_log_softmax(log_softmax_of_x, y_2, batch);
-    root_gather(gather, log_softmax_of_x, at, batch);
-    root_neg_where(kept_, counts, gather, batch);
-    root_sum(sum, counts, batch);
-    root_div(loss, kept_, sum, batch);
-    return MODC_OK;
-}
-
-static enum modc_status trained_loss_eval_saving(struct trained *net, int batch, const float *x,
-                                                 const int64_t *target, float *loss)
-{
-    const struct trained_params *p = (const void *)net->base.params;
-    const struct trained_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
-    bool *const counts = (void *)(ws + 768); /* (batch) */
-    int64_t *const at = (void *)(ws + 832); /* (batch) */
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const y_2 = (void *)(ws + 512); /* (batch, 3) */
-    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
-    float *const gather = (void *)(ws + 512); /* (batch, 1) */
-    float *const kept_ = (void *)(ws + 512); /* (batch, 1) */
-    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
+    CONTEXT_OF_TRAINED;
+    TENSORS_OF_LOSS_EVAL;
 
     root_ne(counts, target, batch);
     root_where(at, counts, target, batch);
     MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
 
     /* 0, 1 */
-    y_0_relu(y_0, x, k->_0_weight, p->_0.bias, batch);
+    y_0_linear_fused(y_0, x, k->_0_weight, p->_0.bias, batch);
 
     /* 2 */
     y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
     root_log_softmax(log_softmax_of_x, y_2, batch);
     root_gather(gather, log_softmax_of_x, at, batch);
-    root_neg_where(kept_, counts, gather, batch);
+    root_kept(kept_, counts, gather, batch);
+    root_sum(sum, counts, batch);
+    root_loss(loss, kept_, sum, batch);
+    return MODC_OK;
+}
+
+static enum modc_status trained_loss_eval_saving(struct trained *net, int batch, const float *x,
+                                                 const int64_t *target, float *loss)
+{
+    CONTEXT_OF_TRAINED;
+    TENSORS_OF_LOSS_EVAL_SAVING;
+
+    root_ne(counts, target, batch);
+    root_where(at, counts, target, batch);
+    MODC_TRY(modc_check_index(&net->base, TRAINED_ROOT, at, MODC_INT64, batch, 0, 3));
+
+    /* 0, 1 */
+    y_0_linear_fused(y_0, x, k->_0_weight, p->_0.bias, batch);
+
+    /* 2 */
+    y_2_linear(y_2, y_0, p->_2.weight, p->_2.bias, batch);
+    root_log_softmax(log_softmax_of_x, y_2, batch);
+    root_gather(gather, log_softmax_of_x, at, batch);
+    root_kept(kept_, counts, gather, batch);
     root_sum(sum_of_model, counts, batch);
-    root_div(loss, kept_, sum_of_model, batch);
+    root_loss(loss, kept_, sum_of_model, batch);
     return MODC_OK;
 }
 
 static void trained_loss_eval_backward(struct trained *net, int batch, const float *x)
 {
-    const struct trained_packed *k = net->base.params->packed;
-    char *const ws = net->base.workspace;
+    CONTEXT_OF_TRAINED;
+    TENSORS_OF_LOSS_EVAL_BACKWARD;
     const struct trained_training *training = (const void *)net->base.trainer;
     const struct trained_params *gradients = &training->gradients;
-    bool *const counts = (void *)(ws + 768); /* (batch) */
-    int64_t *const at = (void *)(ws + 832); /* (batch) */
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */
-    float *const log_softmax_of_x = (void *)(ws + 640); /* (batch, 3) */
-    int64_t *const sum_of_model = (void *)(ws + 576); /* () */
-    float *const ddiv = (void *)(ws + 512); /* () */
-    float *const dwhere_dneg = (void *)(ws + 576); /* (batch) */
-    float *const dx = (void *)(ws + 1024); /* (batch, 3) */
-    float *const sum_of_model_2 = (void *)(ws + 512); /* (batch, 1) */
-    float *const dy_2 = (void *)(ws + 1024); /* (batch, 3) */
-    float *const dy_0 = (void *)(ws + 512); /* (batch, 16) */
 
     root_ddiv(ddiv, sum_of_model);
-    root_dwhere_dneg(dwhere_dneg, counts, ddiv, batch);
+    root_dwhere_fused(dwhere_fused, counts, ddiv, batch);
     memset(dx, 0, sizeof(float) * (size_t)(3 * batch));
-    root_dgather(dx, dwhere_dneg, at, batch);
+    root_dgather(dx, dwhere_fused, at, batch);
     root_sum_dx(sum_of_model_2, dx, batch);
-    root_exp_mul_sub(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
+    root_dy_2(dy_2, dx, sum_of_model_2, log_softmax_of_x, batch);
 
     /* 2, backward */
     if (training->base.wants[TRAINED_GRADIENT_2_BIAS])
@@ -1140,31 +1184,13 @@ MODC_TRAIN_CALLS(trained, (training, sizes[0], inputs[0], inputs[1], loss))
 
 /* ---- tables ---- */
 
+static const struct modc_size sizes_table[] = {{"batch", TRAINED_MAX_BATCH}};
+
 MODC_CALL(trained, forward, (net, sizes[0], inputs[0], outputs[0]))
 MODC_BACKWARD_CALL(
     trained, forward, backward, (net, sizes[0], output_gradients[0], input_gradients[0]))
 MODC_CALL(trained, loss, (net, sizes[0], inputs[0], inputs[1], outputs[0]))
 MODC_BACKWARD_CALL(trained, loss, loss_backward, (net, sizes[0]))
-
-static const struct modc_size sizes_table[] = {{"batch", TRAINED_MAX_BATCH}};
-
-static const struct modc_key keys_table[] = {
-    MODC_PARAMETER("0.weight", TRAINED_0, FLOAT32, UNIFORM(0.5), 2, {16, 4}),
-    MODC_FROZEN("0.bias", TRAINED_0, FLOAT32, UNIFORM(0.5), 1, {16}),
-    MODC_PARAMETER("2.weight", TRAINED_2, FLOAT32, UNIFORM(0.25), 2, {3, 16}),
-    MODC_PARAMETER("2.bias", TRAINED_2, FLOAT32, UNIFORM(0.25), 1, {3}),
-};
-
-static const struct modc_module modules_table[] = {
-    {"", "", "Sequential", "", -1, 3, false},
-    {"0", "0", "Linear", "in_features=4, out_features=16, bias=True", 0, 0, false},
-    {"1", "1", "ReLU", "", 0, 0, false},
-    {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
-};
-
-static const int gradients_table[] = { /* keys */
-    0, 2, 3,
-};
 
 static const struct modc_io forward_io[] = {
     {"x", MODC_FLOAT32, 2, {TRAINED_MAX_BATCH, 4}, {0, -1}, false},
@@ -1178,14 +1204,32 @@ static const struct modc_io loss_io[] = {
 };
 
 static const struct modc_entry entries_table[] = {
-    MODC_ENTRY(forward, 1, 1, 896.0, NULL, forward_backward_call, MODC_SAVING(TRAINED),
+    MODC_ENTRY(forward, 1, 1, MACS_OF_FORWARD, NULL, forward_backward_call, MODC_SAVING(TRAINED),
                TRAINED_MAX_BATCH),
-    MODC_ENTRY(loss, 2, 1, 912.0, NULL, loss_backward_call, MODC_SAVING(TRAINED_LOSS),
+    MODC_ENTRY(loss, 2, 1, MACS_OF_LOSS, NULL, loss_backward_call, MODC_SAVING(TRAINED_LOSS),
                TRAINED_MAX_BATCH),
 };
 
+static const struct modc_module modules_table[] = {
+    {"", "", "Sequential", "", -1, 3, false},
+    {"0", "0", "Linear", "in_features=4, out_features=16, bias=True", 0, 0, false},
+    {"1", "1", "ReLU", "", 0, 0, false},
+    {"2", "2", "Linear", "in_features=16, out_features=3, bias=True", 0, 0, false},
+};
+
+static const struct modc_key keys_table[] = {
+    MODC_PARAMETER("0.weight", TRAINED_0, FLOAT32, UNIFORM(0.5), 2, {16, 4}),
+    MODC_FROZEN("0.bias", TRAINED_0, FLOAT32, UNIFORM(0.5), 1, {16}),
+    MODC_PARAMETER("2.weight", TRAINED_2, FLOAT32, UNIFORM(0.25), 2, {3, 16}),
+    MODC_PARAMETER("2.bias", TRAINED_2, FLOAT32, UNIFORM(0.25), 1, {3}),
+};
+
+static const int gradients_table[] = { /* keys */
+    0, 2, 3,
+};
+
 const struct modc_model trained_model = {
-    .abi = MODC_ABI, .name = "trained", .schema = 0x596e54b4347e9f88u,
+    .abi = MODC_ABI, .name = "trained", .schema = TRAINED_SCHEMA, .rtol = RTOL_OF_TRAINED,
     .align = MODC_ALIGN, .tensor_align = 64,
     .params_bytes = sizeof(struct trained_params), .context_bytes = sizeof(struct trained),
     .param_block = TRAINED_PARAM_BYTES,

@@ -24,19 +24,6 @@ extern "C" {
 
 #define TRAINED_MAX_BATCH 8
 
-/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
-#define TRAINED_PARAM_BYTES 576 /* parameters and buffers in PyTorch's layout */
-#define TRAINED_PACKED_BYTES 448 /* what trained_pack makes of them for the kernels */
-#define TRAINED_GRADIENT_BYTES 640 /* of parameters that are trained, and which there are */
-#define TRAINED_WORKSPACE_BYTES 512
-#define TRAINED_TRAIN_WORKSPACE_BYTES 512
-#define TRAINED_BACKWARD_WORKSPACE_BYTES 1024 /* forward and backward together */
-#define TRAINED_TRAIN_BACKWARD_WORKSPACE_BYTES 1024 /* forward and backward together */
-#define TRAINED_LOSS_WORKSPACE_BYTES 768
-#define TRAINED_LOSS_TRAIN_WORKSPACE_BYTES 768
-#define TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
-#define TRAINED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
-
 /* Modules, for hooks and tables. */
 enum {
     TRAINED_ROOT,
@@ -44,13 +31,6 @@ enum {
     TRAINED_1,
     TRAINED_2,
     TRAINED_MODULES
-};
-
-/* Gradients of parameters, in the order of modc_gradient_at. */
-enum {
-    TRAINED_GRADIENT_0_WEIGHT,
-    TRAINED_GRADIENT_2_WEIGHT, TRAINED_GRADIENT_2_BIAS,
-    TRAINED_GRADIENTS
 };
 
 /* A context: mode, hooks, state, workspace. Many may share one parameter struct. */
@@ -66,6 +46,27 @@ struct trained_params {
     struct { float *weight, *bias; } _0; /* (16, 4), (16) */
     struct { float *weight, *bias; } _2; /* (3, 16), (3) */
 };
+
+/* Gradients of parameters, in the order of modc_gradient_at. */
+enum {
+    TRAINED_GRADIENT_0_WEIGHT,
+    TRAINED_GRADIENT_2_WEIGHT, TRAINED_GRADIENT_2_BIAS,
+    TRAINED_GRADIENTS
+};
+
+#define TRAINED_SCHEMA 0x596e54b4347e9f88u /* of keys, shapes and types */
+/* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
+#define TRAINED_PARAM_BYTES 576 /* parameters and buffers in PyTorch's layout */
+#define TRAINED_PACKED_BYTES 448 /* what trained_pack makes of them for the kernels */
+#define TRAINED_GRADIENT_BYTES 640 /* of parameters that are trained, and which there are */
+#define TRAINED_WORKSPACE_BYTES 512
+#define TRAINED_TRAIN_WORKSPACE_BYTES 512
+#define TRAINED_BACKWARD_WORKSPACE_BYTES 1024 /* forward and backward together */
+#define TRAINED_TRAIN_BACKWARD_WORKSPACE_BYTES 1024 /* forward and backward together */
+#define TRAINED_LOSS_WORKSPACE_BYTES 768
+#define TRAINED_LOSS_TRAIN_WORKSPACE_BYTES 768
+#define TRAINED_LOSS_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
+#define TRAINED_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES 1152 /* forward and backward together */
 
 #define TRAINED_OPTIMIZER_BYTES 1024 /* states of AdamW */
 #define TRAINED_TRAINING_BYTES (TRAINED_GRADIENT_BYTES + TRAINED_OPTIMIZER_BYTES)

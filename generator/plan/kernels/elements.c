@@ -1,0 +1,120 @@
+/* elements.c - functions of elements: what tails and maps compute of each, which their cores take as an argument. */
+#include <string.h>
+
+#include "plan/kernels/draft.h"
+
+/* The type in which the dag reads the input; that of its result where it does not. */
+static enum dtype input_type(const struct dag *dag, int input)
+{
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].input == input)
+            return dag->nodes[i].dtype;
+    return dag->nodes[dag->result].dtype;
+}
+
+bool dag_knows_sizes(const struct dag *dag)
+{
+    for (int i = 0; i < dag->count; i++)
+        if (dag->nodes[i].prim == PRIM_DIM)
+            return true;
+    return false;
+}
+
+static bool same_inputs(const struct element_function *a, const struct element_function *b)
+{
+    return a->input_count == b->input_count &&
+           memcmp(a->inputs, b->inputs, (size_t)a->input_count * sizeof *a->inputs) == 0;
+}
+
+/* What the runtime computes of one number: the name of its function, else NULL. */
+static const char *runtime_name(const struct dag *dag)
+{
+    static const enum prim own[] = {PRIM_ABS, PRIM_EXP,  PRIM_EXPM1, PRIM_LOG, PRIM_LOG1P, PRIM_TANH,
+                                    PRIM_ERF, PRIM_SQRT, PRIM_RSQRT, PRIM_SIN, PRIM_COS,   PRIM_FLOOR};
+    const struct dag_node *node = dag ? &dag->nodes[dag->result] : NULL;
+
+    if (!node)
+        return "as_is";
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (node->prim == own[i] && dag->input_count == 1 && dtype_is_float(node->dtype) &&
+            dag->nodes[node->args[0]].prim == PRIM_LOAD && dag->nodes[node->args[0]].dtype == node->dtype)
+            return prim_rows[node->prim].name;
+    return NULL;
+}
+
+static bool is_taken(const struct plan *plan, const char *name)
+{
+    for (int i = 0; i < plan->function_count; i++)
+        if (!plan->functions[i]->runtime && strcmp(plan->functions[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Sizes of the spec are parameters of kernels, and what users call begins with the model's name. */
+static bool is_hidden(struct cx *cx, const struct plan *plan, const char *name)
+{
+    static const char *const forms[] = {"s", "v"};
+    const size_t length = strlen(plan->model);
+
+    for (int i = 0; i < 2; i++) {
+        const char *own = arena_format(&cx->arena, "%s_%s", name, forms[i]);
+
+        if (strcmp(size_name(cx, plan->program->tree, own), own) != 0 ||
+            (strncmp(own, plan->model, length) == 0 && own[length] == '_'))
+            return true;
+    }
+    return false;
+}
+
+/* "dropped_mul"; another one of that name tells in turn whose it is, what the spec calls its result, and how many values it reads:
+ * "dropped_mul_of_y_9". */
+static const char *free_name(struct cx *cx, const struct plan *plan, const char *label, const struct op *op)
+{
+    const char *path = op_path(cx, op), *value = value_words(cx, op), *name = *label ? label : "value";
+    const char *const told[] = {
+        "_of", *path ? path : "model", "_", value, "_of", arena_format(&cx->arena, "%d", op->input_count)};
+
+    while (is_hidden(cx, plan, name))
+        name = arena_format(&cx->arena, "of_%s", name);
+    for (int i = 0; i < 6 && is_taken(plan, name); i += 2)
+        if (*told[i + 1])
+            name = arena_format(&cx->arena, "%s%s%s%s", name, told[i], told[i][1] ? "_" : "", told[i + 1]);
+    for (const char *first = name; is_taken(plan, name);)
+        name = arena_format(&cx->arena, "%s_again", name == first ? first : name);
+    return name;
+}
+
+const struct element_function *element_function(struct cx *cx, struct plan *plan, const struct dag *dag,
+                                                enum dtype computed, const char *label, const struct op *op)
+{
+    const int count = dag ? dag->input_count : 1;
+    const char *known = runtime_name(dag);
+    struct element_function *function = ARENA_NEW(&cx->arena, struct element_function);
+
+    *function = (struct element_function){.dag = dag,
+                                          .computed = computed,
+                                          .inputs = ARENA_ARRAY(&cx->arena, count + 1, enum dtype),
+                                          .input_count = count};
+    for (int i = 0; i < count; i++)
+        function->inputs[i] = dag ? input_type(dag, i) : computed;
+    for (int i = 0; i < plan->function_count; i++)
+        if (plan->functions[i]->computed == computed && same_dag(plan->functions[i]->dag, dag) &&
+            same_inputs(plan->functions[i], function))
+            return plan->functions[i];
+    function->runtime = known != NULL;
+    function->name = known ? known : free_name(cx, plan, label, op);
+    function->comment = dag ? dag_text(cx, dag) : "x0";
+    ARENA_PUSH(&cx->arena, plan->functions, plan->function_count, function);
+    return function;
+}
+
+const char *element_call(struct cx *cx, const struct element_function *function)
+{
+    struct text text = text_new(&cx->arena);
+
+    text_printf(&text, "%s(", function->name);
+    for (int i = 0; i < function->input_count; i++)
+        text_printf(&text, "%sx%d", i ? ", " : "", i);
+    text_add(&text, ")");
+    return text.data;
+}

@@ -20,7 +20,15 @@ mkdir -p "$work"
 "$modc" generate "$spec" -o "$work" ${settings[@]+"${settings[@]}"} >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 header=$(basename "$work"/*.h .h)
 # As `modc run` compiles.
-$CC $CFLAGS -I"$work" -Iruntime -DMODC_LIBM -DMODC_MODEL="${header}_model" -o "$work/program" "$work"/*.c runtime/*.c runtime/driver/*.c -lm
+objects=()
+for source in "$work"/*.c runtime/*.c runtime/driver/*.c; do
+    object=$work/object_${#objects[@]}.o
+    # shellcheck disable=SC2086
+    $CC $CFLAGS -I"$work" -Iruntime -DMODC_LIBM -DMODC_MODEL="${header}_model" -c -o "$object" "$source"
+    objects+=("$object")
+done
+# shellcheck disable=SC2086
+$CC $CFLAGS -o "$work/program" "${objects[@]}" -lm
 state=build/vectors/$3/state.safetensors
 $RUNNER "$work/program" "${options[@]}" --state "$work/state.safetensors" --outputs "$work/outputs.safetensors"
 if [ -e "$state" ]; then

@@ -22,8 +22,9 @@ objects=()
 for source in "$work"/*.c runtime/modc_*.c tests/api/firmware.c; do
     case $source in */modc_host.c | */modc_threads.c) continue ;; esac
     object=$work/object_${#objects[@]}.o
-    $CC $flags ${1:+-DWITH_LIBM} -DHEADER="\"$model.h\"" -DMODEL="$model" -DCAPITALS="${model^^}" -DSTRUCTS="$structs" \
-        -c -o "$object" "$source"
+    own=()
+    case $source in tests/*) own=(${1:+-DWITH_LIBM} -DHEADER="\"$model.h\"" -DMODEL="$model" -DCAPITALS="${model^^}" -DSTRUCTS="$structs") ;; esac
+    $CC $flags ${own[@]+"${own[@]}"} -c -o "$object" "$source"
     objects+=("$object")
 done
 $CC $CFLAGS -mthumb -nostdlib -Wl,--gc-sections -Wl,-e,main -Wl,--no-warn-rwx-segments -o "$work/program" "${objects[@]}" \

@@ -42,7 +42,7 @@ def compiled(modc, spec, dtype, work):
         return [modc, "run", spec, "--dtype", dtype, "--keep", work]
     subprocess.run([modc, "generate", spec, "--dtype", dtype, "-o", work], check=True, stderr=subprocess.DEVNULL)
     flags = [*shlex.split(os.environ["CFLAGS"]), f"-DMODC_MODEL={spec.stem}_model", "-DMODC_LIBM"]
-    subprocess.run([os.environ["CC"], *flags, f"-I{work}", "-Iruntime", "-o", program, work / f"{spec.stem}.c",
+    subprocess.run([*shlex.split(os.environ["CC"]), *flags, f"-I{work}", "-Iruntime", "-o", program, work / f"{spec.stem}.c",
                     *Path("runtime").rglob("*.c"), "-lm"], check=True)
     return [*shlex.split(runner), program]
 

@@ -3,7 +3,7 @@
  * large as they need be, so that the sanitizers see what goes beyond.
  *
  * MODC_TEST_SEED and MODC_TEST_COUNT choose other and more random cases, MODC_TEST_ALL more compilations, MODC_TEST_QUICK
- * but one; MODC_TEST_KEEP keeps the files. */
+ * but one, of fewer and smaller cases; MODC_TEST_KEEP keeps the files. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -54,6 +54,11 @@ struct kernel_case {
     union scalar *expected[RUNS];
     double *slack[RUNS]; /* of sums: the sum of magnitudes */
 };
+
+static int runs(void)
+{
+    return getenv("MODC_TEST_QUICK") ? 1 : RUNS;
+}
 
 static struct kernel_case *cases;
 static int case_count;
@@ -168,7 +173,7 @@ static struct kernel_case *new_case(enum kernel_kind kind, const char *name, str
         for (int j = 0; j < SIZES; j++)
             cases[case_count - 1].sizes[i][j] = i == 0 ? sizes[j]->max : pick((int)sizes[j]->max + 1);
     for (int i = 0; i < RUNS; i++) /* large ones stay affordable */
-        cases[case_count - 1].sizes[i][4] = i == 0 ? 100003 : pick(3000);
+        cases[case_count - 1].sizes[i][4] = i > 0 ? pick(3000) : getenv("MODC_TEST_QUICK") ? 5003 : 100003;
     if (pick(2))
         cases[case_count - 1].sizes[2][pick(4)] = 0;
     return &cases[case_count - 1];
@@ -614,7 +619,7 @@ static void write_program(const char *path)
             dag_mark_sizes(c->head, used);
         if (c->tail)
             dag_mark_sizes(c->tail, used);
-        for (int run = 0; run < RUNS; run++) {
+        for (int run = 0; run < runs(); run++) {
             if (c->sizes[run][0] < 0)
                 continue;
             fputs("    {\n", file);
@@ -653,7 +658,7 @@ static void write_inputs(const char *path)
 
     assert_non_null(file);
     for (int i = 0; i < case_count; i++)
-        for (int run = 0; run < RUNS; run++)
+        for (int run = 0; run < runs(); run++)
             for (int j = 0; j < cases[i].nest.operand_count && cases[i].sizes[run][0] >= 0; j++)
                 for (int64_t e = 0; e < cases[i].counts[run][j] && (j != 1 || !cases[i].in_place); e++)
                     write_value(file, cases[i].nest.operands[j].dtype, cases[i].values[run][j][e]);
@@ -684,7 +689,7 @@ static int check_outputs(const char *path, const char *how)
         struct kernel_case *c = &cases[i];
         bool shown = false;
 
-        for (int run = 0; run < RUNS; run++) {
+        for (int run = 0; run < runs(); run++) {
             enum dtype dtype = c->nest.operands[0].dtype;
 
             for (int64_t e = 0; e < c->counts[run][0] && c->sizes[run][0] >= 0; e++) {
@@ -737,7 +742,7 @@ static void build_and_compare(void)
     make_folder(folder);
     for (int i = 0; i < case_count; i++) {
         emit_case(&cases[i]);
-        for (int run = 0; run < RUNS; run++)
+        for (int run = 0; run < runs(); run++)
             expect_run(&cases[i], run);
     }
     snprintf(path, sizeof path, "%s/kernels.c", folder);
@@ -1153,7 +1158,8 @@ static void test_reductions(void **fixture)
 
 static void test_random_nests(void **fixture)
 {
-    int count = getenv("MODC_TEST_COUNT") ? atoi(getenv("MODC_TEST_COUNT")) : 60;
+    const int usual = getenv("MODC_TEST_QUICK") ? 20 : 60;
+    int count = getenv("MODC_TEST_COUNT") ? atoi(getenv("MODC_TEST_COUNT")) : usual;
 
     (void)fixture;
     if (getenv("MODC_TEST_SEED"))

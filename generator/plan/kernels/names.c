@@ -261,8 +261,9 @@ static bool is_plain_function(const struct op *op)
 {
     const struct module *module = op->call ? op->call->module : NULL;
 
-    return (op->code == GRAPH_OP_MAP || op->code == GRAPH_OP_RANDOM) && module && module->child_count == 0 &&
-           module->tensor_count == 0;
+    if (!module || module->child_count > 0 || module->tensor_count > 0)
+        return false;
+    return op->code == GRAPH_OP_RANDOM || (op->code == GRAPH_OP_MAP && !dag_is_identity(op->dag));
 }
 
 /* What a step makes, where there is a word for it: the gradient of a parameter or of an input, a buffer; else what it computes

@@ -1543,7 +1543,7 @@ static MODC_KERNEL void y_7_max_pool2d_pool_planes(
 }
 
 /* y (batch, 32, 2, 2) = x0 */
-static MODC_KERNEL void y_7_forward(float *y, const float *x0, int batch)
+static MODC_KERNEL void y_7_copy(float *y, const float *x0, int batch)
 {
     for (int i = 0; i < batch; i++) {
         for (int j = 0; j < 32; j++) {
@@ -1953,7 +1953,7 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);
 
     /* 8 */
-    y_7_forward(copy_of_y_7, max_pool2d_of_y_7, batch);
+    y_7_copy(copy_of_y_7, max_pool2d_of_y_7, batch);
 
     /* 9 */
     y_9_forward(y_9, copy_of_y_7, net->base.seed, net->base.counter, 10u, batch);

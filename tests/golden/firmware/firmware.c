@@ -905,7 +905,7 @@ static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict 
 }
 
 /* y (1, 6, 2, 2) = x0 */
-static MODC_KERNEL void y_6_forward(float *y, const float *x0)
+static MODC_KERNEL void y_6_copy(float *y, const float *x0)
 {
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 4; j++)
@@ -1053,7 +1053,7 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     y_6_avg_pool2d(avg_pool2d_of_y_6, y_4);
 
     /* 7: Flatten() */
-    y_6_forward(copy_of_y_6, avg_pool2d_of_y_6);
+    y_6_copy(copy_of_y_6, avg_pool2d_of_y_6);
 
     /* 8: LayerNorm(24) */
     y_8_layer_norm(y_8, copy_of_y_6, p->_8.weight, p->_8.bias);
@@ -1099,7 +1099,7 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     y_6_avg_pool2d(avg_pool2d_of_y_6, y_4);
 
     /* 7 */
-    y_6_forward(copy_of_y_6, avg_pool2d_of_y_6);
+    y_6_copy(copy_of_y_6, avg_pool2d_of_y_6);
 
     /* 8 */
     y_8_layer_norm(y_8, copy_of_y_6, p->_8.weight, p->_8.bias);

@@ -150,21 +150,21 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
 }
 
 /* What tells the entry from another one of the same tensor. */
-static const char *other_form(const struct packed *entry, const struct value *operand, const char *suffix)
+static const char *other_form(const struct packed *entry, const char *suffix)
 {
-    bool matrix = operand && operand->ndim == 2 && operand->base->ndim == 2;
+    return winograd_side(entry->format) > 0 ? "winograd" : entry->format == PACKED_ROWS ? "rows" : suffix;
+}
 
-    if (winograd_side(entry->format) > 0)
-        return "winograd";
-    if (entry->format == PACKED_ROWS)
-        return "rows";
-    if (entry->format == PACKED_PANELS && matrix && dim_equals(operand->base->dims[0], entry->k))
-        return "transposed"; /* a gradient sums over what forward puts out */
-    return suffix;
+/* A gradient sums over what forward puts out: its rows are the columns of a matrix, in whatever form they are packed. */
+static bool is_transposed(const struct value *value, int n_axis)
+{
+    return n_axis >= 0 && value->ndim == 2 && value->base->ndim == 2 &&
+           value->base->op->code == GRAPH_OP_TENSOR && !dim_equals(value->base->dims[1], 1) &&
+           dim_equals(value->strides[n_axis], 1);
 }
 
 static const char *entry_name(struct cx *cx, const struct pack_group *group, const struct packed *entry,
-                              const struct value *value)
+                              const struct value *value, int n_axis)
 {
     const char *name = value->name ? value->name : "prepared", *suffix = "";
     const struct value *biggest = NULL;
@@ -182,11 +182,13 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
         name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
     if (!dag_is_identity(entry->dag) && !entry->narrow)
         suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
+    else if (is_transposed(value, n_axis))
+        suffix = "transposed";
     for (int round = 0;; round++) {
         const char *full;
 
         if (round == 1)
-            suffix = other_form(entry, biggest, suffix);
+            suffix = other_form(entry, suffix);
         full = arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix);
         if (round > 1) /* in yet another order: the second, the third of this tensor */
             full = arena_format(&cx->arena, "%s_%d", full, round);
@@ -417,7 +419,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
     make_parts(cx, entry, &made, planes);
     entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
     entry->comment = entry_comment(cx, entry, value);
-    entry->name = entry_name(cx, group, entry, value);
+    entry->name = entry_name(cx, group, entry, value, packing.n_axis);
     if (planes == 0 && entry->operand_count == 1 && dag_is_identity(entry->dag) &&
         !entry->operand_entries[0] && entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
         entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))

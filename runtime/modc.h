@@ -570,8 +570,7 @@ void modc_named_modules(struct modc_names *it, const struct modc_model *model, i
                         const char *prefix);
 void modc_named_children(struct modc_names *it, const struct modc_model *model, int module);
 bool modc_next(struct modc_names *it);
-/* Writes prefix and name as PyTorch joins them, cut to capacity (with its 0 byte). Returns the whole
- * length. */
+/* Writes prefix and name as PyTorch joins them, cut to capacity (with its 0 byte). Returns their length. */
 size_t modc_names_text(const struct modc_names *it, char *out, size_t capacity);
 
 /* By path ("trunk.0", "trunk.0.weight"); the root is "". MODC_NAME. */
@@ -784,6 +783,10 @@ void modc_hook_remove(struct modc_hook *hook); /* again: does nothing */
 /* NULL: none. MODC_POINTER, MODC_UNSUPPORTED. */
 enum modc_status modc_attach(struct modc_context *net, const struct modc_hook_set *set);
 
+/* What a call writes instead of a buffer until it has succeeded: an array as long as the buffer. */
+#define MODC_SHADOW(shadow, tensor) memcpy(shadow, tensor, sizeof *(shadow))
+#define MODC_COMMIT(shadow, tensor) memcpy(tensor, shadow, sizeof *(shadow))
+
 /* Whether a call has to take the fenced variant. */
 static inline bool modc_hooked(const struct modc_context *net)
 {
@@ -909,8 +912,7 @@ struct modc_named_tensor {
     struct modc_tensor tensor;
 };
 
-/* Tensors to write, wherever they come from: get may leave name NULL (not in the file), copy gives the
- * bytes. */
+/* Tensors to write, wherever they lie: get may leave name NULL (not in the file), copy gives the bytes. */
 struct modc_writer {
     int count;
     const void *user;
@@ -1009,8 +1011,7 @@ void modc_unmap(const void *bytes, size_t length);
 /* Writes a file at once: under another name first, then renamed. MODC_FILE. */
 enum modc_status modc_write_file(const char *path, const void *bytes, size_t length);
 
-/* struct MODEL_params with its parameter block and packed block in one allocation, bound; weights are not
- * set. */
+/* struct MODEL_params with its parameter block and packed block in one allocation, bound; no weights. */
 enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params);
 void modc_params_destroy(struct modc_params *params); /* only of modc_params_create; NULL is allowed */
 
@@ -1164,8 +1165,7 @@ size_t modc_workspace(const struct modc_model *model); /* the largest of all ent
         return modc_set_isa(&net->base, name);                                                               \
     }
 
-/* Models with backward: all of them, those that keep gradients, and those without `training:`, for which modc_optim.h has
- * more. */
+/* Models with backward: all, those that keep gradients, those without `training:` (see modc_optim.h). */
 #define MODC_BACKWARD_FUNCTIONS(model)                                                                       \
     static inline void model##_set_grad_enabled(struct model *net, bool enabled)                             \
     {                                                                                                        \

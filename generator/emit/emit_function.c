@@ -248,11 +248,12 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
     text_add(out, again.data);
     for (int i = 0; i < variant->shadow_count; i++) {
         const struct module_tensor *tensor = variant->shadows[i];
-        const char *name = arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path));
+        const int64_t count = module_tensor_count(tensor);
+        const char *name = shadow_name(e->cx, tensor);
 
         if (all || uses_name(e->uses, name))
-            text_printf(out, "    %s *const %s = (void *)(%s + %lld); /* committed at the end */\n",
-                        dtype_rows[tensor->dtype].c, name, use(e->uses, "ws"),
+            text_printf(out, "    %s (*const %s)[%lld] = (void *)(%s + %lld);\n", dtype_rows[tensor->dtype].c,
+                        name, (long long)(count > 0 ? count : 1), use(e->uses, "ws"),
                         (long long)variant->shadow_offsets[i]);
     }
     for (int s = 0; s < variant->step_count; s++) {
@@ -293,12 +294,12 @@ static void print_shadows(struct emit *e, struct text *out, const struct variant
 {
     for (int i = 0; i < variant->shadow_count; i++) {
         const struct module_tensor *tensor = variant->shadows[i];
-        const char *shadow = use(e->uses,
-                                 arena_format(&e->cx->arena, "%s_shadow", emitted_flat(e->cx, tensor->path)));
+        const char *shadow = use(e->uses, shadow_name(e->cx, tensor));
         const char *source = shadow_source(e, tensor);
 
-        text_printf(out, "    memcpy(%s, %s, %lld);\n", commit ? source : shadow, commit ? shadow : source,
-                    (long long)(module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes));
+        if (module_tensor_count(tensor) > 0)
+            text_printf(out, commit ? "    MODC_COMMIT(%s, %s);\n" : "    MODC_SHADOW(%s, %s);\n", shadow,
+                        source);
     }
 }
 

@@ -26,7 +26,7 @@ const char *slot_pointer(struct emit *e, const struct variant *variant, const st
         return use(e->uses, region_slot(e->cx, variant->graph, tensor));
     for (int i = 0; i < variant->shadow_count; i++)
         if (variant->shadows[i] == tensor)
-            return use(e->uses, arena_format(&e->cx->arena, "%s_shadow", flat));
+            return arena_format(&e->cx->arena, "*%s", use(e->uses, shadow_name(e->cx, tensor)));
     if (tensor->kind == MODULE_STATE)
         return arena_format(&e->cx->arena, "%s->%s", use(e->uses, "s"), flat);
     return arena_format(&e->cx->arena, "%s->%s", use(e->uses, "p"),

@@ -50,6 +50,11 @@ const char *tensor_member(struct cx *cx, const struct module *root, const struct
     return text.data;
 }
 
+const char *shadow_name(struct cx *cx, const struct module_tensor *tensor)
+{
+    return arena_format(&cx->arena, "%s_shadow", emitted_flat(cx, tensor->path));
+}
+
 static bool is_shadowed(const struct variant *variant, const struct module_tensor *tensor)
 {
     for (int i = 0; i < variant->shadow_count; i++)
@@ -80,7 +85,7 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, st
     case PLACE_TENSOR:
     case PLACE_STATE:
         if (is_shadowed(variant, place->tensor))
-            return use(uses, arena_format(&cx->arena, "%s_shadow", emitted_flat(cx, place->tensor->path)));
+            return arena_format(&cx->arena, "*%s", use(uses, shadow_name(cx, place->tensor)));
         if (place->kind == PLACE_STATE)
             return arena_format(&cx->arena, "%s->%s", use(uses, "s"), emitted_flat(cx, place->tensor->path));
         return arena_format(&cx->arena, "%s->%s", use(uses, "p"),

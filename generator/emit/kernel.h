@@ -28,6 +28,9 @@ const char *gradient_number(const struct variant *variant, struct uses *uses, co
 /* p->trunk._0.weight of a tensor, relative to the variant's root. */
 const char *tensor_member(struct cx *cx, const struct module *root, const struct module_tensor *tensor);
 
+/* A pointer to the array that a call writes instead of a buffer until it is sure that it succeeds. */
+const char *shadow_name(struct cx *cx, const struct module_tensor *tensor);
+
 /* Statements that run the step, indented by four; empty for what emit.c prints itself (calls, boundaries). */
 const char *kernel_step(struct cx *cx, const struct variant *variant, struct uses *uses,
                         const struct step *step);

@@ -1745,14 +1745,12 @@ MODC_KERNELS_END
     float *const y_9 = (void *)(ws + 32768); /* (batch, 128) */ \
 
 #define TENSORS_OF_FORWARD_TRAIN_FENCED \
-    int64_t *const _1_num_batches_tracked_shadow = \
-        (void *)(ws + 540928); /* committed at the end */ \
-    float *const _1_running_mean_shadow = (void *)(ws + 540992); /* committed at the end */ \
-    float *const _1_running_var_shadow = (void *)(ws + 541056); /* committed at the end */ \
-    int64_t *const _5_num_batches_tracked_shadow = \
-        (void *)(ws + 541120); /* committed at the end */ \
-    float *const _5_running_mean_shadow = (void *)(ws + 540672); /* committed at the end */ \
-    float *const _5_running_var_shadow = (void *)(ws + 540800); /* committed at the end */ \
+    int64_t (*const _1_num_batches_tracked_shadow)[1] = (void *)(ws + 540928); \
+    float (*const _1_running_mean_shadow)[16] = (void *)(ws + 540992); \
+    float (*const _1_running_var_shadow)[16] = (void *)(ws + 541056); \
+    int64_t (*const _5_num_batches_tracked_shadow)[1] = (void *)(ws + 541120); \
+    float (*const _5_running_mean_shadow)[32] = (void *)(ws + 540672); \
+    float (*const _5_running_var_shadow)[32] = (void *)(ws + 540800); \
     const struct modc_tensor copy_of_image = {ws + 524288, MODC_FLOAT32, 4, {batch, 1, 8, 8}}; \
     float *const conv2d_of_y_0 = (void *)(ws + 262144); /* (batch, 8, 8, 16) */ \
     const struct modc_tensor y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
@@ -1968,12 +1966,12 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     CONTEXT_OF_CNN;
     TENSORS_OF_FORWARD_TRAIN_FENCED;
 
-    memcpy(_1_num_batches_tracked_shadow, p->_1.num_batches_tracked, 8);
-    memcpy(_1_running_mean_shadow, p->_1.running_mean, 64);
-    memcpy(_1_running_var_shadow, p->_1.running_var, 64);
-    memcpy(_5_num_batches_tracked_shadow, p->_5.num_batches_tracked, 8);
-    memcpy(_5_running_mean_shadow, p->_5.running_mean, 128);
-    memcpy(_5_running_var_shadow, p->_5.running_var, 128);
+    MODC_SHADOW(_1_num_batches_tracked_shadow, p->_1.num_batches_tracked);
+    MODC_SHADOW(_1_running_mean_shadow, p->_1.running_mean);
+    MODC_SHADOW(_1_running_var_shadow, p->_1.running_var);
+    MODC_SHADOW(_5_num_batches_tracked_shadow, p->_5.num_batches_tracked);
+    MODC_SHADOW(_5_running_mean_shadow, p->_5.running_mean);
+    MODC_SHADOW(_5_running_var_shadow, p->_5.running_var);
     memcpy(copy_of_image.data, image, modc_tensor_bytes(&copy_of_image));
 
     MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
@@ -1983,11 +1981,11 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     MODC_LEAVE(net, m_0_call, y_0);
 
     MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
-    y_1_num_batches_tracked(_1_num_batches_tracked_shadow, _1_num_batches_tracked_shadow);
+    y_1_num_batches_tracked(*_1_num_batches_tracked_shadow, *_1_num_batches_tracked_shadow);
     y_1_mean_fenced(mean_of_y_1, m_1_call_in[0].data, batch);
     y_1_var_fenced(var_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
-    y_1_running_mean(_1_running_mean_shadow, _1_running_mean_shadow, mean_of_y_1, batch);
-    y_1_running_var(_1_running_var_shadow, _1_running_var_shadow, var_of_y_1, batch);
+    y_1_running_mean(*_1_running_mean_shadow, *_1_running_mean_shadow, mean_of_y_1, batch);
+    y_1_running_var(*_1_running_var_shadow, *_1_running_var_shadow, var_of_y_1, batch);
     y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
     y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
     y_1_mul_fused(y_1.data, shift_of_y_1, m_1_call_in[0].data, scale_of_y_1, batch);
@@ -2008,11 +2006,11 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     MODC_LEAVE(net, m_4_call, y_4);
 
     MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
-    y_1_num_batches_tracked(_5_num_batches_tracked_shadow, _5_num_batches_tracked_shadow);
+    y_1_num_batches_tracked(*_5_num_batches_tracked_shadow, *_5_num_batches_tracked_shadow);
     y_5_mean_fenced(mean_of_y_5, m_5_call_in[0].data, batch);
     y_5_var_fenced(var_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
-    y_5_running_mean(_5_running_mean_shadow, _5_running_mean_shadow, mean_of_y_5, batch);
-    y_5_running_var(_5_running_var_shadow, _5_running_var_shadow, var_of_y_5, batch);
+    y_5_running_mean(*_5_running_mean_shadow, *_5_running_mean_shadow, mean_of_y_5, batch);
+    y_5_running_var(*_5_running_var_shadow, *_5_running_var_shadow, var_of_y_5, batch);
     y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
     y_5_shift(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
     y_5_mul_fused(y_5.data, shift_of_y_5, m_5_call_in[0].data, scale_of_y_5, batch);
@@ -2039,12 +2037,12 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
     MODC_LEAVE(net, self_call, m_10_call_out[0]);
     memcpy(output, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
 
-    memcpy(p->_1.num_batches_tracked, _1_num_batches_tracked_shadow, 8);
-    memcpy(p->_1.running_mean, _1_running_mean_shadow, 64);
-    memcpy(p->_1.running_var, _1_running_var_shadow, 64);
-    memcpy(p->_5.num_batches_tracked, _5_num_batches_tracked_shadow, 8);
-    memcpy(p->_5.running_mean, _5_running_mean_shadow, 128);
-    memcpy(p->_5.running_var, _5_running_var_shadow, 128);
+    MODC_COMMIT(_1_num_batches_tracked_shadow, p->_1.num_batches_tracked);
+    MODC_COMMIT(_1_running_mean_shadow, p->_1.running_mean);
+    MODC_COMMIT(_1_running_var_shadow, p->_1.running_var);
+    MODC_COMMIT(_5_num_batches_tracked_shadow, p->_5.num_batches_tracked);
+    MODC_COMMIT(_5_running_mean_shadow, p->_5.running_mean);
+    MODC_COMMIT(_5_running_var_shadow, p->_5.running_var);
     return MODC_OK;
 }
 

@@ -702,7 +702,7 @@ MODC_KERNELS_END
 /* What the kernels read */
 struct fused_packed {
     MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
-    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
+    MODC_ALIGNED float _2_weight_transposed[48]; /* panels [1][3][16] */
 };
 
 typedef char fused_packed_fits[sizeof(struct fused_packed) <= FUSED_PACKED_BYTES ? 1 : -1];
@@ -713,7 +713,7 @@ static enum modc_status fused_pack_all(struct modc_params *params)
     struct fused_packed *k = params->packed;
 
     modc_f32_pack(k->_0_weight, p->_0.weight, 16, 4, 4, 1);
-    modc_f32_pack(k->_2_weight, p->_2.weight, 16, 3, 1, 16);
+    modc_f32_pack(k->_2_weight_transposed, p->_2.weight, 16, 3, 1, 16);
     return MODC_OK;
 }
 
@@ -795,7 +795,7 @@ static void fused_loss_eval_backward(struct fused *net, int batch, const float *
         y_2_dweight(dlinear_fused_of_y_2, dy_2, linear_fused_of_y_0, NULL, batch);
         modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_WEIGHT, dlinear_fused_of_y_2);
     }
-    y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, linear_fused_of_y_0, batch);
+    y_2_dinput(dy_0, dy_2, k->_2_weight_transposed, NULL, linear_fused_of_y_0, batch);
     if (training->base.wants[FUSED_GRADIENT_2_BIAS]) {
         y_2_sum_fused(sum_fused_of_y_2, dy_2, batch);
         modc_optimizer_apply(optimizer, FUSED_GRADIENT_2_BIAS, sum_fused_of_y_2);

@@ -233,8 +233,8 @@ MODC_KERNELS_END
     float *const h = (void *)(ws + 0); /* (1, 16) */ \
 
 #define TENSORS_OF_FORWARD_EVAL_FENCED \
-    float *const history_shadow = (void *)(ws + 192); /* committed at the end */ \
-    int64_t *const steps_shadow = (void *)(ws + 512); /* committed at the end */ \
+    float (*const history_shadow)[40] = (void *)(ws + 192); \
+    int64_t (*const steps_shadow)[1] = (void *)(ws + 512); \
     const struct modc_tensor copy_of_sample = {ws + 384, MODC_FLOAT32, 1, {8}}; \
     float *const copy_of_model = (void *)(ws + 0); /* (4, 8) */ \
     const struct modc_tensor copy_of_model_2 = {ws + 0, MODC_FLOAT32, 1, {40}}; \
@@ -297,16 +297,16 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     CONTEXT_OF_STREAM;
     TENSORS_OF_FORWARD_EVAL_FENCED;
 
-    memcpy(history_shadow, s->history, 160);
-    memcpy(steps_shadow, s->steps, 8);
+    MODC_SHADOW(history_shadow, s->history);
+    MODC_SHADOW(steps_shadow, s->steps);
     memcpy(copy_of_sample.data, sample, modc_tensor_bytes(&copy_of_sample));
 
     MODC_ENTER(net, self_call, STREAM_ROOT, copy_of_sample);
-    memcpy(copy_of_model, history_shadow + 8, sizeof(float) * 32);
-    memcpy(history_shadow, copy_of_model, sizeof(float) * 32);
-    memcpy(history_shadow + 32, self_call_in[0].data, modc_tensor_bytes(&self_call_in[0]));
-    root_steps(steps_shadow, steps_shadow);
-    memcpy(copy_of_model_2.data, history_shadow, modc_tensor_bytes(&copy_of_model_2));
+    memcpy(copy_of_model, *history_shadow + 8, sizeof(float) * 32);
+    memcpy(*history_shadow, copy_of_model, sizeof(float) * 32);
+    memcpy(*history_shadow + 32, self_call_in[0].data, modc_tensor_bytes(&self_call_in[0]));
+    root_steps(*steps_shadow, *steps_shadow);
+    memcpy(copy_of_model_2.data, *history_shadow, modc_tensor_bytes(&copy_of_model_2));
 
     /* mix   stream.yaml:10 */
     MODC_ENTER(net, mix_call, STREAM_MIX, copy_of_model_2);
@@ -322,13 +322,13 @@ static enum modc_status stream_forward_eval_fenced(struct stream *net, const flo
     MODC_ENTER(net, out_call, STREAM_OUT, act_call_out[0]);
     out_linear(out_, out_call_in[0].data, p->out.weight, p->out.bias);
     MODC_LEAVE(net, out_call, {out_, MODC_FLOAT32, 1, {2}});
-    memcpy(copy_of_steps.data, steps_shadow, modc_tensor_bytes(&copy_of_steps));
+    memcpy(copy_of_steps.data, *steps_shadow, modc_tensor_bytes(&copy_of_steps));
     MODC_LEAVE(net, self_call, out_call_out[0], copy_of_steps);
     memcpy(output_0, self_call_out[0].data, modc_tensor_bytes(&self_call_out[0]));
     memcpy(steps, self_call_out[1].data, modc_tensor_bytes(&self_call_out[1]));
 
-    memcpy(s->history, history_shadow, 160);
-    memcpy(s->steps, steps_shadow, 8);
+    MODC_COMMIT(history_shadow, s->history);
+    MODC_COMMIT(steps_shadow, s->steps);
     return MODC_OK;
 }
 

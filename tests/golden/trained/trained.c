@@ -823,7 +823,7 @@ MODC_KERNELS_END
 /* What the kernels read */
 struct trained_packed {
     MODC_ALIGNED float _0_weight[64]; /* panels [1][4][16] */
-    MODC_ALIGNED float _2_weight[48]; /* panels [1][3][16] */
+    MODC_ALIGNED float _2_weight_transposed[48]; /* panels [1][3][16] */
 };
 
 typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED_BYTES ? 1 : -1];
@@ -834,7 +834,7 @@ static enum modc_status trained_pack_all(struct modc_params *params)
     struct trained_packed *k = params->packed;
 
     modc_f32_pack(k->_0_weight, p->_0.weight, 16, 4, 4, 1);
-    modc_f32_pack(k->_2_weight, p->_2.weight, 16, 3, 1, 16);
+    modc_f32_pack(k->_2_weight_transposed, p->_2.weight, 16, 3, 1, 16);
     return MODC_OK;
 }
 
@@ -881,7 +881,7 @@ static void trained_forward_eval_backward(struct trained *net, int batch, const 
         y_2_dweight(
             gradients->_2.weight, doutput, y_0, NULL, gradients->_2.weight,
             modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
-    y_2_dinput(dy_0, doutput, k->_2_weight, NULL, y_0, batch);
+    y_2_dinput(dy_0, doutput, k->_2_weight_transposed, NULL, y_0, batch);
 
     /* 0, backward */
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
@@ -964,7 +964,7 @@ static void trained_loss_eval_backward(struct trained *net, int batch, const flo
             gradients->_2.weight, dy_2, y_0, NULL, gradients->_2.weight,
             modc_present(&training->base, TRAINED_GRADIENT_2_WEIGHT), batch);
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])
-        y_2_dinput(dy_0, dy_2, k->_2_weight, NULL, y_0, batch);
+        y_2_dinput(dy_0, dy_2, k->_2_weight_transposed, NULL, y_0, batch);
 
     /* 0, backward */
     if (training->base.wants[TRAINED_GRADIENT_0_WEIGHT])

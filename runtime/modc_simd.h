@@ -151,11 +151,13 @@
 #define MODC_INLINE static inline
 #endif
 #define MODC_OUTLINE static __attribute__((MODC_NOT_INLINE, unused))
+#define MODC_UNUSED __attribute__((unused)) /* a local that some functions do not read */
 #define MODC_ALONE                                                                                           \
     __attribute__((MODC_NOT_INLINE)) /* a kernel so large that it takes time to compile it into its caller */
 #else
 #define MODC_INLINE static inline
 #define MODC_OUTLINE static inline
+#define MODC_UNUSED
 #define MODC_ALONE
 #endif
 

@@ -36,8 +36,6 @@ static void print_kernels(struct emit *e, struct text *out, int from, int until)
 /* What the functions begin with: the blocks of the context that they work on, and where each one's tensors lie. */
 static void print_memory(struct emit *e, struct text *out)
 {
-    const char *unused = "__attribute__((unused))"; /* not all functions read all of them */
-
     text_add(
         out,
         "/* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at their bytes of the workspace. */\n");
@@ -54,14 +52,15 @@ static void print_memory(struct emit *e, struct text *out)
                     : "0.0f /* a few last places, as always */",
                 e->tensors.data);
     text_printf(out, "/* What a context works with. */\n#define CONTEXT_OF_%s \\\n", e->M);
-    text_printf(out, "    const struct %s_params *const p %s = (const void *)net->base.params; \\\n", e->m,
-                unused);
+    text_printf(out, "    const struct %s_params *const p MODC_UNUSED = (const void *)net->base.params; \\\n",
+                e->m);
     if (e->plan->groups[0]->bytes > 0)
-        text_printf(out, "    const struct %s_packed *const k %s = net->base.params->packed; \\\n", e->m,
-                    unused);
+        text_printf(out, "    const struct %s_packed *const k MODC_UNUSED = net->base.params->packed; \\\n",
+                    e->m);
     if (e->plan->state_bytes > 0)
-        text_printf(out, "    struct %s_state *const s %s = (void *)net->base.workspace; \\\n", e->m, unused);
-    text_printf(out, "    char *const ws %s = net->base.workspace", unused);
+        text_printf(out, "    struct %s_state *const s MODC_UNUSED = (void *)net->base.workspace; \\\n",
+                    e->m);
+    text_printf(out, "    char *const ws MODC_UNUSED = net->base.workspace");
     if (e->plan->state_bytes > 0)
         text_printf(out, " + %s_STATE_BYTES", e->M);
     text_add(out, "\n\n");

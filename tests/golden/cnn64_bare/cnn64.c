@@ -1177,9 +1177,9 @@ MODC_KERNELS_END
 
 /* What a context works with. */
 #define CONTEXT_OF_CNN64 \
-    const struct cnn64_params *const p __attribute__((unused)) = (const void *)net->base.params; \
-    const struct cnn64_packed *const k __attribute__((unused)) = net->base.params->packed; \
-    char *const ws __attribute__((unused)) = net->base.workspace
+    const struct cnn64_params *const p MODC_UNUSED = (const void *)net->base.params; \
+    const struct cnn64_packed *const k MODC_UNUSED = net->base.params->packed; \
+    char *const ws MODC_UNUSED = net->base.workspace
 
 /* What the kernels read */
 struct cnn64_packed {

@@ -485,9 +485,9 @@ MODC_KERNELS_END
 
 /* What a context works with. */
 #define CONTEXT_OF_FAMILY_DEEP \
-    const struct family_deep_params *const p __attribute__((unused)) = (const void *)net->base.params; \
-    const struct family_deep_packed *const k __attribute__((unused)) = net->base.params->packed; \
-    char *const ws __attribute__((unused)) = net->base.workspace
+    const struct family_deep_params *const p MODC_UNUSED = (const void *)net->base.params; \
+    const struct family_deep_packed *const k MODC_UNUSED = net->base.params->packed; \
+    char *const ws MODC_UNUSED = net->base.workspace
 
 /* Block(8, 2) */
 struct family_deep_blocks_0_block_packed {

@@ -329,9 +329,9 @@ MODC_KERNELS_END
 
 /* What a context works with. */
 #define CONTEXT_OF_PAIR \
-    const struct pair_params *const p __attribute__((unused)) = (const void *)net->base.params; \
-    const struct pair_packed *const k __attribute__((unused)) = net->base.params->packed; \
-    char *const ws __attribute__((unused)) = net->base.workspace
+    const struct pair_params *const p MODC_UNUSED = (const void *)net->base.params; \
+    const struct pair_packed *const k MODC_UNUSED = net->base.params->packed; \
+    char *const ws MODC_UNUSED = net->base.workspace
 
 /* What the kernels read */
 struct pair_packed {

@@ -245,10 +245,10 @@ MODC_KERNELS_END
 
 /* What a context works with. */
 #define CONTEXT_OF_STREAM \
-    const struct stream_params *const p __attribute__((unused)) = (const void *)net->base.params; \
-    const struct stream_packed *const k __attribute__((unused)) = net->base.params->packed; \
-    struct stream_state *const s __attribute__((unused)) = (void *)net->base.workspace; \
-    char *const ws __attribute__((unused)) = net->base.workspace + STREAM_STATE_BYTES
+    const struct stream_params *const p MODC_UNUSED = (const void *)net->base.params; \
+    const struct stream_packed *const k MODC_UNUSED = net->base.params->packed; \
+    struct stream_state *const s MODC_UNUSED = (void *)net->base.workspace; \
+    char *const ws MODC_UNUSED = net->base.workspace + STREAM_STATE_BYTES
 
 /* What the kernels read */
 struct stream_packed {

@@ -593,8 +593,8 @@ MODC_KERNELS_END
 
 /* What a context works with. */
 #define CONTEXT_OF_TENSORS \
-    const struct tensors_params *const p __attribute__((unused)) = (const void *)net->base.params; \
-    char *const ws __attribute__((unused)) = net->base.workspace
+    const struct tensors_params *const p MODC_UNUSED = (const void *)net->base.params; \
+    char *const ws MODC_UNUSED = net->base.workspace
 
 static void tensors_forward_eval(struct tensors *net, int batch, int tokens, const float *x,
                                  const float *y, const int64_t *count, const bool *mask,

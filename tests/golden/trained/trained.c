@@ -816,9 +816,9 @@ MODC_KERNELS_END
 
 /* What a context works with. */
 #define CONTEXT_OF_TRAINED \
-    const struct trained_params *const p __attribute__((unused)) = (const void *)net->base.params; \
-    const struct trained_packed *const k __attribute__((unused)) = net->base.params->packed; \
-    char *const ws __attribute__((unused)) = net->base.workspace
+    const struct trained_params *const p MODC_UNUSED = (const void *)net->base.params; \
+    const struct trained_packed *const k MODC_UNUSED = net->base.params->packed; \
+    char *const ws MODC_UNUSED = net->base.workspace
 
 /* What the kernels read */
 struct trained_packed {

@@ -147,7 +147,6 @@ enum kernel_form {
 struct kernel_users {
     int count;
     int module;    /* the first of them, by index; the whole model comes behind all others */
-    int first;     /* how many kernels were used before it */
     bool backward; /* its first use is in a backward */
     const char *
         path; /* of modules, flat: "trunk_0"; "block_fc" in a class that is emitted once; "" where there is none */

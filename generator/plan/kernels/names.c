@@ -238,7 +238,7 @@ static void serve_module(struct cx *cx, const struct variant *variant, const str
     const char *path = module ? emitted_flat(cx, relative_path(graph->root, module->path)) : "";
 
     user->module = module && module->parent ? module->index : INT_MAX - 1;
-    if (op->last && op->last->module->child_count == 0) /* where that one's own kernels stand */
+    if (user->backward && op->last && op->last->module->child_count == 0) /* where that one's own kernels stand */
         user->module = op->last->module->index;
     if (graph->region)
         user->path = arena_format(&cx->arena, "%s%s%s", class_name(cx, graph->region->name),
@@ -326,9 +326,9 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
 
     if (step->calls.count == 0)
         return;
+    user.backward = variant->yield >= 0 && step - variant->steps > variant->yield;
     serve_module(cx, variant, op, &user);
     user.words = result_words(cx, variant, step);
-    user.backward = variant->yield >= 0 && step - variant->steps > variant->yield;
     user.label = op->label ? op->label : op_rows[op->code]->name;
     user.value = value_words(cx, op);
     user.reads = read_words(cx, op);

@@ -38,8 +38,8 @@ static void place(struct ordering *ordering, const struct kernel *kernel, int al
     ordering->list[ordering->count++] = (struct kernel *)kernel; /* the plan's own */
 }
 
-/* By rank; cores by name, kernels of a module as they are used first, but what backward calls behind that by name: in which order
- * it computes gradients is no matter of the module alone. */
+/* By rank; of a module what forward calls before what backward calls; by name: in which order a pass calls them is no matter of
+ * the module alone. */
 static int compare(const void *a, const void *b)
 {
     const struct kernel *x = *(const struct kernel *const *)a, *y = *(const struct kernel *const *)b;
@@ -49,7 +49,7 @@ static int compare(const void *a, const void *b)
         return first < second ? -1 : 1;
     if (first >= 0 && x->users.backward != y->users.backward)
         return x->users.backward - y->users.backward;
-    return first < 0 || x->users.backward ? strcmp(x->name, y->name) : x->users.first - y->users.first;
+    return strcmp(x->name, y->name);
 }
 
 static int compare_functions(const void *a, const void *b)
@@ -69,14 +69,11 @@ void order_kernels(struct cx *cx, struct plan *plan)
 
     if (plan->function_count > 1)
         qsort(plan->functions, (size_t)plan->function_count, sizeof *plan->functions, compare_functions);
-    for (int i = 0; i < all; i++) {
-        plan->kernels[i]->users.first = i;
+    for (int i = 0; i < all; i++)
         before[i] = plan->kernels[i];
-    }
     qsort(before, (size_t)all, sizeof *before, compare);
     for (int i = 0; i < all; i++)
-        if (!before[i]
-                 ->role) /* a part of another kernel stands before that one, whichever asked for it first */
+        if (before[i]->own_name || !before[i]->role) /* a part that is no core stands before the kernel that calls it */
             place(&ordering, before[i], all);
     for (int i = 0; i < all; i++)
         place(&ordering, before[i], all);

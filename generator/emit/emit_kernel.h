@@ -30,11 +30,11 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
 
 /* Inputs of `head` are operands 1 .. head->input_count; `tail` has the reduced value as input 0 and
  * further operands behind head's. Means are sums with a tail. max and min propagate NaN; argmax and argmin give the
- * first index, int64, along the flattened reduced axes. */
+ * first index, int64, along the flattened reduced axes. takes_head, takes_tail: it is a core, and these are its arguments. */
 void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                         struct nest nest, struct nest_form form, enum reduce_kind kind,
-                        const struct dag *head, const struct dag *tail, const struct size *const *sizes,
-                        int size_count);
+                        const struct dag *head, const struct dag *tail, bool takes_head, bool takes_tail,
+                        const struct size *const *sizes, int size_count);
 
 /* y = x0[x1 * step]: operands y, x0 (where its index is 0) and x1, integers of any type, inside the bounds. */
 void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,

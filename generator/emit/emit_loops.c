@@ -374,3 +374,14 @@ struct piece scalar_call(struct loops *k, const struct value_source *source)
     text_add(&call, ")");
     return (struct piece){call.data, RANK_PRIMARY};
 }
+
+const char *function_type(struct loops *k, const char *name, const struct dag *dag, const char *type)
+{
+    struct text text = text_new(k->arena);
+
+    text_printf(&text, "%s (*%s)(", type, name);
+    for (int i = 0; i < dag->input_count; i++)
+        text_printf(&text, "%s%s x%d", i ? ", " : "", type, i);
+    text_add(&text, ")");
+    return text.data;
+}

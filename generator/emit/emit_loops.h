@@ -46,7 +46,7 @@ struct loops {
     int used_count;
     enum dtype lanes;   /* of vectors */
     bool core;          /* inlined into each call, which knows its sizes */
-    const char *callee; /* of a core: the function that it takes as its last argument; or NULL */
+    const char *callee; /* of a core: the functions that it takes as its last arguments; or NULL */
 };
 
 const char *indent_text(const struct loops *k);
@@ -118,6 +118,9 @@ struct piece scalar_value(struct loops *k, const struct value_source *source);
 
 /* The same by the source's function. */
 struct piece scalar_call(struct loops *k, const struct value_source *source);
+
+/* "modc_f32 (*F)(modc_f32 x0, modc_f32 x1)": the parameter of a core that takes what the dag computes in one type. */
+const char *function_type(struct loops *k, const char *name, const struct dag *dag, const char *type);
 
 /* ---- emit_row.c: vectors ------------------------------------------------------------------------------ */
 

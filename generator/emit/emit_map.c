@@ -74,19 +74,6 @@ static void map_scalars(struct loops *k, const struct value_source *source)
     close_blocks(k, k->nest.ndim);
 }
 
-/* "modc_f32 (*F)(modc_f32 x0, modc_f32 x1)" */
-static const char *map_callee(const struct loops *k, const struct dag *dag)
-{
-    const char *type = vector_type(k);
-    struct text text = text_new(k->arena);
-
-    text_printf(&text, "%s (*F)(", type);
-    for (int i = 0; i < dag->input_count; i++)
-        text_printf(&text, "%s%s x%d", i ? ", " : "", type, i);
-    text_add(&text, ")");
-    return text.data;
-}
-
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      struct nest_form form, const struct dag *dag, bool takes_function,
                      const struct size *const *sizes, int size_count)
@@ -100,7 +87,7 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
     k.lanes = form.lanes;
     k.core = form.core;
     if (takes_function)
-        k.callee = map_callee(&k, dag);
+        k.callee = function_type(&k, source.function, dag, vector_type(&k));
     if (form.way == NEST_BYTES || form.way == NEST_ZEROS)
         map_bytes(&k, form.way == NEST_ZEROS);
     else if (form.way == NEST_TURNED)

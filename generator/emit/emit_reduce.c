@@ -454,7 +454,7 @@ static void store_scalar(struct loops *k, struct reduction *r, const char *accum
     struct piece value;
 
     r->tail.reduced = wraps(r) ? arena_format(k->arena, "(int64_t)%s", accumulator) : accumulator;
-    value = scalar_value(k, &r->tail);
+    value = r->tail.function ? scalar_call(k, &r->tail) : scalar_value(k, &r->tail);
     statement(k, "%s = %s;", element(k, 0), stored_value(k, value.text));
 }
 
@@ -465,6 +465,8 @@ static void reduce_vectors(struct loops *k, struct reduction *r)
     int steps;
 
     r->row = whole_row(k, last, r->form.streams);
+    if (r->form.core && r->form.even)
+        r->row.count = 0; /* a multiple of every step */
     r->row.body = columns ? reduce_columns : add_row_vectors;
     r->row.data = r;
     steps = r->row.streams * widest(k);
@@ -472,8 +474,9 @@ static void reduce_vectors(struct loops *k, struct reduction *r)
     if (columns)
         mark_loaded(k, &r->tail);
     if (r->row.count < 0 || r->row.count % steps != 0) {
-        make_function(k, &r->head, "head", "reduces");
-        if (columns)
+        if (!r->head.function)
+            make_function(k, &r->head, "head", "reduces");
+        if (columns && !r->tail.function)
             make_function(k, &r->tail, "tail", "stores");
     }
     r->neutral = names_new(&k->names, kind_rows[r->kind].neutral);
@@ -516,22 +519,45 @@ static void reduce_elements(struct loops *k, struct reduction *r)
     close_blocks(k, kept);
 }
 
+/* "modc_f32 (*HEAD)(modc_f32 x0), float (*TAIL)(float x0)": what a core takes. */
+static const char *reduce_callees(struct loops *k, const struct reduction *r)
+{
+    const struct value_source *sources[] = {&r->head, &r->tail};
+    struct text text = text_new(k->arena);
+
+    for (int i = 0; i < 2; i++) {
+        const bool vector = i == 0 || r->form.way == NEST_COLUMNS;
+
+        if (sources[i]->function)
+            text_printf(&text, "%s%s", text.length > 0 ? ", " : "",
+                        function_type(k, sources[i]->function, sources[i]->dag,
+                                      vector ? vector_type(k) : dtype_rows[r->dtype].c));
+    }
+    return text.data;
+}
+
 void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                         struct nest nest, struct nest_form form, enum reduce_kind kind,
-                        const struct dag *head, const struct dag *tail, const struct size *const *sizes,
-                        int size_count)
+                        const struct dag *head, const struct dag *tail, bool takes_head, bool takes_tail,
+                        const struct size *const *sizes, int size_count)
 {
     struct reduction r = {.kind = kind, .form = form, .dtype = head->nodes[head->result].dtype};
     struct loops k = begin_kernel(cx, name, nest, head, tail, NULL, 0, sizes, size_count);
 
-    r.head = (struct value_source){.dag = head, .first = 1};
-    r.tail = (struct value_source){.dag = tail, .first = 1 + head->input_count, .reduced = ""};
+    r.head = (struct value_source){.dag = head, .first = 1, .function = takes_head ? "HEAD" : NULL};
+    r.tail = (struct value_source){.dag = tail,
+                                   .first = 1 + head->input_count,
+                                   .reduced = "",
+                                   .function = takes_tail ? "TAIL" : NULL};
     for (int i = 0; i < head->input_count; i++)
         compute_input(&k, r.head.first + i, head, i);
     for (int i = 1; i < tail->input_count; i++)
         compute_input(&k, r.tail.first + i - 1, tail, i);
     compute_result(&k, tail);
     k.lanes = form.lanes;
+    k.core = form.core;
+    if (takes_head || takes_tail)
+        k.callee = reduce_callees(&k, &r);
     if (form.way == NEST_ELEMENTS)
         reduce_elements(&k, &r);
     else

@@ -400,6 +400,11 @@ static void print_nest_split(const struct rendering *r, struct text *out)
     print_split(r, out, kernel->name, &call, own->slices, enough_text(cx, kernel), body.data);
 }
 
+static bool reduces_rows(const struct kernel *kernel)
+{
+    return kernel->kind == NEST_REDUCE && kernel->loops.way == NEST_ROWS;
+}
+
 static void print_nest(const struct rendering *r, struct text *out)
 {
     const struct kernel *kernel = r->kernel;
@@ -412,8 +417,9 @@ static void print_nest(const struct rendering *r, struct text *out)
         sizes.list[sizes.count++] = &r->tree->sizes[i];
     if (kernel->slicing)
         sizes.list[sizes.count++] = &kernel->slicing->count;
-    if (kernel->takes_function) /* a map's core runs over vectors, random numbers come one by one */
-        keep_forms(r->texts, kernel, (struct forms){.vector = true});
+    if (kernel->takes_function) /* random numbers and sums of rows come one by one, all else in vectors */
+        keep_forms(r->texts, kernel,
+                   (struct forms){.vector = !reduces_rows(kernel), .scalar = reduces_rows(kernel)});
     else if (kernel->function)
         call_function(r->texts, kernel->function, (struct forms){.scalar = true});
     printer_of(r->backend)->nests[kernel->kind](r->cx, out, kernel, sizes);
@@ -816,6 +822,10 @@ static void print_wrapper(const struct rendering *r, struct text *out)
                     kernel->shapes[i].kernel ? kernel->shapes[i].kernel->name
                                              : dim_c_text(cx, kernel->shapes[i].dim, false));
     text_add(&call, tail.pass.data);
+    if (core->takes_head) {
+        call_function(r->texts, kernel->head, (struct forms){.vector = true});
+        text_printf(&call, ", %s", function_name(cx, kernel->head, true));
+    }
     if (core->takes_function) {
         call_function(r->texts, kernel->function, takes);
         for (int vector = 0; vector < 2; vector++)

@@ -15,7 +15,7 @@ static void print_map(struct cx *cx, struct text *out, const struct kernel *k, s
 static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
 {
     emit_reduce_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->reduce, k->dag, k->tail,
-                       sizes.list, sizes.count);
+                       k->takes_head, k->takes_function, sizes.list, sizes.count);
 }
 
 static void print_gather(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)

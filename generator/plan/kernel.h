@@ -134,8 +134,9 @@ enum { BLOCK_QUERIES, BLOCK_SEEN, BLOCK_REACH, BLOCK_SIZES };
  * What calls name is a wrapper of one statement, which states the shapes. Kernels that a core calls are
  * arguments too, and so the shapes in which they compute are no matter of the core; so are parts that are a kernel of their own.
  *
- * So is a map: its core is the loop nest with all extents and distances as arguments, and the function that it computes, unless
- * that computes with sizes. */
+ * So are maps, and reductions of floats that run over vectors: the core is the loop nest with all extents and distances as
+ * arguments, and the functions that it computes, of which one that computes with sizes is the core's own. How a reduction runs
+ * (nest_form.h) is the core's, too. */
 enum kernel_form {
     KERNEL_TEMPLATE,
     KERNEL_WRAPPER,
@@ -183,6 +184,8 @@ struct kernel {
     bool
         needs_function; /* it calls even one that gives back what it gets, instead of asking whether there is one */
     const struct element_function *function; /* WRAPPER of such a core; RANDOM: of each number, or NULL */
+    bool takes_head;                         /* the core of a reduction: what is reduced is its argument too */
+    const struct element_function *head;     /* WRAPPER of such a core */
 
     /* TEMPLATE */
     const char *template;       /* "gemm_panel" */

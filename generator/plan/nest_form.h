@@ -20,10 +20,11 @@ enum nest_way {
 
 struct nest_form {
     enum nest_way way;
-    bool core; /* of a map: it is inlined into calls, which know its extents; see note [cores] in kernel.h */
+    bool core; /* it is inlined into calls, which know its extents; see note [cores] in kernel.h */
     enum dtype lanes; /* of vectors; of a reduction element by element what is reduced */
     int turned;       /* TURNED: the axis along which the operand is contiguous */
     int streams;      /* of a reduction: how many vectors at a time */
+    bool even;        /* of a reduction: the row is a multiple of these, whatever their width */
     int split;        /* note [exact sums]: the axis that is cut into blocks; -1: none */
     int64_t block;    /* of so many elements */
 };

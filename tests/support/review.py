@@ -21,8 +21,8 @@ stray    changed statements that hold neither a changed number nor a changed nam
          that have most words in common, and at least half. A pair is stray where what one has and the other has not is neither
          a number nor a changed name. Statements that only go or only come are taken together up to the next blank line: a
          paragraph. They are stray where none of them has a changed name, or a number that the other text has nowhere; so are
-         lines of which `diff` says that they change and whose statement is the same before and after. The lines of a function
-         that only one of the texts has are told by the function's own name.
+         statements that are broken elsewhere, and functions that stand elsewhere. Of functions that both texts have the statements
+         are compared with each other; those of a function that only one has are told by its name.
 
 The columns of limits.txt are: edit, hunks, stray. What is above its limit is a fault, and so is what is better by more than a
 tenth: then the limit stands too high. --update writes limits that are too high down; none is ever raised. --show prints
@@ -164,21 +164,30 @@ def opcodes(one, other):
         yield (first if what == "a" else first - 1, last, start if what == "d" else start - 1, stop)
 
 
+def parts_of(text):
+    """{function: its statements, None: those of no function}, a statement as statements_of gives it."""
+    functions, parts = functions_of(text), {None: []}
+    for row in statements_of(text):
+        parts.setdefault(functions[row[1]], []).append(row)
+    return parts
+
+
 def runs_of(texts):
-    """Runs of changed statements, as (those that go, those that come), each with the line where it begins; and the lines that
-    change within statements that do not."""
-    sides = [statements_of(text) for text in texts]
-    runs, changed = [], [set(), set()]
-    for a, b, c, d in opcodes(*([row[0] for row in side] for side in sides)):
-        run = (sides[0][a:b], sides[1][c:d])
-        runs.append(tuple([(start, text) for text, start, _ in side] for side in run))
-        for side, rows in zip(changed, run):
-            side.update(line for _, start, count in rows for line in range(start, start + count))
+    """Runs of changed statements, as (those that go, those that come): of functions that both texts have, and of what stands
+    outside of functions. Lines of statements that are broken elsewhere."""
+    sides = [parts_of(text) for text in texts]
     lines = [text.splitlines() for text in texts]
-    rewrapped = [sign + lines[side][line] for a, b, c, d in opcodes(*lines)
-                 for side, sign, own in ((0, "-", range(a, b)), (1, "+", range(c, d)))
-                 for line in own if line not in changed[side] and lines[side][line].strip()]
-    return runs, rewrapped
+    runs, broken = [], []
+    for name in sides[0].keys() & sides[1].keys():
+        one, other = sides[0][name], sides[1][name]
+        at = 0, 0
+        for a, b, c, d in [*opcodes(*([row[0] for row in rows] for rows in (one, other))), (len(one), len(one), len(other), len(other))]:
+            for (_, start, count), (_, place, others) in zip(one[at[0]:a], other[at[1]:c]):
+                if lines[0][start:start + count] != lines[1][place:place + others]:
+                    broken += ["-" + line for line in lines[0][start:start + count]]
+            runs.append(tuple([text for text, _, _ in rows] for rows in (one[a:b], other[c:d])))
+            at = b, d
+    return runs, broken
 
 
 def hunks_of(before, after):
@@ -257,12 +266,12 @@ class Telling:
 
 
 def alone(rows, paired, telling, numbers):
-    """Statements without another in their place that are stray, paragraph by paragraph; None: one that is told by its function."""
+    """Statements without another in their place that are stray, paragraph by paragraph."""
     paragraph = []
     for index, row in enumerate([*rows, ""]):
-        if row is not None and row.strip() and index not in paired:
+        if row.strip() and index not in paired:
             paragraph.append(row)
-        elif row is None or not row.strip():
+        elif not row.strip():
             text = " ".join(paragraph)
             if paragraph and not telling.tells(text, words_of(text), numbers):
                 yield from paragraph
@@ -271,28 +280,33 @@ def alone(rows, paired, telling, numbers):
 
 def stray_statements(texts, telling):
     """Those that are stray, with - or + before them."""
-    functions = [functions_of(text) for text in texts]
-    runs, rewrapped = runs_of(texts)
+    runs, broken = runs_of(texts)
     left = ([], [])
-    for run in runs:
-        sides = []
-        for side in (0, 1):
-            others = set(functions[1 - side])
-            sides.append([text if functions[side][place] in others else None for place, text in run[side]])
-        old, new = ([text or "" for text in side] for side in sides)
+    for old, new in runs:
         pairs = pairs_of(old, new)
         for i, j in pairs:
             differ = surplus(words_of(old[i]), words_of(new[j]))
             names = " ".join(surplus(re.findall(r"\w+", old[i]), re.findall(r"\w+", new[j])))
             if differ and not any(map(is_number, differ)) and not telling.tells(names, differ, ()):
                 yield from (f"-{old[i]}", f"+{new[j]}")
-        for side, paired in ((0, {i for i, _ in pairs}), (1, {j for _, j in pairs})):
-            left[side].extend(alone(sides[side], paired, telling, telling.only[side]))
+        for side, rows, paired in ((0, old, {i for i, _ in pairs}), (1, new, {j for _, j in pairs})):
+            left[side].extend(alone(rows, paired, telling, telling.only[side]))
     forms = [{without_numbers(row) for row in side} for side in left]
     for side, sign in ((0, "-"), (1, "+")):
         yield from (sign + row for row in left[side] if words_of(row) and
                     not (any(map(is_number, words_of(row))) and row not in left[1 - side] and without_numbers(row) in forms[1 - side]))
-    yield from rewrapped
+    yield from broken
+    yield from moved_functions(texts, telling)
+
+
+def moved_functions(texts, telling):
+    """Functions that one text has and that are another's by another name, which nothing tells; and what both have elsewhere."""
+    names = [list(dict.fromkeys(name for name in functions_of(text) if name)) for text in texts]
+    both = set(names[0]) & set(names[1])
+    for sign, own in zip("-+", names):
+        yield from (f"{sign}{name}(" for name in own if name not in both and not telling.tells(name, words_of(name), telling.numbers))
+    for a, b, c, d in opcodes(*([name for name in own if name in both] for own in names)):
+        yield from (f"moved: {name}(" for name in [name for name in names[1] if name in both][c:d])
 
 
 def measured(modc, work, name, edit):

@@ -575,7 +575,7 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     add_parameter(draft, draft->result, true, "y");
     if (step->algorithm->core && shares_tail(cx, kernel))
         kernel->function = element_function(cx, draft->plan, kernel->tail, kernel->computed,
-                                            kernel->tail ? tail_label(cx, op) : "", op);
+                                            kernel->tail ? tail_label(cx, op) : "");
     hole_int(draft, "T_taken", kernel->function != NULL);
     row->holes(draft);
     add_extras(draft);

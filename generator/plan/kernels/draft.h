@@ -171,10 +171,8 @@ const char *core_stem(const struct draft *draft, bool shared);
 /* The same of its parts. */
 const char *core_part_stem(const struct draft *draft, const struct kernel *parts);
 
-/* What the op's tail is called, and the module that it is of. */
+/* What the op's tail is called. */
 const char *tail_label(struct cx *cx, const struct op *op);
-const char *op_path(struct cx *cx, const struct op *op);
-const char *value_words(struct cx *cx, const struct op *op); /* what the spec calls its result; "" */
 
 /* The kernels that a step, or packing, calls serve it. */
 void note_users(struct cx *cx, const struct variant *variant, const struct step *step);
@@ -185,15 +183,27 @@ void name_kernels(struct cx *cx, struct plan *plan);
 
 /* ---- elements.c --------------------------------------------------------------------------------------------------- */
 
-/* The plan's own for the dag (NULL: as it is) of the op, called by the label, and where that is another one's by more. */
+/* The plan's own for the dag (NULL: as it is), called by the label, and where that is another one's by more. */
 const struct element_function *element_function(struct cx *cx, struct plan *plan, const struct dag *dag,
-                                                enum dtype computed, const char *label, const struct op *op);
+                                                enum dtype computed, const char *label);
+
+/* What it computes, in at most four words: "sub_mul". */
+const char *dag_words(struct cx *cx, const struct dag *dag);
 
 /* "tanh(x0)", for comments. */
 const char *element_call(struct cx *cx, const struct element_function *function);
 
 /* Then it is no function of elements alone. */
 bool dag_knows_sizes(const struct dag *dag);
+
+/* ---- cores.c ------------------------------------------------------------------------------------------------------ */
+
+/* Keep a nest, by its stem, as a wrapper of a core where it has one. label: what a map computes, or the tail of a reduction; shape:
+ * what a map fills, for comments. */
+const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
+                              const char *shape, const char *stem);
+const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
+                                    const char *stem);
 
 /* ---- order.c ---------------------------------------------------------------------------------------------------- */
 

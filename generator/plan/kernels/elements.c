@@ -66,26 +66,34 @@ static bool is_hidden(struct cx *cx, const struct plan *plan, const char *name)
     return false;
 }
 
-/* "dropped_mul"; another one of that name tells in turn whose it is, what the spec calls its result, and how many values it reads:
- * "dropped_mul_of_y_9". */
-static const char *free_name(struct cx *cx, const struct plan *plan, const char *label, const struct op *op)
+const char *dag_words(struct cx *cx, const struct dag *dag)
 {
-    const char *path = op_path(cx, op), *value = value_words(cx, op), *name = *label ? label : "value";
-    const char *const told[] = {
-        "_of", *path ? path : "model", "_", value, "_of", arena_format(&cx->arena, "%d", op->input_count)};
+    const bool *needed = dag_needed(&cx->arena, dag);
+    struct text words = text_new(&cx->arena);
+
+    for (int i = 0; i < dag->count; i++)
+        if (needed[i] && prim_rows[dag->nodes[i].prim].arity > 0 && dag->nodes[i].prim != PRIM_CAST)
+            text_printf(&words, "%s%s", words.length > 0 ? "_" : "", prim_rows[dag->nodes[i].prim].name);
+    return words.length > 0 ? few_words(cx, words.data) : "as_is";
+}
+
+/* "dropped_mul"; another one of that name tells in turn what it computes, and of how many values: "dropped_mul_mul_select". */
+static const char *free_name(struct cx *cx, const struct plan *plan, const char *label, const struct dag *dag)
+{
+    const char *name = *label ? label : "value";
+    const char *const told[] = {dag_words(cx, dag), arena_format(&cx->arena, "of_%d", dag->input_count)};
 
     while (is_hidden(cx, plan, name))
         name = arena_format(&cx->arena, "of_%s", name);
-    for (int i = 0; i < 6 && is_taken(plan, name); i += 2)
-        if (*told[i + 1])
-            name = arena_format(&cx->arena, "%s%s%s%s", name, told[i], told[i][1] ? "_" : "", told[i + 1]);
+    for (int i = 0; i < 2 && is_taken(plan, name); i++)
+        name = arena_format(&cx->arena, "%s_%s", name, told[i]);
     for (const char *first = name; is_taken(plan, name);)
         name = arena_format(&cx->arena, "%s_again", name == first ? first : name);
     return name;
 }
 
 const struct element_function *element_function(struct cx *cx, struct plan *plan, const struct dag *dag,
-                                                enum dtype computed, const char *label, const struct op *op)
+                                                enum dtype computed, const char *label)
 {
     const int count = dag ? dag->input_count : 1;
     const char *known = runtime_name(dag);
@@ -102,7 +110,7 @@ const struct element_function *element_function(struct cx *cx, struct plan *plan
             same_inputs(plan->functions[i], function))
             return plan->functions[i];
     function->runtime = known != NULL;
-    function->name = known ? known : free_name(cx, plan, label, op);
+    function->name = known ? known : free_name(cx, plan, label, dag);
     function->comment = dag ? dag_text(cx, dag) : "x0";
     ARENA_PUSH(&cx->arena, plan->functions, plan->function_count, function);
     return function;

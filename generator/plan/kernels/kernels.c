@@ -128,7 +128,7 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
 
 static bool same_wrapper(const struct kernel *a, const struct kernel *b)
 {
-    if (a->core != b->core || a->parts != b->parts || a->function != b->function)
+    if (a->core != b->core || a->parts != b->parts || a->function != b->function || a->head != b->head)
         return false;
     for (int i = 0; i < a->shape_count; i++) /* as many as the core has */
         if (a->shapes[i].kernel != b->shapes[i].kernel || !same_dim(a->shapes[i].dim, b->shapes[i].dim))
@@ -169,9 +169,15 @@ static bool same_line(const struct kernel *a, const struct kernel *b)
     return true;
 }
 
+static bool same_form(const struct nest_form *a, const struct nest_form *b)
+{
+    return a->way == b->way && a->lanes == b->lanes && a->turned == b->turned && a->streams == b->streams &&
+           a->split == b->split && a->block == b->block && a->even == b->even;
+}
+
 static bool same_loops(const struct kernel *a, const struct kernel *b)
 {
-    return a->kind == b->kind && same_nest(&a->nest, &b->nest) && same_dag(a->dag, b->dag) &&
+    return a->kind == b->kind && same_form(&a->loops, &b->loops) && a->takes_head == b->takes_head && same_nest(&a->nest, &b->nest) && same_dag(a->dag, b->dag) &&
            same_dim(a->step, b->step) && same_line(a, b) && a->reduce == b->reduce && a->start == b->start &&
            a->given == b->given && a->descending == b->descending && same_slicing(a->slicing, b->slicing);
 }

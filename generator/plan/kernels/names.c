@@ -177,11 +177,6 @@ const char *tail_label(struct cx *cx, const struct op *op)
     return few_words(cx, tail_words(op)) + 1;
 }
 
-const char *op_path(struct cx *cx, const struct op *op)
-{
-    return op->call ? emitted_flat(cx, op->call->module->path) : "";
-}
-
 /* ---- whom kernels serve ------------------------------------------------------------------------------------------ */
 
 /* A kernel is called after the first that it serves, so that none is renamed where others come to share it. */
@@ -294,7 +289,8 @@ static const char *result_words(struct cx *cx, const struct variant *variant, co
     return op->first ? arena_format(&cx->arena, "_%s", op_words(cx, op)) : "";
 }
 
-const char *value_words(struct cx *cx, const struct op *op)
+/* What the spec calls its result; "": nothing. */
+static const char *value_words(struct cx *cx, const struct op *op)
 {
     const struct value *y = op->output_count > 0 ? op->outputs[0] : NULL; /* of a part of a kernel no base */
     const char *name = y && y->base ? y->base->name : NULL;

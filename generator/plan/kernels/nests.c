@@ -73,9 +73,10 @@ const struct kernel *keep_nest(struct cx *cx, struct plan *plan, struct kernel *
     struct arena *arena = &cx->arena;
 
     kernel->stem = stem;
+    kernel->loops.core = kernel->length_count > 0;
     if (kernel->kind == NEST_MAP)
         kernel->loops = map_form(&kernel->nest, kernel->dag);
-    else if (kernel->kind == NEST_REDUCE)
+    else if (kernel->kind == NEST_REDUCE && !kernel->loops.core)
         kernel->loops = reduce_form(&kernel->nest, kernel->reduce, kernel->dag, kernel->tail);
     kernel->loops.core = kernel->length_count > 0;
     mark_nest(kernel, kernel->used);
@@ -173,182 +174,6 @@ static struct kernel_call *call_op(struct making *making, const struct kernel *k
     for (int i = 0; i < op->input_count; i++)
         add_value(making, call, op->inputs[i]);
     return call;
-}
-
-/* ---- cores of maps: see note [cores] --------------------------------------------------------------------------- */
-
-/* A map that computes something, whose rows are long enough for vectors, and which is not dealt out. */
-static bool has_core(const struct kernel *kernel)
-{
-    enum { LEAST = 8 };
-    const struct nest *nest = &kernel->nest;
-
-    return nest->ndim > 0 && dim_equals(nest->operands[0].strides[nest->ndim - 1], 1) &&
-           dim_upper(nest->dims[nest->ndim - 1]) >= LEAST && !kernel->slicing &&
-           !dag_is_identity(kernel->dag) && kernel->dag->nodes[kernel->dag->result].prim != PRIM_CONST;
-}
-
-/* What cores call an extent or a distance: the plan has one of each name, so that equal cores are equal records. */
-static const struct size *core_length(struct cx *cx, struct plan *plan, const char *name)
-{
-    const struct module_tree *tree = plan->program->tree;
-    struct size *length;
-
-    name = size_name(cx, tree, name);
-    for (int i = 0; i < plan->length_count; i++)
-        if (strcmp(plan->lengths[i]->name, name) == 0)
-            return plan->lengths[i];
-    length = ARENA_NEW(&cx->arena, struct size);
-    *length = (struct size){
-        .name = name, .c_name = name, .index = tree->size_count + plan->length_count, .max = INT32_MAX};
-    ARENA_PUSH(&cx->arena, plan->lengths, plan->length_count, length);
-    return length;
-}
-
-/* A core and its wrapper, while what differs between calls becomes arguments. */
-struct wrapping {
-    struct cx *cx;
-    struct plan *plan;
-    struct kernel *core, *wrapper;
-};
-
-/* Argument number `at` of the core. */
-static const struct dim *argument(struct wrapping *w, int at)
-{
-    return dim_size(&w->cx->arena, w->core->lengths[at]);
-}
-
-static const struct dim *add_argument(struct wrapping *w, const struct dim *dim, const char *name)
-{
-    const struct size *length = core_length(w->cx, w->plan, name);
-
-    ARENA_PUSH(&w->cx->arena, w->core->lengths, w->core->length_count, length);
-    ARENA_PUSH(&w->cx->arena, w->wrapper->shapes, w->wrapper->shape_count,
-               ((struct kernel_shape){length->c_name, dim}));
-    return argument(w, w->core->length_count - 1);
-}
-
-/* Rows that lie dense are as far apart as they are long; where no extent is the distance, another one may be. */
-static const struct dim *distance(struct wrapping *w, const struct dim *dim, const char *name)
-{
-    const int axes = w->core->nest.ndim;
-
-    for (int at = axes - 1; at >= 0; at--)
-        if (dim_equal(w->wrapper->shapes[at].dim, dim))
-            return argument(w, at);
-    for (int at = axes; at < w->wrapper->shape_count; at++)
-        if (dim_equal(w->wrapper->shapes[at].dim, dim))
-            return argument(w, at);
-    return add_argument(w, dim, name);
-}
-
-/* The dag with arguments for the sizes that it computes with, as a mean does with the number of its elements. */
-static const struct dag *general_dag(struct wrapping *w, const struct dag *own)
-{
-    struct arena *arena = &w->cx->arena;
-    struct dag *dag = ARENA_NEW(arena, struct dag);
-    int count = 0;
-
-    *dag = *own;
-    dag->nodes = ARENA_ARRAY(arena, own->count, struct dag_node);
-    memcpy(dag->nodes, own->nodes, (size_t)own->count * sizeof *own->nodes);
-    for (int i = 0; i < dag->count; i++)
-        if (dag->nodes[i].prim == PRIM_DIM)
-            dag->nodes[i].dim = distance(w, dag->nodes[i].dim, arena_format(arena, "size%d", count++));
-    return dag;
-}
-
-/* Extents are ni, nj, ... of the loops over i, j, ...; x0_i is how far x0 goes with each step of i. */
-static void generalise(struct wrapping *w)
-{
-    struct arena *arena = &w->cx->arena;
-    struct nest *nest = &w->core->nest;
-    const struct nest own = *nest;
-
-    nest->operands = ARENA_ARRAY(arena, own.operand_count, struct nest_operand);
-    nest->normal = true;
-    for (int i = 0; i < own.ndim; i++)
-        nest->dims[i] = add_argument(w, own.dims[i],
-                                     own.ndim == 1 ? "count" : arena_format(arena, "n%c", 'i' + i));
-    for (int j = 0; j < own.operand_count; j++) {
-        nest->operands[j] = own.operands[j];
-        for (int i = 0; i < own.ndim; i++) {
-            const struct dim *stride = own.operands[j].strides[i];
-            const char *name = j > 0 ? arena_format(arena, "x%d_%c", j - 1, 'i' + i)
-                                     : arena_format(arena, "y_%c", 'i' + i);
-
-            if (!dim_equals(stride, 0) && !dim_equals(stride, 1))
-                nest->operands[j].strides[i] = distance(w, stride, name);
-        }
-    }
-}
-
-/* A dag over inputs of the same types, which stands for all that a core's argument may compute; NULL: these are not of one
- * type, or it does not read them all. */
-static const struct dag *any_dag(struct arena *arena, const struct dag *dag)
-{
-    const enum dtype dtype = dag->nodes[dag->result].dtype;
-    const bool *loads = dag_loads(arena, dag);
-    struct dag *any = dag_new(arena, dag->input_count);
-    int sum = -1;
-
-    for (int i = 0; i < dag->count; i++)
-        if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].dtype != dtype)
-            return NULL;
-    for (int i = 0; i < dag->input_count; i++) {
-        const int own = loads[i] ? dag_load(arena, any, i, dtype) : -1;
-
-        if (own < 0)
-            return NULL;
-        sum = dag_add(arena, any,
-                      (struct dag_node){.prim = sum < 0 ? PRIM_NEG : PRIM_ADD,
-                                        .dtype = dtype,
-                                        .args = {sum < 0 ? own : sum, sum < 0 ? -1 : own, -1}});
-    }
-    any->result = sum;
-    return any;
-}
-
-/* The function of a map's elements that its core takes as an argument; NULL: it is the core's own. */
-static const struct element_function *map_function(struct cx *cx, struct plan *plan,
-                                                   const struct kernel *kernel, const struct op *op)
-{
-    const struct dag *dag = kernel->dag;
-
-    if (dag->input_count == 0 || dag_knows_sizes(dag) || map_form(&kernel->nest, dag).way != NEST_ROWS ||
-        !any_dag(&cx->arena, dag))
-        return NULL;
-    return element_function(cx, plan, dag, dag->nodes[dag->result].dtype, few_words(cx, op_label(op)), op);
-}
-
-/* Makes a map a wrapper of a core. label: what it computes. */
-static const struct kernel *wrap_map(struct cx *cx, struct plan *plan, struct kernel *kernel,
-                                     const struct op *op, const struct value *target, const char *stem)
-{
-    static const char *const axes[] = {"", "", "_rows", "_planes"};
-    const int ndim = kernel->nest.ndim;
-    const char *end = ndim < 4 ? axes[ndim] : arena_format(&cx->arena, "_%dd", ndim), *label;
-    struct wrapping w = {cx, plan, new_kernel(cx, plan, KERNEL_NEST), kernel};
-
-    w.core->kind = NEST_MAP;
-    w.core->nest = kernel->nest;
-    w.core->own_name = true;
-    generalise(&w);
-    kernel->function = map_function(cx, plan, kernel, op);
-    if (kernel->function) {
-        w.core->takes_function = w.core->needs_function = true;
-        w.core->dag = any_dag(&cx->arena, kernel->dag);
-        w.core->comment = "y = F of the inputs, for each element.";
-        kernel->comment = shapes_comment(cx, target, element_call(cx, kernel->function));
-        label = arena_format(&cx->arena, "%d", kernel->dag->input_count);
-    } else {
-        w.core->dag = general_dag(&w, kernel->dag);
-        w.core->comment = arena_format(&cx->arena, "y = %s, for each element.", dag_text(cx, w.core->dag));
-        label = few_words(cx, op_label(op));
-    }
-    kernel->form = KERNEL_WRAPPER;
-    kernel->core = keep_nest(cx, plan, w.core, arena_format(&cx->arena, "map_%s%s", label, end));
-    return keep_nest(cx, plan, kernel, stem);
 }
 
 /* ---- map, write, concat ----------------------------------------------------------------------------------------- */
@@ -470,9 +295,8 @@ static void call_map(struct making *making, struct split split, const char *stem
         call_run(making, kernel, target, count > 0 ? inputs[0] : NULL);
         return;
     }
-    call = add_call(making, has_core(kernel)
-                                ? wrap_map(cx, making->plan, kernel, making->step->op, target, stem)
-                                : keep_nest(cx, making->plan, kernel, stem));
+    call = add_call(making, keep_map(cx, making->plan, kernel, few_words(cx, op_label(making->step->op)),
+                                     shape_text(&cx->arena, target->ndim, target->dims), stem));
     add_value(making, call, target);
     for (int i = 0; i < count; i++)
         add_value(making, call, inputs[i]);
@@ -812,7 +636,7 @@ static void make_reduce(struct making *making)
                                                   dag_text(cx, kernel->dag), op->tail ? ", then " : "",
                                                   op->tail ? dag_text(cx, op->tail) : ""));
     slice_nest(cx, making->plan, kernel, op->outputs[0], making->step->split);
-    add_sizes(making, call_op(making, keep_nest(cx, making->plan, kernel, reduce_stem(cx, op))));
+    add_sizes(making, call_op(making, keep_reduction(cx, making->plan, kernel, tail_label(cx, op), reduce_stem(cx, op))));
 }
 
 const struct kernel_row reduce_kernels = {
@@ -848,7 +672,7 @@ static void make_random(struct making *making)
     if (op->tail && !dag_is_identity(op->tail) && !dag_knows_sizes(op->tail))
         kernel->function = element_function(cx, making->plan, op->tail,
                                             op->tail->nodes[op->tail->result].dtype,
-                                            few_words(cx, op_label(op)), op);
+                                            few_words(cx, op_label(op)));
     kernel->comment = shapes_comment(cx, y,
                                      kernel->function ? element_call(cx, kernel->function)
                                      : op->tail       ? dag_text(cx, op->tail)

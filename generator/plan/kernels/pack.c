@@ -23,10 +23,10 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
     kernel->before = "pack";
     kernel->role = part_name(entry, part);
     kernel->comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
-    return keep_nest(cx, plan, kernel,
-                     arena_format(&cx->arena, "pack_%s_%lldx%lld%s_%s", formats[entry->format],
-                                  (long long)entry->n / entry->groups, (long long)entry->k, how,
-                                  part_name(entry, part)));
+    return keep_map(cx, plan, kernel, dag_words(cx, entry->dag), arena_format(&cx->arena, "in %s", entry->comment),
+                    arena_format(&cx->arena, "pack_%s_%lldx%lld%s_%s", formats[entry->format],
+                                 (long long)entry->n / entry->groups, (long long)entry->k, how,
+                                 part_name(entry, part)));
 }
 
 /* What the entry is made of, from so many elements on. */

@@ -18,6 +18,7 @@ struct algorithm {
     int64_t (*scratch)(
         const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */
     const char *how;          /* for the comment of a kernel: how it goes about it, and why so */
+    const char *called;       /* what its kernels are called by instead of the op; NULL: by the op */
     bool core;                /* note [cores] in kernel.h */
     bool alone;               /* its kernels are too large to be compiled into their callers */
     bool whole;               /* ATTENTION: all rows of a head are a block */

@@ -149,10 +149,9 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
     return text.data;
 }
 
-/* What tells the entry from another one of the same tensor. */
-static const char *other_form(const struct packed *entry, const char *suffix)
+bool is_folded(const struct packed *entry)
 {
-    return winograd_side(entry->format) > 0 ? "winograd" : entry->format == PACKED_ROWS ? "rows" : suffix;
+    return !dag_is_identity(entry->dag) && !entry->narrow && entry->format != PACKED_DENSE;
 }
 
 /* A gradient sums over what forward puts out: its rows are the columns of a matrix, in whatever form they are packed. */
@@ -180,15 +179,19 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     }
     if (biggest)
         name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
-    if (!dag_is_identity(entry->dag) && !entry->narrow)
-        suffix = entry->format == PACKED_DENSE ? "prepared" : "folded";
+    if (is_folded(entry))
+        suffix = "folded";
+    else if (!dag_is_identity(entry->dag) && !entry->narrow)
+        suffix = "prepared";
     else if (is_transposed(value, n_axis))
         suffix = "transposed";
+    if (winograd_side(entry->format) > 0)
+        suffix = arena_format(&cx->arena, "%s%swinograd", suffix, suffix[0] ? "_" : "");
     for (int round = 0;; round++) {
         const char *full;
 
-        if (round == 1)
-            suffix = other_form(entry, suffix);
+        if (round == 1 && entry->format == PACKED_ROWS) /* what tells it from another one of the same tensor */
+            suffix = "rows";
         full = arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix);
         if (round > 1) /* in yet another order: the second, the third of this tensor */
             full = arena_format(&cx->arena, "%s_%d", full, round);

@@ -22,4 +22,7 @@ const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const s
 const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
                                struct packing packing, struct value *value);
 
+/* Whether more than the weight is in it: the norm behind its module, a factor. */
+bool is_folded(const struct packed *entry);
+
 #endif

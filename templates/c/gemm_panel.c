@@ -7,7 +7,7 @@
  * rows whole tiles.
  *
  * A w of at most T_stay_kb KiB stays in cache while x passes by once. Of a larger one each band does while all tiles use it; with
- * more than T_stream_kb the next band is fetched meanwhile. T_some_stay, T_some_pass, T_some_stream: there are such calls. */
+ * more than T_stream_kb the next band is fetched meanwhile. T_some_pass, T_some_stream: there are such calls. */
 
 #if T_some_stream
 /* One tile at (row, column); rows and columns are constants of the call. Where share > 0 the tile, as the turn-th of its
@@ -119,13 +119,11 @@ MODC_INLINE void T_NAME_rows(const int rows, const int from, const int to, T_of_
     const int share = T_n * T_k * (int)sizeof(T_of_w) > T_stream_kb * 1024 && part <= T_line ? part : 0;
 #endif
 #if T_some_pass
-#if T_some_stay
     const int wide = T_n * T_k * (int)sizeof(T_of_w) <= T_stay_kb * 1024 ? T_n : band;
-#endif
 
-    for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += T_IF(T_some_stay, wide, band))
+    for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += wide)
         T_NAME_block(rows, T_IF(T_by_rows, first, from), T_IF(T_by_rows, last, to), c,
-                     modc_min(c + T_IF(T_some_stay, wide, band), T_IF(T_by_columns, right, T_n)) T_MORE(T_some_stream, share, T_IF(T_by_rows, begin, 0)),
+                     modc_min(c + wide, T_IF(T_by_columns, right, T_n)) T_MORE(T_some_stream, share, T_IF(T_by_rows, begin, 0)),
                      y, x, w, bias T_PASS);
 #else
 
@@ -165,12 +163,10 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
     const int share = T_n * T_k * (int)sizeof(T_of_w) > T_stream_kb * 1024 && part <= T_line ? part : 0;
 #endif
 #if T_some_pass
-#if T_some_stay
     const int wide = T_n * T_k * (int)sizeof(T_of_w) <= T_stay_kb * 1024 ? T_n : band;
-#endif
 
-    for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += T_IF(T_some_stay, wide, band)) {
-        const int end = modc_min(c + T_IF(T_some_stay, wide, band), T_IF(T_by_columns, right, T_n));
+    for (int c = T_IF(T_by_columns, left, 0); c < T_IF(T_by_columns, right, T_n); c += wide) {
+        const int end = modc_min(c + wide, T_IF(T_by_columns, right, T_n));
 
         T_NAME_block(rows + 1, T_IF(T_by_rows, tall_from * (rows + 1), 0),
                      T_IF(T_by_rows, tall_to * (rows + 1), low), c,

@@ -4,7 +4,7 @@
  * T_dilated T_dh, T_dw. T_is_max: the maximum of what lies inside, NaN if any is. Otherwise the mean: the sum over T_area or,
  * where means are T_uneven, over the size of the window, cut off at the padding (T_count_include_pad) or at the border
  * (torch.nn.functional.avg_pool2d). ceil_mode shows in T_oh, T_ow alone. T_clipped_h, T_clipped_w: some windows reach over the
- * border. T_some_rest: the channels of some calls do not fill vectors. Fits: channels last; all but the window may be sizes. */
+ * border. T_rest: the channels do not fill vectors. Fits: channels last; all but the window may be sizes. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
 {
@@ -39,11 +39,11 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
 #if !T_is_max
             const T_real scale = (T_real)1 / T_IF(T_uneven, (T_real)(high * wide), (T_real)T_area);
 #endif
-#if T_some_rest
+#if T_rest
             const int full = T_c / T_LANES * T_LANES, rest = T_c - full;
 #endif
 
-            for (int c = 0; c < T_IF(T_some_rest, full, T_c); c += T_LANES) {
+            for (int c = 0; c < T_IF(T_rest, full, T_c); c += T_LANES) {
                 T_vec value = T_V(set)(T_IF(T_is_max, -T_V(inf)(), 0));
 
                 for (int kh = T_IF(T_clipped_h, kh0, 0); kh < T_IF(T_clipped_h, kh1, T_kh); kh++) {
@@ -67,7 +67,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
                     y[r * T_ldy + c + l] = T_PUT(y, T_EPILOGUE(part[l], r, c + l));
 #endif
             }
-#if T_some_rest
+#if T_rest
             if (rest > 0) {
                 T_vec value = T_V(set)(T_IF(T_is_max, -T_V(inf)(), 0));
 

@@ -6,12 +6,12 @@
  * that no vector is read right behind the stores that it overlaps. T_compact: lines follow each other there so that their
  * windows do: they are joined as those of one long line. T_clipped_h: some windows reach over the upper or lower
  * border. T_uneven: means do not all divide by the same count. T_few: windows are small. T_step: 1, 2, or 3 for any T_sw
- * above. T_some_rest, T_some_part: some calls end a line of v, of y in a part of a vector. T_most_kh: the largest T_kh. Fits: images
+ * above. T_rest, T_part: a line of v, of y ends in a part of a vector. T_most_kh: the largest T_kh. Fits: images
  * whose channels are planes; all but the window may be sizes. v: T_scratch elements. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *restrict v T_ARGS)
 {
-#if T_some_rest
+#if T_rest
     const int full = T_wide / T_LANES * T_LANES, rest = T_wide - full;
 #endif
 #if !T_compact || T_uneven
@@ -68,7 +68,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *
                 rows[kh] = plane + (top + T_IF(T_dilated, kh * T_dh, kh)) * T_w;
 #endif
             }
-            for (int w = 0; w < T_IF(T_some_rest, full, T_wide); w += T_LANES) {
+            for (int w = 0; w < T_IF(T_rest, full, T_wide); w += T_LANES) {
                 T_vec value = T_OF(x, load)(rows[0] + w);
 
 #if T_few
@@ -81,7 +81,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *
                 }
                 T_V(store)(joined + w, value);
             }
-#if T_some_rest
+#if T_rest
             if (rest > 0) {
                 T_vec value = T_OF(x, load_part)(rows[0] + full, rest);
 
@@ -139,7 +139,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *
                 value *= (T_real)1 / (T_real)T_area;
 #endif
 #endif
-#if !T_some_part && T_vector_tail
+#if !T_part && T_vector_tail
                 T_OF(y, store)(y + line * T_ow + ow, T_EPILOGUE_V(value, line, ow));
 #else
 #if T_vector_tail

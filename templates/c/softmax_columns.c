@@ -1,7 +1,7 @@
 /* y = softmax(x) along the middle axis, or its logarithm (T_log): y, x (T_m, T_k, T_n).
  *
  * As softmax.c computes it, for a vector of columns at a time, whose values stand together in v: rows that lie a power of
- * two apart would drive each other from the cache. Without a vector exp a column at a time. T_some_rest: the last vector of some
+ * two apart would drive each other from the cache. Without a vector exp a column at a time. T_rest: the last vector of some
  * calls has fewer columns. T_safe: nothing but -inf becomes 0. Fits: contiguous values; all may be sizes. v: T_scratch elements. */
 #if T_vector_math
 /* A vector of columns, or the first `width` of one. */
@@ -52,7 +52,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *
     for (int i = T_IF(T_by_rows, from, 0); i < T_IF(T_by_rows, to, T_m * blocks); i++) {
         const int column = i % blocks * T_LANES, at = i / blocks * (T_k * T_n) + column;
 
-#if T_some_rest
+#if T_rest
         if (T_n % T_LANES > 0 && column + T_LANES > T_n)
             T_NAME_block(y + at, x + at, v, T_n - column T_PASS);
         else

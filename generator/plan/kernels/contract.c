@@ -67,7 +67,6 @@ static void holes_order(struct draft *draft, const struct dim *n, const struct d
     bytes = columns * depth * dtype_rows[draft->weights.stored].bytes;
     hole_int(draft, "T_stay_kb", STAY_KB);
     hole_int(draft, "T_stream_kb", STREAM_KB);
-    hole_some(draft, "T_some_stay", bytes <= STAY_KB * 1024);
     hole_some(draft, "T_some_pass", bytes > STAY_KB * 1024);
     hole_some(draft, "T_some_stream", bytes > STREAM_KB * 1024);
 }

@@ -335,8 +335,8 @@ static void holes_planes(struct draft *draft)
     hole_int(draft, "T_few", op->window.kernel[0] <= FEW && op->window.kernel[1] <= FEW);
     hole_int(draft, "T_step", op->window.stride[1] <= 2 ? op->window.stride[1] : 3);
     hole_most_lines(draft);
-    hole_some(draft, "T_some_rest", !is_whole(draft, wide));
-    hole_some(draft, "T_some_part", plan.compact || !is_whole(draft, op->outputs[0]->dims[3]));
+    hole_int(draft, "T_rest", !is_whole(draft, wide));
+    hole_int(draft, "T_part", plan.compact || !is_whole(draft, op->outputs[0]->dims[3]));
 }
 
 static void holes_pool(struct draft *draft)
@@ -358,7 +358,7 @@ static void holes_pool(struct draft *draft)
         hole_constant(draft, "T_area",
                       op->window.divisor ? op->window.divisor : op->window.kernel[0] * op->window.kernel[1]);
     if (op->window.channels_last) {
-        hole_some(draft, "T_some_rest", !is_whole(draft, x->dims[3]));
+        hole_int(draft, "T_rest", !is_whole(draft, x->dims[3]));
         hole_dim(draft, "T_ldx", row_stride(cx, x));
         hole_dim(draft, "T_ldy", row_stride(cx, y));
     } else {

@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "plan/kernels/draft.h"
+#include "plan/plan_pack.h"
 
 /* ---- words -------------------------------------------------------------------------------------------------- */
 
@@ -109,6 +110,8 @@ static const struct flag_word {
     {"T_uneven", 1, "uneven"},
     {"T_count_include_pad", 1, "with_padding"},
     {"T_compact", 1, "compact"},
+    {"T_rest", 1, "with_rest"},
+    {"T_part", 1, "with_parts"},
     {"T_few", 0, "large"},
     {"T_step", 1, "step_1"},
     {"T_step", 3, "steps"},
@@ -261,6 +264,16 @@ static bool is_plain_function(const struct op *op)
     return op->code == GRAPH_OP_RANDOM || (op->code == GRAPH_OP_MAP && !dag_is_identity(op->dag));
 }
 
+/* What a step computes first, and that it does more behind that. */
+static const char *step_words(struct cx *cx, const struct step *step)
+{
+    const char *called = step->algorithm ? step->algorithm->called : NULL;
+
+    if (!called)
+        return op_words(cx, step->op);
+    return step->op->first ? arena_format(&cx->arena, "%s_fused", called) : called;
+}
+
 /* What a step makes, where there is a word for it: the gradient of a parameter or of an input, a buffer; else what it computes
  * first, and that it does more behind that. */
 static const char *result_words(struct cx *cx, const struct variant *variant, const struct step *step)
@@ -284,9 +297,9 @@ static const char *result_words(struct cx *cx, const struct variant *variant, co
     if (is_plain_function(op))
         return arena_format(&cx->arena, "_%s%s", backward ? "dinput" : "forward",
                             op->first && !(op->last && op->last->module == op->call->module) ? "_fused" : "");
-    if (!op->first && step_packed(step, 1) && text_ends_with(step_packed(step, 1)->name, "_folded"))
-        return arena_format(&cx->arena, "_%s_folded", op_words(cx, op));
-    return op->first ? arena_format(&cx->arena, "_%s", op_words(cx, op)) : "";
+    if (!op->first && step_packed(step, 1) && is_folded(step_packed(step, 1)))
+        return arena_format(&cx->arena, "_%s_folded", step_words(cx, step));
+    return op->first ? arena_format(&cx->arena, "_%s", step_words(cx, step)) : "";
 }
 
 /* What the spec calls its result; "": nothing. */
@@ -325,7 +338,9 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
     user.backward = variant->yield >= 0 && step - variant->steps > variant->yield;
     serve_module(cx, variant, op, &user);
     user.words = result_words(cx, variant, step);
-    user.label = op->label ? op->label : op_rows[op->code]->name;
+    user.label = step->algorithm && step->algorithm->called ? step->algorithm->called
+                 : op->label                                ? op->label
+                                                            : op_rows[op->code]->name;
     user.value = value_words(cx, op);
     user.reads = read_words(cx, op);
     for (int i = 0; i < step->calls.count; i++)

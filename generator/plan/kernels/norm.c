@@ -146,7 +146,7 @@ static void holes_softmax(struct draft *draft)
         const struct dim *columns = dims_product(cx, x, axis + 1, x->ndim);
 
         hole_dim(draft, "T_n", columns);
-        hole_some(draft, "T_some_rest", !is_whole(draft, columns));
+        hole_int(draft, "T_rest", !is_whole(draft, columns));
         along = arena_format(&cx->arena, "dimension %d", axis);
     }
     hole_int(draft, "T_log", op->softmax.log);

@@ -46,6 +46,7 @@ struct loops {
     int used_count;
     enum dtype lanes;   /* of vectors */
     bool core;          /* inlined into each call, which knows its sizes */
+    const char *vectors; /* how many at a time where the core is told; or NULL */
     const char *callee; /* of a core: the functions that it takes as its last arguments; or NULL */
 };
 
@@ -150,6 +151,9 @@ struct row {
 };
 
 struct row whole_row(struct loops *k, int axis, int streams);
+
+/* How many vectors these are, as C. */
+const char *streams_text(const struct loops *k, int streams);
 
 /* The length of an axis as a word, which is declared where it is none yet. */
 const char *length_word(struct loops *k, int axis);

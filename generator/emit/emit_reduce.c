@@ -96,7 +96,8 @@ static const char *open_streams(struct loops *k, int streams)
 
     open_block(k, "%s", "");
     name = stream_name(k);
-    k->block->head = arena_format(k->arena, "for (int %s = 0; %s < %d; %s++)", name, name, streams, name);
+    k->block->head = arena_format(k->arena, "for (int %s = 0; %s < %s; %s++)", name, name,
+                                  streams_text(k, streams), name);
     k->block->unrolled = true;
     return name;
 }
@@ -125,6 +126,13 @@ static const char *declare_accumulator(struct loops *k, const struct reduction *
         declare(k, "%s %s = %s;", scalar_accumulator_type(r), name, neutral_text(k, r));
     } else if (streams == 1) {
         declare(k, "%s %s = %s;", type, name, neutral);
+    } else if (k->vectors) {
+        const char *stream;
+
+        declare(k, "%s %s[%d];", type, name, streams);
+        stream = open_streams(k, streams);
+        statement(k, "%s[%s] = %s;", name, stream, neutral);
+        close_block(k);
     } else {
         struct text list = text_new(k->arena);
 
@@ -542,8 +550,11 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
                         const struct size *const *sizes, int size_count)
 {
     struct reduction r = {.kind = kind, .form = form, .dtype = head->nodes[head->result].dtype};
-    struct loops k = begin_kernel(cx, name, nest, head, tail, NULL, 0, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, head, tail, &form.vectors, form.vectors != NULL, sizes,
+                                  size_count);
 
+    if (form.vectors)
+        k.vectors = dim_c(&k, form.vectors);
     r.head = (struct value_source){.dag = head, .first = 1, .function = takes_head ? "HEAD" : NULL};
     r.tail = (struct value_source){.dag = tail,
                                    .first = 1 + head->input_count,

@@ -8,7 +8,6 @@
 #define SCALAR_ROW 8   /* rows that are shorter at their maximum stay scalar */
 #define TURNED_ROW 8   /* and copies that transpose, where an axis is */
 #define STREAMS 4      /* accumulators of a row */
-#define COLUMNS 8      /* vectors of columns at a time, at most */
 #define SUM_LIMIT 1024 /* per accumulator of one lane */
 
 static bool stride_is(const struct nest *nest, int operand, int axis, int64_t stride)
@@ -147,10 +146,10 @@ static int column_streams(const struct nest *nest, int lanes)
     const struct dim *row = nest->dims[nest->ndim - 1];
     int64_t upper = dim_upper(row), count;
 
-    for (int streams = COLUMNS; streams > 1; streams--)
+    for (int streams = MOST_COLUMNS; streams > 1; streams--)
         if (dim_is_const(row, &count) && count % (streams * lanes) == 0)
             return streams;
-    return upper >= 2 * COLUMNS * lanes ? COLUMNS : upper >= COLUMNS / 2 * lanes ? COLUMNS / 2 : 1;
+    return upper >= 2 * MOST_COLUMNS * lanes ? MOST_COLUMNS : upper >= MOST_COLUMNS / 2 * lanes ? MOST_COLUMNS / 2 : 1;
 }
 
 /* Which axis is cut, so that one accumulator has at most `limit` elements. */

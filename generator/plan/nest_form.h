@@ -9,6 +9,8 @@
 
 #include "plan/nest.h"
 
+enum { MOST_COLUMNS = 8 }; /* vectors of columns at a time, at most */
+
 enum nest_way {
     NEST_ELEMENTS, /* one by one */
     NEST_ROWS,     /* vectors along the last axis; of a reduction it is reduced */
@@ -23,7 +25,8 @@ struct nest_form {
     bool core; /* it is inlined into calls, which know its extents; see note [cores] in kernel.h */
     enum dtype lanes; /* of vectors; of a reduction element by element what is reduced */
     int turned;       /* TURNED: the axis along which the operand is contiguous */
-    int streams;      /* of a reduction: how many vectors at a time */
+    int streams;      /* of a reduction: how many vectors at a time, at most where `vectors` says how many */
+    const struct dim *vectors; /* COLUMNS: an argument of a core; else NULL */
     bool even;        /* of a reduction: the row is a multiple of these, whatever their width */
     int split;        /* note [exact sums]: the axis that is cut into blocks; -1: none */
     int64_t block;    /* of so many elements */

@@ -76,8 +76,8 @@ def words_of(line):
 
 
 def without_numbers(text):
-    """The text without its numbers."""
-    return re.sub(r"\d+", "0", text)
+    """The text without its numbers, but with the names of the functions that it calls."""
+    return re.sub(r"\d+", "0", text), tuple(re.findall(r"(\w+)\(", text))
 
 
 def is_number(word):
@@ -178,7 +178,7 @@ def runs_of(texts):
     sides = [parts_of(text) for text in texts]
     lines = [text.splitlines() for text in texts]
     runs, broken = [], []
-    for name in sides[0].keys() & sides[1].keys():
+    for name in sorted(sides[0].keys() & sides[1].keys(), key=str):
         one, other = sides[0][name], sides[1][name]
         at = 0, 0
         for a, b, c, d in [*opcodes(*([row[0] for row in rows] for rows in (one, other))), (len(one), len(one), len(other), len(other))]:
@@ -211,13 +211,14 @@ def definitions_of(text):
     return found
 
 
-def changed_definitions(texts):
+def changed_definitions(texts, telling):
     """What only one of the texts defines, or more often, or as another type, without what the other one has under another
     name."""
     known = [definitions_of(text) for text in texts]
     names = [{what: {name for name, own in side if own == what} for _, what in side} for side in known]
     renamed = {name for what in set(names[0]) & set(names[1]) if not names[0][what] & names[1][what]
-               for side in names for name in side[what]}
+               for side in names for name in side[what]
+               if not any(telling.tells(own, words_of(own), ()) for own in names[0][what] | names[1][what])}
     tensors = [[own for own in side if own[1].startswith("tensor")] for side in known]
     return ({name for name, _ in surplus(*tensors)} | {name for name, _ in known[0]} ^ {name for name, _ in known[1]}) - renamed
 
@@ -249,11 +250,12 @@ def pairs_of(old, new):
 class Telling:
     """What tells why a statement changed."""
 
-    def __init__(self, words, numbers, parts, defined, texts):
+    def __init__(self, words, numbers, parts, texts):
         self.words = words      # of the spec, in parts, separated by blanks
         self.numbers = numbers  # of the spec
         self.parts = parts      # numbers that are names of modules
-        self.defined = defined  # what only one of the texts defines
+        self.defined = set()    # what only one of the texts defines
+        self.defined = changed_definitions(texts, self)
         own = [{word for word in words_of(text) if is_number(word)} for text in texts]
         self.only = [own[0] - own[1], own[1] - own[0]]
 
@@ -281,7 +283,7 @@ def alone(rows, paired, telling, numbers):
 def stray_statements(texts, telling):
     """Those that are stray, with - or + before them."""
     runs, broken = runs_of(texts)
-    left = ([], [])
+    left, all_alone = ([], []), ([], [])
     for old, new in runs:
         pairs = pairs_of(old, new)
         for i, j in pairs:
@@ -291,10 +293,11 @@ def stray_statements(texts, telling):
                 yield from (f"-{old[i]}", f"+{new[j]}")
         for side, rows, paired in ((0, old, {i for i, _ in pairs}), (1, new, {j for _, j in pairs})):
             left[side].extend(alone(rows, paired, telling, telling.only[side]))
-    forms = [{without_numbers(row) for row in side} for side in left]
+            all_alone[side].extend(row for index, row in enumerate(rows) if index not in paired)
+    forms = [{without_numbers(row) for row in side} for side in all_alone]
     for side, sign in ((0, "-"), (1, "+")):
         yield from (sign + row for row in left[side] if words_of(row) and
-                    not (any(map(is_number, words_of(row))) and row not in left[1 - side] and without_numbers(row) in forms[1 - side]))
+                    not (any(map(is_number, words_of(row))) and row not in all_alone[1 - side] and without_numbers(row) in forms[1 - side]))
     yield from broken
     yield from moved_functions(texts, telling)
 
@@ -329,7 +332,7 @@ def measured(modc, work, name, edit):
     for before, after in zip(*files):
         texts = [before.read_text(), after.read_text()]
         hunks += hunks_of(before, after)
-        stray += stray_statements(texts, Telling(names, numbers, parts, changed_definitions(texts), texts))
+        stray += stray_statements(texts, Telling(names, numbers, parts, texts))
     return hunks / modules, stray
 
 

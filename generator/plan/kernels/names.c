@@ -190,8 +190,6 @@ static void add_user(struct kernel *kernel, const struct kernel_users *user)
     if (users->count++ == 0) {
         *users = *user;
         users->count = 1;
-    } else if (user->module < users->module) {
-        users->module = user->module;
     }
 }
 

@@ -627,9 +627,11 @@ void print_variant(struct emit *e, struct text *out, const struct variant *varia
 {
     struct printed printed = {.variant = variant};
 
-    for (int part = 0; part < variant_parts(variant); part++)
+    const int first = variant->same_forward ? PART_FORWARD + 1 : PART_FORWARD;
+
+    for (int part = first; part < variant_parts(variant); part++)
         print_body(e, &printed, (enum part)part);
     ARENA_PUSH(&e->cx->arena, e->printed, e->printed_count, printed);
-    for (int part = 0; part < variant_parts(variant); part++)
+    for (int part = first; part < variant_parts(variant); part++)
         print_function(e, out, &printed, (enum part)part);
 }

@@ -473,8 +473,6 @@ static void reduce_vectors(struct loops *k, struct reduction *r)
     int steps;
 
     r->row = whole_row(k, last, r->form.streams);
-    if (r->form.core && r->form.even)
-        r->row.count = 0; /* a multiple of every step */
     r->row.body = columns ? reduce_columns : add_row_vectors;
     r->row.data = r;
     steps = r->row.streams * widest(k);

@@ -177,7 +177,6 @@ struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, con
 {
     enum dtype element = head->nodes[head->result].dtype;
     struct nest_form form = {.lanes = element, .split = -1, .turned = -1};
-    int64_t count;
 
     form.way = reduce_way(nest, kind, head, tail, &form.lanes);
     if (form.way == NEST_ELEMENTS)
@@ -186,8 +185,6 @@ struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, con
         form.streams = column_streams(nest, lanes_of(form.lanes));
     else
         form.streams = dim_upper(nest->dims[nest->ndim - 1]) >= STREAMS * lanes_of(form.lanes) ? STREAMS : 1;
-    form.even = form.streams > 0 && dim_is_const(nest->dims[nest->ndim - 1], &count) &&
-                count % (form.streams * lanes_of(form.lanes)) == 0;
     if (kind == REDUCE_SUM && element == DTYPE_FLOAT32)
         find_split(nest, &form);
     return form;

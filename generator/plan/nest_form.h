@@ -27,7 +27,6 @@ struct nest_form {
     int turned;       /* TURNED: the axis along which the operand is contiguous */
     int streams;      /* of a reduction: how many vectors at a time, at most where `vectors` says how many */
     const struct dim *vectors; /* COLUMNS: an argument of a core; else NULL */
-    bool even;        /* of a reduction: the row is a multiple of these, whatever their width */
     int split;        /* note [exact sums]: the axis that is cut into blocks; -1: none */
     int64_t block;    /* of so many elements */
 };

@@ -150,13 +150,12 @@ static bool same_op(const struct pair *pair, const struct op *a, const struct op
                                    same_values(pair, a->inputs, a->input_count, b->inputs, b->input_count));
 }
 
-static bool same_steps(const struct pair *pair)
+/* The first `count` steps. */
+static bool same_steps(const struct pair *pair, int count)
 {
     const struct variant *a = pair->a, *b = pair->b;
 
-    if (a->step_count != b->step_count || a->yield != b->yield || a->commit != b->commit)
-        return false;
-    for (int s = 0; s < a->step_count; s++) {
+    for (int s = 0; s < count; s++) {
         const struct step *x = &a->steps[s], *y = &b->steps[s];
 
         if (!same_text(x->boundary, y->boundary) || x->region_offset != y->region_offset ||
@@ -167,15 +166,16 @@ static bool same_steps(const struct pair *pair)
     return true;
 }
 
-/* What the functions take and give, and which calls of modules their comments name. */
-static bool same_graphs(const struct pair *pair)
+/* What the functions take and give, of the outputs the first `a_count` and `b_count`, and which calls of modules their comments
+ * name. */
+static bool same_graphs(const struct pair *pair, int a_count, int b_count)
 {
     const struct graph *a = pair->a->graph, *b = pair->b->graph;
 
     if (!a->region != !b->region || a->fenced != b->fenced || a->result_count != b->result_count ||
         a->call_count != b->call_count ||
         !same_values(pair, a->inputs, a->input_count, b->inputs, b->input_count) ||
-        !same_values(pair, a->outputs, a->output_count, b->outputs, b->output_count))
+        !same_values(pair, a->outputs, a_count, b->outputs, b_count))
         return false;
     for (int i = 0; i < a->call_count; i++)
         if (a->calls[i]->module != b->calls[i]->module)
@@ -198,6 +198,25 @@ static bool same_memory(const struct variant *a, const struct variant *b)
     return true;
 }
 
+static bool is_same(const struct pair *pair)
+{
+    const struct variant *a = pair->a, *b = pair->b;
+
+    return same_memory(a, b) && same_graphs(pair, a->graph->output_count, b->graph->output_count) &&
+           a->step_count == b->step_count && a->yield == b->yield && a->commit == b->commit &&
+           same_steps(pair, a->step_count);
+}
+
+/* Whether a, which saves nothing, is what b does up to its YIELD: all that backward reads is there as it is. */
+static bool is_forward_of(const struct pair *pair)
+{
+    const struct variant *a = pair->a, *b = pair->b;
+
+    return a->yield < 0 && !b->graph->region && b->yield == a->step_count && a->group == b->group &&
+           a->fails[PART_FORWARD] == b->fails[PART_FORWARD] && a->shadow_count == 0 && b->shadow_count == 0 &&
+           same_graphs(pair, a->graph->result_count, b->graph->result_count) && same_steps(pair, a->step_count);
+}
+
 void planner_find_same(struct plan *plan)
 {
     for (int i = 0; i < plan->variant_count; i++) {
@@ -206,9 +225,12 @@ void planner_find_same(struct plan *plan)
         for (int j = 0; j < i && !variant->same; j++) {
             const struct pair pair = {plan, plan->variants[j], variant};
 
-            if (!pair.a->same && pair.a->entry == variant->entry && same_memory(pair.a, variant) &&
-                same_graphs(&pair) && same_steps(&pair))
+            if (pair.a->same || pair.a->entry != variant->entry)
+                continue;
+            if (is_same(&pair))
                 variant->same = pair.a;
+            else if (variant->yield >= 0 && !variant->same_forward && is_forward_of(&pair))
+                variant->same_forward = pair.a;
         }
     }
 }

@@ -189,3 +189,16 @@ struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, con
         find_split(nest, &form);
     return form;
 }
+
+struct nest_form reduce_core_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
+                                  const struct dag *tail)
+{
+    struct nest_form form = reduce_form(nest, kind, head, tail);
+
+    if (form.way != NEST_COLUMNS || kind != REDUCE_SUM || form.lanes != DTYPE_FLOAT32 || reduced_axes(nest) != 1)
+        return form;
+    for (form.split = 0; !nest->reduced[form.split]; form.split++)
+        ;
+    form.block = SUM_LIMIT;
+    return form;
+}

@@ -37,6 +37,10 @@ struct nest_form map_form(const struct nest *nest, const struct dag *dag);
 struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
                              const struct dag *tail);
 
+/* The same for a core, which serves reductions of any extent: sums of columns are cut, however many rows there are. */
+struct nest_form reduce_core_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
+                                  const struct dag *tail);
+
 /* The tail of a reduction that has none: what is reduced as it is, but in the type of the output. */
 const struct dag *reduce_tail(struct arena *arena, enum reduce_kind kind, const struct dag *head,
                               enum dtype output);

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MODC_ABI 3
+#define MODC_ABI 4
 #define MODC_MAX_DIMS 8
 
 /* Limits of what a report and a hook step hold without allocating. Whoever changes one defines it for every
@@ -361,7 +361,7 @@ struct modc_model {
     size_t threading; /* offset of struct modc_threading in struct MODEL, where there is one */
     const struct modc_dispatch *dispatch; /* NULL: it is compiled once */
     int gradient_count;                   /* 0: no backward */
-    const int *gradients;  /* parameters that are trained, in the order of keys: which keys they are */
+    const int *gradients; /* which keys the parameters are that are trained, in order; NULL: the first keys */
     size_t gradient_block; /* bytes that MODEL_training_init takes */
     size_t training_bytes,
         gradients_offset; /* sizeof struct MODEL_training, offset of its gradients; 0: `update: fused`
@@ -388,6 +388,12 @@ struct modc_params {
     bool read_only;
     struct modc_state_hook *state_hooks; /* in running order */
 };
+
+/* Which key the parameter is whose gradient has this number. */
+static inline int modc_gradient_key(const struct modc_model *model, int index)
+{
+    return model->gradients != NULL ? model->gradients[index] : index;
+}
 
 /* Where struct MODEL_params has the pointer to the tensor of a key, and where MODEL_bind puts that in its block. */
 static inline size_t modc_key_pointer(int key)
@@ -652,7 +658,7 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled);
 /* Gradients that are there: with set_to_none they are there no more, else they become 0. */
 void modc_zero_grad(struct modc_training *training, bool set_to_none);
 
-/* That of the parameter model->gradients[index]; NULL where there is none. */
+/* That of the parameter modc_gradient_key(model, index); NULL where there is none. */
 void *modc_gradient_at(const struct modc_training *training, int index);
 
 /* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:

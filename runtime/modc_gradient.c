@@ -6,14 +6,14 @@
 
 static const struct modc_key *key_of(const struct modc_training *training, int index)
 {
-    return &training->model->keys[training->model->gradients[index]];
+    return &training->model->keys[modc_gradient_key(training->model, index)];
 }
 
 static char *block_of(const struct modc_training *training, int index)
 {
     void *pointer;
 
-    memcpy(&pointer, (const char *)training->gradients + modc_key_pointer(training->model->gradients[index]),
+    memcpy(&pointer, (const char *)training->gradients + modc_key_pointer(modc_gradient_key(training->model, index)),
            sizeof pointer);
     return pointer;
 }
@@ -43,8 +43,8 @@ static char *place_gradients(struct modc_training *training, char *block)
     training->gradients = (struct modc_params *)(void *)((char *)training + model->gradients_offset);
     training->gradients->model = model;
     for (int i = 0; i < model->gradient_count; i++) {
-        for (int k = model->gradients[i]; k < model->key_count; k++) /* tied keys have one */
-            if (k - model->keys[k].tied == model->gradients[i])
+        for (int k = modc_gradient_key(model, i); k < model->key_count; k++) /* tied keys have one */
+            if (k - model->keys[k].tied == modc_gradient_key(model, i))
                 memcpy((char *)training->gradients + modc_key_pointer(k), &tensor, sizeof tensor);
         tensor += aligned(model, modc_key_bytes(key_of(training, i)));
     }
@@ -110,7 +110,7 @@ enum modc_status modc_get_gradient(const struct modc_training *training, const c
     if (modc_get_parameter(model, key, &index) != MODC_OK)
         return MODC_NAME;
     for (int i = 0; i < model->gradient_count; i++) {
-        if (model->gradients[i] != index - model->keys[index].tied)
+        if (modc_gradient_key(model, i) != index - model->keys[index].tied)
             continue;
         *gradient = modc_gradient_at(training, i);
         return MODC_OK;
@@ -135,7 +135,7 @@ enum modc_status modc_requires_grad(struct modc_training *training, const char *
         if (!is_of(model->keys[k].name, name))
             continue;
         for (int i = 0; i < model->gradient_count; i++) {
-            if (model->gradients[i] != k - model->keys[k].tied)
+            if (modc_gradient_key(model, i) != k - model->keys[k].tied)
                 continue;
             training->wants[i] = requires_grad;
             found = true;

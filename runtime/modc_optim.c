@@ -7,7 +7,7 @@
 
 static const struct modc_key *key_of(const struct modc_training *training, int index)
 {
-    return &training->model->keys[training->model->gradients[index]];
+    return &training->model->keys[modc_gradient_key(training->model, index)];
 }
 
 static size_t count_of(const struct modc_key *key)
@@ -25,7 +25,7 @@ static void *param_of(const struct modc_training *training, int index)
     void *pointer;
 
     memcpy(&pointer,
-           (const char *)training->net->params + modc_key_pointer(training->model->gradients[index]),
+           (const char *)training->net->params + modc_key_pointer(modc_gradient_key(training->model, index)),
            sizeof pointer);
     return pointer;
 }

@@ -19,7 +19,7 @@ static const struct modc_key *key_of(const struct modc_optimizer *optimizer, int
 {
     const struct modc_model *model = optimizer->training->model;
 
-    return &model->keys[model->gradients[index]];
+    return &model->keys[modc_gradient_key(model, index)];
 }
 
 static struct modc_tensor vector_of(void *data, enum modc_dtype dtype, int count)

@@ -18,13 +18,11 @@ void print_code(struct emit *e, struct text *out)
 
         if (variant->graph->region || variant->same)
             continue;
-        if (!variant->same_forward) {
-            text_printf(&members, "    %s (*%s)(struct %s *net",
-                        variant->fails[PART_FORWARD] ? "enum modc_status" : "void", variant->function, e->m);
-            print_arguments(e, &members, variant->graph);
-            text_add(&members, ");\n");
-            text_printf(&values, "    .%s = %s_%s,\n", variant->function, e->m, variant->function);
-        }
+        text_printf(&members, "    %s (*%s)(struct %s *net",
+                    variant->fails[PART_FORWARD] ? "enum modc_status" : "void", variant->function, e->m);
+        print_arguments(e, &members, variant->graph);
+        text_add(&members, ");\n");
+        text_printf(&values, "    .%s = %s_%s,\n", variant->function, e->m, variant->function);
         if (variant->yield < 0)
             continue;
         text_printf(&members, "    %s (*%s)(struct %s *net",
@@ -79,10 +77,7 @@ static void print_call_of(struct emit *e, struct text *out, const struct variant
     text_printf(out, "%s%s", indent,
                 variant->fails[backward ? PART_BACKWARD : PART_FORWARD] ? "status = " : "");
     text_printf(out, e->cx->options->dispatch ? "%s_code_of(net)->" : "%s_", e->m);
-    text_printf(out, "%s(net%s);\n",
-                backward              ? part_function(e, shown, PART_BACKWARD)
-                : shown->same_forward ? shown->same_forward->function
-                                      : shown->function,
+    text_printf(out, "%s(net%s);\n", backward ? part_function(e, shown, PART_BACKWARD) : shown->function,
                 call.data);
     if (e->plan->program->settings.flushes)
         text_printf(out, "%smodc_set_float_mode(float_mode);\n", indent);

@@ -577,6 +577,13 @@ void print_body(struct emit *e, struct printed *printed, enum part part)
     printed->bodies[part] = out.data;
 }
 
+/* The forward of a variant that saves no more than another one leaves. */
+static void print_same_forward(struct emit *e, struct text *out, const struct variant *variant)
+{
+    text_printf(out, "#define %s_%s %s_%s /* backward reads what it leaves */\n\n", e->m, variant->function, e->m,
+                variant->same_forward->function);
+}
+
 /* One function of an entry's variant. */
 static void print_function(struct emit *e, struct text *out, const struct printed *printed, enum part part)
 {
@@ -632,6 +639,8 @@ void print_variant(struct emit *e, struct text *out, const struct variant *varia
     for (int part = first; part < variant_parts(variant); part++)
         print_body(e, &printed, (enum part)part);
     ARENA_PUSH(&e->cx->arena, e->printed, e->printed_count, printed);
+    if (variant->same_forward)
+        print_same_forward(e, out, variant);
     for (int part = first; part < variant_parts(variant); part++)
         print_function(e, out, &printed, (enum part)part);
 }

@@ -1,6 +1,5 @@
 /* emit_pack.c - arrays of constants, the packed structs and what fills them, weights that are embedded. */
 #include "emit/emit_room.h"
-#include "emit/template.h"
 
 #include <math.h>
 #include <string.h>

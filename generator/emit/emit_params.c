@@ -80,56 +80,93 @@ static bool is_trained(const struct emit *e, const struct module_tensor *tensor)
     return e->plan->program->settings.backward && tensor->kind == MODULE_PARAMETER;
 }
 
-/* "struct { const float *weight, *bias; } actor; (2, 64), (2)" of a module whose tensors alone fill a line and are of one kind,
- * with nothing to be said of any; else NULL. */
-static const char *one_line(struct emit *e, const struct module *module, int indent)
-{
-    struct text names = text_new(&e->cx->arena), shapes = text_new(&e->cx->arena);
-    const char *type = NULL, *line;
+/* Pointers of one type of which the same is to be said, a line: "float *weight, *bias; (2, 64), (2)". */
+struct member_line {
+    const char *type, *note;
+    struct text names, shapes;
+};
 
-    for (int i = 0; i < module->child_count; i++)
-        if (has_tensors(module->children[i]))
-            return NULL;
+struct member_lines {
+    struct member_line *list;
+    int count;
+};
+
+static const char *member_note(struct emit *e, const struct module_tensor *tensor)
+{
+    const unsigned written = plan_written(e->plan, tensor);
+
+    return arena_format(&e->cx->arena, "%s%s%s",
+                        written & WRITTEN_IN_EVAL ? "; written by forward"
+                        : written                 ? "; written in training mode"
+                                                  : "",
+                        tensor->first != tensor && !is_element(tensor->owner) ? "; always " : "",
+                        tensor->first != tensor && !is_element(tensor->owner) ? tensor->first->path : "");
+}
+
+static struct member_lines members_of(struct emit *e, const struct module *module, int indent)
+{
+    const size_t more = strlen("struct { ") + strlen(module->name ? module->name : "") + strlen(" *, ; } ;/*,  */"),
+                 room = EMITTED_WIDTH - (size_t)indent - more;
+    struct arena *arena = &e->cx->arena;
+    struct member_lines lines = {0};
+
     for (int i = 0; i < module->tensor_count; i++) {
         const struct module_tensor *tensor = module->tensors[i];
-        const char *own = arena_format(&e->cx->arena, "%s%s", is_trained(e, tensor) ? "" : "const ",
-                                       dtype_rows[tensor->dtype].c);
+        const bool changes = plan_written(e->plan, tensor) || is_trained(e, tensor);
+        const char *type = arena_format(arena, "%s%s", changes ? "" : "const ", dtype_rows[tensor->dtype].c),
+                   *note = member_note(e, tensor), *name = emitted_name(e->cx, tensor->name),
+                   *shape = tensor_shape_text(e->cx, tensor);
+        struct member_line *last = lines.count > 0 ? &lines.list[lines.count - 1] : NULL;
 
         if (tensor->key < 0 || tensor->kind == MODULE_STATE)
             continue;
-        if (plan_written(e->plan, tensor) || tensor->first != tensor || (type && strcmp(type, own) != 0))
-            return NULL;
-        type = own;
-        text_printf(&names, "%s*%s", names.length ? ", " : "", emitted_name(e->cx, tensor->name));
-        text_printf(&shapes, "%s%s", shapes.length ? ", " : "", tensor_shape_text(e->cx, tensor));
+        if (!last || strcmp(last->type, type) != 0 || strcmp(last->note, note) != 0 ||
+            strlen(type) + last->names.length + strlen(name) + last->shapes.length + strlen(shape) + strlen(note) >
+                room) {
+            ARENA_PUSH(arena, lines.list, lines.count,
+                       ((struct member_line){type, note, text_new(arena), text_new(arena)}));
+            last = &lines.list[lines.count - 1];
+        }
+        text_printf(&last->names, "%s*%s", last->names.length ? ", " : "", name);
+        text_printf(&last->shapes, "%s%s", last->shapes.length ? ", " : "", shape);
     }
-    line = arena_format(&e->cx->arena, "%*sstruct { %s %s; } %s; /* %s */\n", indent, "", type, names.data,
-                        c_path(e->cx, module->name), shapes.data);
-    return strlen(line) <= EMITTED_WIDTH ? line : NULL;
+    return lines;
+}
+
+/* close: what stands between the last name and the comment. */
+static void print_line(struct text *out, const struct member_line *line, const char *close)
+{
+    text_printf(out, "%s %s;%s /* %s%s */\n", line->type, line->names.data, close, line->shapes.data, line->note);
+}
+
+/* The struct of a module that has no others inside, as few lines as it takes; false: it has. */
+static bool print_leaf(struct emit *e, struct text *out, const struct module *module, int indent)
+{
+    const struct member_lines lines = members_of(e, module, indent);
+    const char *close = arena_format(&e->cx->arena, " } %s;", c_path(e->cx, module->name));
+
+    for (int i = 0; i < module->child_count; i++)
+        if (has_tensors(module->children[i]))
+            return false;
+    for (int i = 0; i < lines.count; i++) {
+        text_printf(out, "%*s%s", indent, "", i ? "         " : "struct { ");
+        print_line(out, &lines.list[i], i + 1 < lines.count ? "" : close);
+    }
+    return true;
 }
 
 static void print_members(struct emit *e, struct text *out, const struct module *module, int indent)
 {
-    for (int i = 0; i < module->tensor_count; i++) {
-        const struct module_tensor *tensor = module->tensors[i];
-        const unsigned written = plan_written(e->plan, tensor);
+    const struct member_lines lines = members_of(e, module, indent);
 
-        if (tensor->key < 0 || tensor->kind == MODULE_STATE)
-            continue;
-        text_printf(out, "%*s%s%s *%s; /* %s%s", indent, "", written || is_trained(e, tensor) ? "" : "const ",
-                    dtype_rows[tensor->dtype].c, emitted_name(e->cx, tensor->name),
-                    tensor_shape_text(e->cx, tensor),
-                    written & WRITTEN_IN_EVAL ? "; written by forward"
-                    : written                 ? "; written by forward in training mode"
-                                              : "");
-        if (tensor->first != tensor && !is_element(module))
-            text_printf(out, "; always %s", tensor->first->path);
-        text_add(out, " */\n");
+    for (int i = 0; i < lines.count; i++) {
+        text_printf(out, "%*s", indent, "");
+        print_line(out, &lines.list[i], "");
     }
     for (int i = 0; i < module->child_count; i++) {
         const struct module *child = module->children[i];
         bool array = module_is_array(child), elements = module_is_array(module);
-        const char *named, *line;
+        const char *named;
 
         if (!has_tensors(child) || (elements && i > 0))
             continue;
@@ -138,11 +175,8 @@ static void print_members(struct emit *e, struct text *out, const struct module 
             return;
         }
         named = array ? struct_name(e, child->children[0]) : struct_name(e, child);
-        line = array || named ? NULL : one_line(e, child, indent);
-        if (line) {
-            text_add(out, line);
+        if (!array && !named && print_leaf(e, out, child, indent))
             continue;
-        }
         if (named) {
             text_printf(out, "%*sstruct %s %s", indent, "", named, c_path(e->cx, child->name));
         } else {

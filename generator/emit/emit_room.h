@@ -131,6 +131,7 @@ void print_train_step(struct emit *e, struct text *out);
 void print_values(struct emit *e, struct text *out); /* initial values that tables point to */
 /* The one of MultiStep's powers of gamma; NULL: there is none. */
 const char *gammas_name(struct emit *e, const struct rollout *rollout);
+bool lists_gradients(const struct emit *e); /* the keys that have one are not just the first ones */
 void print_row_tables(struct emit *e, struct text *out); /* keys, states, draws, modules, gradients */
 int count_draws(const struct emit *e);                   /* rows of the table of draws */
 

@@ -222,11 +222,19 @@ static void print_state(struct emit *e, struct text *out, int i, const struct un
 
 /* ---- gradients ------------------------------------------------------------------------------------------------------ */
 
+bool lists_gradients(const struct emit *e)
+{
+    for (int i = 0; i < e->plan->gradient_count; i++)
+        if (e->plan->gradients[i]->key != i)
+            return true;
+    return false;
+}
+
 static void print_gradients(struct emit *e, struct text *out)
 {
     size_t column = 3;
 
-    if (e->plan->gradient_count == 0)
+    if (!lists_gradients(e))
         return;
     text_add(out, "static const int gradients_table[] = { /* keys */\n   ");
     for (int i = 0; i < e->plan->gradient_count; i++) {

@@ -208,8 +208,8 @@ static void print_model_abilities(struct emit *e, struct text *out)
         text_printf(out,
                     "    .gradient_count = %s, .gradients = %s,\n    .gradient_block = %s_GRADIENT_BYTES,\n"
                     "    .training_bytes = sizeof(struct %s_training),\n",
-                    e->plan->gradient_count > 0 ? "MODC_ROWS(gradients_table)" : "0",
-                    e->plan->gradient_count > 0 ? "gradients_table" : "NULL", e->M, e->m);
+                    e->plan->gradient_count > 0 ? arena_format(&e->cx->arena, "%s_GRADIENTS", e->M) : "0",
+                    lists_gradients(e) ? "gradients_table" : "NULL", e->M, e->m);
     if (has_gradients(e))
         text_printf(out, "    .gradients_offset = offsetof(struct %s_training, gradients),\n", e->m);
     if (has_optimizer(e))

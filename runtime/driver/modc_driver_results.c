@@ -20,7 +20,7 @@ void modc_driver_gather_results(struct run *run)
             run->results[run->result_count++] = run->input_gradients[i];
     run->named_from = run->result_count;
     for (int i = 0; i < model->gradient_count && run->options.backward; i++) {
-        const struct modc_key *key = &model->keys[model->gradients[i]];
+        const struct modc_key *key = &model->keys[modc_gradient_key(model, i)];
         struct modc_named_tensor *named = &run->results[run->result_count];
         const void *data;
 

@@ -196,31 +196,33 @@ def hunks_of(before, after):
 
 
 def definitions_of(text):
-    """[(name, what it is, without its name)], of what a text defines."""
-    found = [(name, f"macro {name}") for name in re.findall(r"^#define (\w+)", text, re.M)]
-    found += [(name, f"constant {name}") for name in re.findall(r"^ *([A-Z]\w*), *$", text, re.M)]
+    """[(kind, name, what it is, without its name)], of what a text defines."""
+    found = [("macro", name, name) for name in re.findall(r"^#define (\w+)", text, re.M)]
+    found += [("constant", name, name) for name in re.findall(r"^ *([A-Z]\w*), *$", text, re.M)]
     for name, size, form in re.findall(r"^    MODC_ALIGNED \w+ (\w+)\[(\d+)\]; /\* (.*) \*/$", text, re.M):
-        found.append((name, f"packed {size} {form} {re.match('_?[a-z0-9]+', name)[0]}"))
+        found.append(("packed", name, f"{size} {form} {re.match('_?[a-z0-9]+', name)[0]}"))
     for kind, name in re.findall(r"^    (const struct modc_tensor|\w+ \*const) (\w+) = ", text, re.M):
-        found.append((name, f"tensor {re.sub('_of_.*', '', name)} {kind}"))
+        found.append(("tensor", name, f"{re.sub('_of_.*', '', name)} {kind}"))
     lines, functions = text.splitlines(), functions_of(text)
     for name in set(functions) - {None}:
         own = " ".join(line for line, of in zip(lines, functions) if of == name and not line.startswith(("/*", " *")))
-        found.append((name, re.sub(rf"\b{name}\b", "", own)))
-        found += [(parameter, f"parameter {parameter}") for parameter in re.findall(r"(\w+)[,)]", own.split("{")[0])]
+        found.append(("function", name, re.sub(rf"\b{name}\b", "", own)))
+        found += [("parameter", parameter, parameter) for parameter in re.findall(r"(\w+)[,)]", own.split("{")[0])]
     return found
 
 
 def changed_definitions(texts, telling):
-    """What only one of the texts defines, or more often, or as another type, without what the other one has under another
-    name."""
+    """What only one of the texts defines, of tensors also more often or as another type, without what the other one has under
+    another name."""
     known = [definitions_of(text) for text in texts]
-    names = [{what: {name for name, own in side if own == what} for _, what in side} for side in known]
+    names = [{(kind, what): {name for own, name, other in side if (own, other) == (kind, what)} for kind, _, what in side}
+             for side in known]
     renamed = {name for what in set(names[0]) & set(names[1]) if not names[0][what] & names[1][what]
                for side in names for name in side[what]
                if not any(telling.tells(own, words_of(own), ()) for own in names[0][what] | names[1][what])}
-    tensors = [[own for own in side if own[1].startswith("tensor")] for side in known]
-    return ({name for name, _ in surplus(*tensors)} | {name for name, _ in known[0]} ^ {name for name, _ in known[1]}) - renamed
+    tensors = [[row for row in side if row[0] == "tensor"] for side in known]
+    others = [{row[:2] for row in side} for side in known]
+    return ({name for _, name, _ in surplus(*tensors)} | {name for _, name in others[0] ^ others[1]}) - renamed
 
 
 def pairs_of(old, new):

@@ -198,6 +198,9 @@ bool dag_knows_sizes(const struct dag *dag);
 
 /* ---- cores.c ------------------------------------------------------------------------------------------------------ */
 
+/* Whether the core of a map takes what it computes as an argument: the same loops serve others. */
+bool map_takes_function(struct cx *cx, const struct kernel *kernel);
+
 /* Keep a nest, by its stem, as a wrapper of a core where it has one. label: what a map computes, or the tail of a reduction; shape:
  * what a map fills, for comments. */
 const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,

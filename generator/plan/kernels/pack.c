@@ -18,15 +18,18 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
     const char *how = dag_is_identity(entry->dag) ? ""
                       : entry->narrow ? arena_format(&cx->arena, "_%s", dtype_rows[entry->dtype].name)
                                       : "_folded";
+    const char *stem;
 
     kernel->dag = entry->dag;
     kernel->before = "pack";
     kernel->role = part_name(entry, part);
     kernel->comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
-    return keep_map(cx, plan, kernel, dag_words(cx, entry->dag), arena_format(&cx->arena, "in %s", entry->comment),
-                    arena_format(&cx->arena, "pack_%s_%lldx%lld%s_%s", formats[entry->format],
-                                 (long long)entry->n / entry->groups, (long long)entry->k, how,
-                                 part_name(entry, part)));
+    stem = arena_format(&cx->arena, "pack_%s_%lldx%lld%s_%s", formats[entry->format],
+                        (long long)entry->n / entry->groups, (long long)entry->k, how, part_name(entry, part));
+    if (!map_takes_function(cx, kernel)) /* its loops are no other weight's */
+        return keep_nest(cx, plan, kernel, stem);
+    return keep_map(cx, plan, kernel, dag_words(cx, entry->dag),
+                    arena_format(&cx->arena, "in %s", entry->comment), stem);
 }
 
 /* What the entry is made of, from so many elements on. */

@@ -170,6 +170,7 @@ static void name_gradient(struct backward *b, const struct value *value, struct 
 
     if (gradient->name || gradient->id < b->value_count || gradient->op->code == GRAPH_OP_CONST)
         return;
+    gradient->local = value->local;
     if (value->name)
         gradient->name = arena_format(arena, "d%s", value->name);
     else if (path[0])
@@ -542,7 +543,7 @@ static struct value *read_again(struct backward *b, struct value *value, const s
         const struct value *out = made->outputs[i];
 
         b->again[out->id] = graph_value(graph, op, out->dtype, out->ndim, out->dims);
-        b->again[out->id]->name = out->name;
+        value_take_name(b->again[out->id], out);
     }
     graph_insert(graph, (*at)++, op);
     return b->again[value->id];

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "graph/graph.h"
+
 /* The self.NAME in self.NAME, self.NAME[...] and self.NAME[...][...], or NULL. */
 static const struct expr *self_attribute(const struct expr *target)
 {
@@ -99,6 +101,20 @@ static void bad_count(struct eval *eval, const struct expr *target, const struct
                   nested_names(&eval->cx->arena, target, value, &next));
 }
 
+/* What is bound in the statements of a class of torch.nn has that name only if it was made there. */
+static void name_value(const struct eval *eval, struct value *value, const char *name)
+{
+    const bool local = eval->call && !eval->call->module->spec_class;
+    const struct module_call *made = value->op->call;
+
+    while (local && made && made != eval->call)
+        made = made->outer;
+    if (value->name || value->op->code == GRAPH_OP_TENSOR || (local && !made))
+        return;
+    value->name = name;
+    value->local = local;
+}
+
 static void assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
     if (self_attribute(target)) {
@@ -107,8 +123,8 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
     }
     switch (target->kind) {
     case EXPR_NAME:
-        if (value.kind == EV_TENSOR && !value.tensor->name && value.tensor->op->code != GRAPH_OP_TENSOR)
-            value.tensor->name = target->text;
+        if (value.kind == EV_TENSOR)
+            name_value(eval, value.tensor, target->text);
         scope_bind(eval, scope, target->text, value);
         return;
     case EXPR_TUPLE:

@@ -99,7 +99,7 @@ void graph_return(struct graph *graph, struct value *value)
 void graph_replace(struct graph *graph, struct value *from, struct value *to)
 {
     if (!to->name)
-        to->name = from->name;
+        value_take_name(to, from);
     for (int u = 0; u < from->user_count; u++) {
         struct op *op = from->users[u];
 

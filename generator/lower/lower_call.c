@@ -40,7 +40,7 @@ void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind,
     for (int i = 0; i < count; i++) {
         struct value *out = graph_value(eval->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
 
-        out->name = values[i]->name;
+        value_take_name(out, values[i]);
         values[i] = out;
     }
     graph_append(eval->graph, op);

@@ -50,7 +50,7 @@ struct value *lower_refresh(struct eval *eval, struct value *value)
     op->view = old->view;
     op->loc = old->loc;
     fresh = graph_value(eval->graph, op, value->dtype, value->ndim, value->dims);
-    fresh->name = value->name;
+    value_take_name(fresh, value);
     graph_append(eval->graph, op);
     return fresh;
 }

@@ -42,6 +42,7 @@ struct value {
     int result;    /* which of the op's outputs */
     struct loc loc;
     const char *name;              /* the local of the spec that it was first bound to, or NULL */
+    bool local;                    /* that one is of what a class of torch.nn does, and no word of the spec */
     const struct tensor *constant; /* elements known while generating, or NULL */
     /* Kept by graph.c: the ops of its graph that read it, one for each input, in no order; how often it is returned. */
     struct op **users;
@@ -60,6 +61,12 @@ struct value {
     /* Set by fold: computed by MODEL_pack from parameters alone. */
     bool prepared;
 };
+
+static inline void value_take_name(struct value *to, const struct value *from)
+{
+    to->name = from->name;
+    to->local = from->local;
+}
 
 /* Every op: code and row, which is in the file of its family. Those that kernels compute have under this name a row of
  * plan/kernels too, and one of passes/adjoint_*.c: how it differentiates. */

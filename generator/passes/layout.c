@@ -62,7 +62,7 @@ static void replace_op(struct graph *graph, int *at, struct op *old, struct op *
 
     dims_last(value, dims);
     last = graph_value(graph, copy, value->dtype, value->ndim, dims);
-    last->name = value->name;
+    value_take_name(last, value);
     last->image = true;
     graph_insert(graph, (*at)++, copy);
     to_first(value->ndim, perm);
@@ -325,7 +325,7 @@ static void reduce_last(struct graph *graph, int *at, struct op *op)
         dims[i] = op->reduce.keepdim ? out->dims[perm[i]] : NULL;
     }
     made = graph_value(graph, copy, out->dtype, out->ndim, op->reduce.keepdim ? dims : out->dims);
-    made->name = out->name;
+    value_take_name(made, out);
     made->image = op->reduce.keepdim;
     graph_insert(graph, (*at)++, copy);
     graph_replace(graph, out,
@@ -365,7 +365,7 @@ static void softmax_last(struct graph *graph, int *at, struct op *op)
         copy->softmax.axis = x->ndim - 1;
         copy->inputs[0] = make_permute(site_by(graph, at, x->op), x, perm);
         made = graph_value(graph, copy, x->dtype, x->ndim, copy->inputs[0]->dims);
-        made->name = op->outputs[0]->name;
+        value_take_name(made, op->outputs[0]);
         graph_insert(graph, (*at)++, copy);
         graph_replace(graph, op->outputs[0], make_permute(site_by(graph, at, made->op), made, perm));
         graph_remove(graph, (*at)--);
@@ -497,7 +497,7 @@ static void call_last(struct graph *graph, int *at, struct op *op)
         if (last)
             dims_last(old, dims);
         graph_value(graph, copy, old->dtype, old->ndim, last ? dims : old->dims);
-        copy->outputs[i]->name = old->name;
+        value_take_name(copy->outputs[i], old);
         copy->outputs[i]->image = last;
     }
     graph_insert(graph, (*at)++, copy);

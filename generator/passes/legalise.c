@@ -70,7 +70,7 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
     copy = make_map(site_by(graph, at, value->op), "copy", dag_identity(&graph->cx->arena, value->dtype),
                     &value, 1);
 
-    copy->name = value->name;
+    value_take_name(copy, value);
     copy->op->shared = once;
     copy->prepared = once && value_is_static(graph, value) && graph->program->settings.pack;
     for (int i = 0; i < value->ndim; i++) /* what MODEL_pack makes has one shape */

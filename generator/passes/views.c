@@ -92,7 +92,7 @@ static bool sink_reshape(struct graph *graph, int *at, struct op *map)
             copy->inputs[i] = make_reshape(site_by(graph, at, copy->inputs[i]->op), copy->inputs[i],
                                            inner->ndim, inner->dims);
     made = graph_value(graph, copy, out->dtype, inner->ndim, inner->dims);
-    made->name = out->name;
+    value_take_name(made, out);
     graph_insert(graph, (*at)++, copy);
     graph_replace(graph, out, make_reshape(site_by(graph, at, made->op), made, out->ndim, out->dims));
     graph_remove(graph, (*at)--);
@@ -146,7 +146,7 @@ static bool split_map(struct graph *graph, int *at, struct op *map)
         concat->inputs[i] = made;
     }
     made = graph_value(graph, concat, out->dtype, out->ndim, out->dims);
-    made->name = out->name;
+    value_take_name(made, out);
     graph_insert(graph, (*at)++, concat);
     graph_replace(graph, out, made);
     graph_remove(graph, (*at)--);

@@ -155,7 +155,7 @@ static struct named named_of(struct planner *planner, const struct value *value,
     struct named named = {.place = place};
     int count = 0;
 
-    if (name && !(call && is_own_gradient(call->module, name)))
+    if (name && !(path[0] && value->local))
         named.words[count++] = name;
     if (name && path[0] && count == 0)
         named.words[count++] = joined(cx, arena_format(&cx->arena, "%s_of", name), flat);

@@ -20,6 +20,7 @@ static struct value *slot_value(struct eval *eval, struct module_tensor *tensor,
     op->loc = loc;
     value = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
     value->name = tensor->name;
+    value->local = true; /* of its module */
     graph_append(graph, op);
     ARENA_PUSH(arena, graph->slots, graph->slot_count, value);
     ARENA_PUSH(arena, graph->slot_tensors, count, tensor);
@@ -114,7 +115,7 @@ static void append_write(struct eval *eval, struct module_tensor *tensor, struct
     tensor->written = true;
     tensor->written_in_eval |= !eval->training;
     next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
-    next->name = tensor->name;
+    value_take_name(next, slot);
     slot->newer = next;
     graph_append(graph, op);
     for (int i = 0; i < graph->slot_count; i++)

@@ -151,11 +151,12 @@ static bool is_function(struct cx *cx, const struct dag *dag)
     return dag->input_count > 0 && !dag_knows_sizes(dag) && any_dag(&cx->arena, dag);
 }
 
-static const struct element_function *function_of(struct wrapping *w, const struct dag *dag, const char *label)
+static const struct element_function *function_of(struct wrapping *w, const struct dag *dag, const char *label,
+                                                  const struct op *op)
 {
     const bool as_is = dag_is_identity(dag);
 
-    return element_function(w->cx, w->plan, as_is ? NULL : dag, dag->nodes[dag->result].dtype, label);
+    return element_function(w->cx, w->plan, as_is ? NULL : dag, dag->nodes[dag->result].dtype, label, op);
 }
 
 /* ---- maps ------------------------------------------------------------------------------------------------------- */
@@ -177,11 +178,12 @@ bool map_takes_function(struct cx *cx, const struct kernel *kernel)
            map_form(&kernel->nest, kernel->dag).way == NEST_ROWS;
 }
 
-const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
+const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
                               const char *shape, const char *stem)
 {
     static const char *const axes[] = {"", "", "_rows", "_planes"};
     const int ndim = kernel->nest.ndim;
+    const char *label = op ? few_words(cx, op_label(op)) : "";
     const char *end = ndim < 4 ? axes[ndim] : arena_format(&cx->arena, "_%dd", ndim);
     struct wrapping w = begin_core(cx, plan, kernel);
 
@@ -189,11 +191,12 @@ const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *k
         return keep_nest(cx, plan, kernel, stem);
     generalise(&w);
     if (map_takes_function(cx, kernel)) {
-        kernel->function = function_of(&w, kernel->dag, label);
+        kernel->function = function_of(&w, kernel->dag, label, op);
         w.core->takes_function = w.core->needs_function = true;
         w.core->dag = any_dag(&cx->arena, kernel->dag);
         w.core->comment = "y = F of the inputs, for each element.";
-        kernel->comment = arena_format(&cx->arena, "y %s = %s", shape, element_call(cx, kernel->function));
+        kernel->comment = arena_format(&cx->arena, "y %s = ", shape);
+        kernel->call_at = (int)strlen(kernel->comment);
         label = arena_format(&cx->arena, "%d", kernel->dag->input_count);
     } else {
         w.core->dag = general_dag(&w, kernel->dag);
@@ -267,9 +270,10 @@ static const char *reduction_stem(struct cx *cx, const struct kernel *core, cons
     return stem.data;
 }
 
-const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
+const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
                                     const char *stem)
 {
+    const char *label = tail_label(cx, op);
     const struct nest nest = kept_first(&cx->arena, &kernel->nest);
     const struct nest_form form = reduce_core_form(&nest, kernel->reduce, kernel->dag, kernel->tail);
     struct wrapping w = begin_core(cx, plan, kernel);
@@ -284,12 +288,12 @@ const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct ker
         w.core->loops.vectors = add_argument(&w, dim_const(&cx->arena, form.streams), "vectors");
         w.core->loops.streams = MOST_COLUMNS;
     }
-    kernel->head = function_of(&w, kernel->dag, dag_words(cx, kernel->dag));
+    kernel->head = function_of(&w, kernel->dag, "", op);
     w.core->takes_head = true;
     w.core->dag = any_dag(&cx->arena, kernel->dag);
     w.core->comment = "y = what HEAD gives for each element, reduced";
     if (is_function(cx, kernel->tail)) {
-        kernel->function = function_of(&w, kernel->tail, label);
+        kernel->function = function_of(&w, kernel->tail, label, op);
         w.core->takes_function = w.core->needs_function = true;
         w.core->tail = any_dag(&cx->arena, kernel->tail);
         w.core->comment = arena_format(&cx->arena, "%s, then TAIL.", w.core->comment);

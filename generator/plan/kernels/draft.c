@@ -339,6 +339,7 @@ static struct kernel *new_core(const struct draft *draft, struct kernel *wrapper
     core->stem = stem;
     core->own_name = true;
     core->comment = NULL;
+    core->call_at = 0;
     core->alone = false;
     core->function = NULL;
     core->handed = handed ? wrapper->parts : NULL;
@@ -526,8 +527,9 @@ static void finish_comment(struct draft *draft)
     if (kernel->tail)
         kernel->comment = arena_format(arena, "%s;\n * %s %s", kernel->comment,
                                        kernel->tail == draft->op->tail ? "then" : "before that y is",
-                                       kernel->function ? element_call(draft->cx, kernel->function)
-                                                        : dag_text(draft->cx, kernel->tail));
+                                       kernel->function ? "" : dag_text(draft->cx, kernel->tail));
+    if (kernel->tail && kernel->function)
+        kernel->call_at = (int)strlen(kernel->comment);
     if (!draft->step->algorithm->core)
         kernel->comment = arena_format(arena, "%s.\n * %c%s", kernel->comment, toupper((unsigned char)*how),
                                        how + 1);
@@ -575,7 +577,7 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
     add_parameter(draft, draft->result, true, "y");
     if (step->algorithm->core && shares_tail(cx, kernel))
         kernel->function = element_function(cx, draft->plan, kernel->tail, kernel->computed,
-                                            kernel->tail ? tail_label(cx, op) : "");
+                                            kernel->tail ? tail_label(cx, op) : "", op);
     hole_int(draft, "T_taken", kernel->function != NULL);
     row->holes(draft);
     add_extras(draft);

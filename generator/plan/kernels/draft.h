@@ -159,6 +159,9 @@ void part_kernel(struct draft *draft, struct op *op, const char *algorithm, cons
 void name_dim(struct cx *cx, struct text *text, const struct dim *dim);
 void name_dims(struct cx *cx, struct text *text, int ndim, const struct dim *const *dims);
 
+/* What the op is called: "linear_relu". */
+const char *op_label(const struct op *op);
+
 /* At most four of a name's words. */
 const char *few_words(struct cx *cx, const char *words);
 
@@ -183,15 +186,19 @@ void name_kernels(struct cx *cx, struct plan *plan);
 
 /* ---- elements.c --------------------------------------------------------------------------------------------------- */
 
-/* The plan's own for the dag (NULL: as it is), called by the label, and where that is another one's by more. */
+/* The plan's own for the dag (NULL: as it is), which the op calls by the label; NULL: packing does. */
 const struct element_function *element_function(struct cx *cx, struct plan *plan, const struct dag *dag,
-                                                enum dtype computed, const char *label);
+                                                enum dtype computed, const char *label, const struct op *op);
+
+/* Gives those names that have none, in the order of modules, so that none is renamed where a later module comes to have another
+ * one of its label; and puts all in the order of names. */
+void name_functions(struct cx *cx, struct plan *plan);
+
+/* Completes the kernel's comment. */
+void comment_function(struct cx *cx, struct kernel *kernel);
 
 /* What it computes, in at most four words: "sub_mul". */
 const char *dag_words(struct cx *cx, const struct dag *dag);
-
-/* "tanh(x0)", for comments. */
-const char *element_call(struct cx *cx, const struct element_function *function);
 
 /* Then it is no function of elements alone. */
 bool dag_knows_sizes(const struct dag *dag);
@@ -201,11 +208,11 @@ bool dag_knows_sizes(const struct dag *dag);
 /* Whether the core of a map takes what it computes as an argument: the same loops serve others. */
 bool map_takes_function(struct cx *cx, const struct kernel *kernel);
 
-/* Keep a nest, by its stem, as a wrapper of a core where it has one. label: what a map computes, or the tail of a reduction; shape:
- * what a map fills, for comments. */
-const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
+/* Keep the nest of an op (NULL: of packing), by its stem, as a wrapper of a core where it has one. shape: what it fills, for
+ * comments. */
+const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
                               const char *shape, const char *stem);
-const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *label,
+const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
                                     const char *stem);
 
 /* ---- order.c ---------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,6 @@
 /* elements.c - functions of elements: what tails and maps compute of each, which their cores take as an argument. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan/kernels/draft.h"
@@ -45,7 +47,7 @@ static const char *runtime_name(const struct dag *dag)
 static bool is_taken(const struct plan *plan, const char *name)
 {
     for (int i = 0; i < plan->function_count; i++)
-        if (!plan->functions[i]->runtime && strcmp(plan->functions[i]->name, name) == 0)
+        if (!plan->functions[i]->runtime && plan->functions[i]->name && strcmp(plan->functions[i]->name, name) == 0)
             return true;
     return false;
 }
@@ -80,7 +82,7 @@ const char *dag_words(struct cx *cx, const struct dag *dag)
 /* "dropped_mul"; another one of that name tells in turn what it computes, and of how many values: "dropped_mul_mul_select". */
 static const char *free_name(struct cx *cx, const struct plan *plan, const char *label, const struct dag *dag)
 {
-    const char *name = *label ? label : "value";
+    const char *name = *label ? label : dag_words(cx, dag);
     const char *const told[] = {dag_words(cx, dag), arena_format(&cx->arena, "of_%d", dag->input_count)};
 
     while (is_hidden(cx, plan, name))
@@ -93,30 +95,72 @@ static const char *free_name(struct cx *cx, const struct plan *plan, const char 
 }
 
 const struct element_function *element_function(struct cx *cx, struct plan *plan, const struct dag *dag,
-                                                enum dtype computed, const char *label)
+                                                enum dtype computed, const char *label, const struct op *op)
 {
-    const int count = dag ? dag->input_count : 1;
-    const char *known = runtime_name(dag);
+    const int count = dag ? dag->input_count : 1, module = op && op->call ? op->call->module->index : INT_MAX;
     struct element_function *function = ARENA_NEW(&cx->arena, struct element_function);
 
     *function = (struct element_function){.dag = dag,
+                                          .label = label,
+                                          .module = module,
+                                          .number = plan->function_count,
                                           .computed = computed,
                                           .inputs = ARENA_ARRAY(&cx->arena, count + 1, enum dtype),
                                           .input_count = count};
     for (int i = 0; i < count; i++)
         function->inputs[i] = dag ? input_type(dag, i) : computed;
-    for (int i = 0; i < plan->function_count; i++)
-        if (plan->functions[i]->computed == computed && same_dag(plan->functions[i]->dag, dag) &&
-            same_inputs(plan->functions[i], function))
-            return plan->functions[i];
-    function->runtime = known != NULL;
-    function->name = known ? known : free_name(cx, plan, label, dag);
+    for (int i = 0; i < plan->function_count; i++) {
+        struct element_function *other = plan->functions[i];
+
+        if (other->computed != computed || !same_dag(other->dag, dag) || !same_inputs(other, function))
+            continue;
+        if (module < other->module) {
+            other->label = label;
+            other->module = module;
+        }
+        return other;
+    }
+    function->runtime = runtime_name(dag) != NULL;
     function->comment = dag ? dag_text(cx, dag) : "x0";
     ARENA_PUSH(&cx->arena, plan->functions, plan->function_count, function);
     return function;
 }
 
-const char *element_call(struct cx *cx, const struct element_function *function)
+static int compare_modules(const void *a, const void *b)
+{
+    const struct element_function *x = *(const struct element_function *const *)a,
+                                  *y = *(const struct element_function *const *)b;
+
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    return x->number - y->number;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct element_function *x = *(const struct element_function *const *)a,
+                                  *y = *(const struct element_function *const *)b;
+
+    return strcmp(x->name, y->name);
+}
+
+void name_functions(struct cx *cx, struct plan *plan)
+{
+    if (plan->function_count == 0)
+        return;
+    qsort(plan->functions, (size_t)plan->function_count, sizeof *plan->functions, compare_modules);
+    for (int i = 0; i < plan->function_count; i++) {
+        struct element_function *function = plan->functions[i];
+
+        if (!function->name)
+            function->name = function->runtime ? runtime_name(function->dag)
+                                               : free_name(cx, plan, function->label, function->dag);
+    }
+    qsort(plan->functions, (size_t)plan->function_count, sizeof *plan->functions, compare_names);
+}
+
+/* "tanh(x0)" */
+static const char *element_call(struct cx *cx, const struct element_function *function)
 {
     struct text text = text_new(&cx->arena);
 
@@ -125,4 +169,12 @@ const char *element_call(struct cx *cx, const struct element_function *function)
         text_printf(&text, "%sx%d", i ? ", " : "", i);
     text_add(&text, ")");
     return text.data;
+}
+
+void comment_function(struct cx *cx, struct kernel *kernel)
+{
+    if (kernel->call_at > 0)
+        kernel->comment = arena_format(&cx->arena, "%.*s%s%s", kernel->call_at, kernel->comment,
+                                       element_call(cx, kernel->function), kernel->comment + kernel->call_at);
+    kernel->call_at = 0;
 }

@@ -128,7 +128,7 @@ static bool same_template(const struct kernel *a, const struct kernel *b)
 
 static bool same_wrapper(const struct kernel *a, const struct kernel *b)
 {
-    if (a->core != b->core || a->parts != b->parts || a->function != b->function || a->head != b->head)
+    if (a->core != b->core || a->parts != b->parts || a->head != b->head)
         return false;
     for (int i = 0; i < a->shape_count; i++) /* as many as the core has */
         if (a->shapes[i].kernel != b->shapes[i].kernel || !same_dim(a->shapes[i].dim, b->shapes[i].dim))
@@ -188,7 +188,7 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b)
     if (a->form != b->form || strcmp(a->stem, b->stem) != 0 || !same_text(a->comment, b->comment) ||
         a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
         (a->enough && a->split.values != b->split.values) || !same_sizes(a, b) ||
-        a->takes_function != b->takes_function || !same_dim(a->enough, b->enough) ||
+        a->takes_function != b->takes_function || a->function != b->function || a->call_at != b->call_at || !same_dim(a->enough, b->enough) ||
         !same_dag(a->tail, b->tail))
         return false;
     if (!same_parameters(a, b))

@@ -175,6 +175,11 @@ const char *core_stem(const struct draft *draft, bool shared)
     return text.data;
 }
 
+const char *op_label(const struct op *op)
+{
+    return op->label ? op->label : op_rows[op->code]->name;
+}
+
 const char *tail_label(struct cx *cx, const struct op *op)
 {
     return few_words(cx, tail_words(op)) + 1;
@@ -337,8 +342,7 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
     serve_module(cx, variant, op, &user);
     user.words = result_words(cx, variant, step);
     user.label = step->algorithm && step->algorithm->called ? step->algorithm->called
-                 : op->label                                ? op->label
-                                                            : op_rows[op->code]->name;
+                                                            : op_label(op);
     user.value = value_words(cx, op);
     user.reads = read_words(cx, op);
     for (int i = 0; i < step->calls.count; i++)
@@ -519,10 +523,13 @@ static void add_letters(struct naming *naming, int first)
 
 void name_kernels(struct cx *cx, struct plan *plan)
 {
-    struct names taken = taken_names(cx, plan);
-    struct naming naming = {.cx = cx, .taken = &taken};
+    struct naming naming = {.cx = cx};
+    struct names taken;
     bool again = true;
 
+    name_functions(cx, plan);
+    taken = taken_names(cx, plan);
+    naming.taken = &taken;
     naming.list = ARENA_ARRAY(&cx->arena, plan->kernel_count + 1, struct kernel *);
     naming.names = ARENA_ARRAY(&cx->arena, plan->kernel_count + 1, const char *);
     naming.next = ARENA_ARRAY(&cx->arena, plan->kernel_count + 1, int);
@@ -547,4 +554,6 @@ void name_kernels(struct cx *cx, struct plan *plan)
     }
     for (int i = 0; i < naming.count; i++)
         naming.list[i]->name = naming.names[i];
+    for (int i = 0; i < plan->kernel_count; i++)
+        comment_function(cx, plan->kernels[i]);
 }

@@ -144,11 +144,6 @@ static void slice_nest(struct cx *cx, const struct plan *plan, struct kernel *ke
     kernel->slicing = slicing;
 }
 
-static const char *op_label(const struct op *op)
-{
-    return op->label ? op->label : op_rows[op->code]->name;
-}
-
 /* "add_4x8": the op's own words, then a shape. */
 static const char *stem_of(struct cx *cx, const struct op *op, const struct value *shape)
 {
@@ -295,7 +290,7 @@ static void call_map(struct making *making, struct split split, const char *stem
         call_run(making, kernel, target, count > 0 ? inputs[0] : NULL);
         return;
     }
-    call = add_call(making, keep_map(cx, making->plan, kernel, few_words(cx, op_label(making->step->op)),
+    call = add_call(making, keep_map(cx, making->plan, kernel, making->step->op,
                                      shape_text(&cx->arena, target->ndim, target->dims), stem));
     add_value(making, call, target);
     for (int i = 0; i < count; i++)
@@ -636,7 +631,7 @@ static void make_reduce(struct making *making)
                                                   dag_text(cx, kernel->dag), op->tail ? ", then " : "",
                                                   op->tail ? dag_text(cx, op->tail) : ""));
     slice_nest(cx, making->plan, kernel, op->outputs[0], making->step->split);
-    add_sizes(making, call_op(making, keep_reduction(cx, making->plan, kernel, tail_label(cx, op), reduce_stem(cx, op))));
+    add_sizes(making, call_op(making, keep_reduction(cx, making->plan, kernel, op, reduce_stem(cx, op))));
 }
 
 const struct kernel_row reduce_kernels = {
@@ -672,11 +667,13 @@ static void make_random(struct making *making)
     if (op->tail && !dag_is_identity(op->tail) && !dag_knows_sizes(op->tail))
         kernel->function = element_function(cx, making->plan, op->tail,
                                             op->tail->nodes[op->tail->result].dtype,
-                                            few_words(cx, op_label(op)));
+                                            few_words(cx, op_label(op)), op);
     kernel->comment = shapes_comment(cx, y,
-                                     kernel->function ? element_call(cx, kernel->function)
+                                     kernel->function ? ""
                                      : op->tail       ? dag_text(cx, op->tail)
                                                       : "uniform [0, 1)");
+    if (kernel->function)
+        kernel->call_at = (int)strlen(kernel->comment);
     call = call_op(making, keep_nest(cx, making->plan, kernel, result_stem(cx, op)));
     add_operand(making, call, /* a stream for each draw of each module */
                 (struct operand){.kind = OPERAND_STREAM,

@@ -1,5 +1,5 @@
 /* order.c - in which order kernels stand in the emitted file: cores first, by their names, then those of each module, in the
- * order of the modules, so that a change of one module changes one place and moves nothing else. Functions of elements by name. */
+ * order of the modules, so that a change of one module changes one place and moves nothing else. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,14 +52,6 @@ static int compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int compare_functions(const void *a, const void *b)
-{
-    const struct element_function *x = *(const struct element_function *const *)a,
-                                  *y = *(const struct element_function *const *)b;
-
-    return strcmp(x->name, y->name);
-}
-
 void order_kernels(struct cx *cx, struct plan *plan)
 {
     const int all = plan->function_kernels;
@@ -67,8 +59,6 @@ void order_kernels(struct cx *cx, struct plan *plan)
     struct ordering ordering = {
         .list = plan->kernels, .done = ARENA_ARRAY(&cx->arena, all + 1, bool), .before = before};
 
-    if (plan->function_count > 1)
-        qsort(plan->functions, (size_t)plan->function_count, sizeof *plan->functions, compare_functions);
     for (int i = 0; i < all; i++)
         before[i] = plan->kernels[i];
     qsort(before, (size_t)all, sizeof *before, compare);

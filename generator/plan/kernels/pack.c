@@ -28,8 +28,7 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
                         (long long)entry->n / entry->groups, (long long)entry->k, how, part_name(entry, part));
     if (!map_takes_function(cx, kernel)) /* its loops are no other weight's */
         return keep_nest(cx, plan, kernel, stem);
-    return keep_map(cx, plan, kernel, dag_words(cx, entry->dag),
-                    arena_format(&cx->arena, "in %s", entry->comment), stem);
+    return keep_map(cx, plan, kernel, NULL, arena_format(&cx->arena, "in %s", entry->comment), stem);
 }
 
 /* What the entry is made of, from so many elements on. */

@@ -262,13 +262,27 @@ static void name_boundary(struct planner *planner, struct step *step)
     }
 }
 
+/* Hooks see what calls of a class give, whether a boundary shows it here or in the next call. */
+static void show_results(struct planner *planner, const struct op *call)
+{
+    for (int i = 0; planner->variant->graph->fenced && call->invoke.part != CALL_BACKWARD && i < call->output_count;
+         i++) {
+        struct place *place = &planner->variant->places[call->outputs[i]->id];
+
+        place->shown |= call->outputs[i]->base == call->outputs[i] && place->kind == PLACE_WORKSPACE;
+    }
+}
+
 static void name_locals(struct planner *planner)
 {
     struct variant *variant = planner->variant;
 
-    for (int s = 0; s < variant->step_count; s++)
+    for (int s = 0; s < variant->step_count; s++) {
         if (variant->steps[s].op->code == GRAPH_OP_FENCE)
             name_boundary(planner, &variant->steps[s]);
+        else if (variant->steps[s].op->code == GRAPH_OP_CALL)
+            show_results(planner, variant->steps[s].op);
+    }
 
     planner_name_locals(planner);
 }

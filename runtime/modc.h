@@ -389,12 +389,6 @@ struct modc_params {
     struct modc_state_hook *state_hooks; /* in running order */
 };
 
-/* Which key the parameter is whose gradient has this number. */
-static inline int modc_gradient_key(const struct modc_model *model, int index)
-{
-    return model->gradients != NULL ? model->gradients[index] : index;
-}
-
 /* Where struct MODEL_params has the pointer to the tensor of a key, and where MODEL_bind puts that in its block. */
 static inline size_t modc_key_pointer(int key)
 {
@@ -658,7 +652,8 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled);
 /* Gradients that are there: with set_to_none they are there no more, else they become 0. */
 void modc_zero_grad(struct modc_training *training, bool set_to_none);
 
-/* That of the parameter modc_gradient_key(model, index); NULL where there is none. */
+/* Which key the parameter is that has this gradient, by number; and the gradient, NULL where there is none. */
+int modc_gradient_key(const struct modc_model *model, int index);
 void *modc_gradient_at(const struct modc_training *training, int index);
 
 /* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:

@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+int modc_gradient_key(const struct modc_model *model, int index)
+{
+    return model->gradients != NULL ? model->gradients[index] : index;
+}
+
 static const struct modc_key *key_of(const struct modc_training *training, int index)
 {
     return &training->model->keys[modc_gradient_key(training->model, index)];
@@ -13,7 +18,8 @@ static char *block_of(const struct modc_training *training, int index)
 {
     void *pointer;
 
-    memcpy(&pointer, (const char *)training->gradients + modc_key_pointer(modc_gradient_key(training->model, index)),
+    memcpy(&pointer,
+           (const char *)training->gradients + modc_key_pointer(modc_gradient_key(training->model, index)),
            sizeof pointer);
     return pointer;
 }

@@ -46,10 +46,10 @@ static void print_memory(struct emit *e, struct text *out)
         text_double(out, entry_variant(e, entry, 0, EMITTED_FUSED)->macs);
         text_add(out, "\n");
     }
-    text_printf(out, "#define RTOL_OF_%s %s /* what Winograd's products add to a few last places */\n\n%s", e->M,
-                plan_uses(e->plan, PACKED_WINOGRAD4) || plan_uses(e->plan, PACKED_WINOGRAD2) ? "1e-4f"
-                                                                                             : "0.0f",
-                e->tensors.data);
+    text_printf(
+        out, "#define RTOL_OF_%s %s /* what Winograd's products add to a few last places */\n\n%s", e->M,
+        plan_uses(e->plan, PACKED_WINOGRAD4) || plan_uses(e->plan, PACKED_WINOGRAD2) ? "1e-4f" : "0.0f",
+        e->tensors.data);
     text_printf(out, "/* What a context works with. */\n#define CONTEXT_OF_%s \\\n", e->M);
     text_printf(out, "    const struct %s_params *const p MODC_UNUSED = (const void *)net->base.params; \\\n",
                 e->m);

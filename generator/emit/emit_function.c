@@ -580,8 +580,8 @@ void print_body(struct emit *e, struct printed *printed, enum part part)
 /* The forward of a variant that saves no more than another one leaves. */
 static void print_same_forward(struct emit *e, struct text *out, const struct variant *variant)
 {
-    text_printf(out, "#define %s_%s %s_%s /* backward reads what it leaves */\n\n", e->m, variant->function, e->m,
-                variant->same_forward->function);
+    text_printf(out, "#define %s_%s %s_%s /* backward reads what it leaves */\n\n", e->m, variant->function,
+                e->m, variant->same_forward->function);
 }
 
 /* One function of an entry's variant. */

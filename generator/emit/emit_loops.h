@@ -44,10 +44,10 @@ struct loops {
     int size_count;
     bool *used; /* by size->index */
     int used_count;
-    enum dtype lanes;   /* of vectors */
-    bool core;          /* inlined into each call, which knows its sizes */
+    enum dtype lanes;    /* of vectors */
+    bool core;           /* inlined into each call, which knows its sizes */
     const char *vectors; /* how many at a time where the core is told; or NULL */
-    const char *callee; /* of a core: the functions that it takes as its last arguments; or NULL */
+    const char *callee;  /* of a core: the functions that it takes as its last arguments; or NULL */
 };
 
 const char *indent_text(const struct loops *k);

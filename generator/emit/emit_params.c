@@ -105,7 +105,8 @@ static const char *member_note(struct emit *e, const struct module_tensor *tenso
 
 static struct member_lines members_of(struct emit *e, const struct module *module, int indent)
 {
-    const size_t more = strlen("struct { ") + strlen(module->name ? module->name : "") + strlen(" *, ; } ;/*,  */"),
+    const size_t more = strlen("struct { ") + strlen(module->name ? module->name : "") +
+                        strlen(" *, ; } ;/*,  */"),
                  room = EMITTED_WIDTH - (size_t)indent - more;
     struct arena *arena = &e->cx->arena;
     struct member_lines lines = {0};
@@ -121,7 +122,8 @@ static struct member_lines members_of(struct emit *e, const struct module *modul
         if (tensor->key < 0 || tensor->kind == MODULE_STATE)
             continue;
         if (!last || strcmp(last->type, type) != 0 || strcmp(last->note, note) != 0 ||
-            strlen(type) + last->names.length + strlen(name) + last->shapes.length + strlen(shape) + strlen(note) >
+            strlen(type) + last->names.length + strlen(name) + last->shapes.length + strlen(shape) +
+                    strlen(note) >
                 room) {
             ARENA_PUSH(arena, lines.list, lines.count,
                        ((struct member_line){type, note, text_new(arena), text_new(arena)}));
@@ -136,7 +138,8 @@ static struct member_lines members_of(struct emit *e, const struct module *modul
 /* close: what stands between the last name and the comment. */
 static void print_line(struct text *out, const struct member_line *line, const char *close)
 {
-    text_printf(out, "%s %s;%s /* %s%s */\n", line->type, line->names.data, close, line->shapes.data, line->note);
+    text_printf(out, "%s %s;%s /* %s%s */\n", line->type, line->names.data, close, line->shapes.data,
+                line->note);
 }
 
 /* The struct of a module that has no others inside, as few lines as it takes; false: it has. */

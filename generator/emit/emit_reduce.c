@@ -554,10 +554,8 @@ void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const
     if (form.vectors)
         k.vectors = dim_c(&k, form.vectors);
     r.head = (struct value_source){.dag = head, .first = 1, .function = takes_head ? "HEAD" : NULL};
-    r.tail = (struct value_source){.dag = tail,
-                                   .first = 1 + head->input_count,
-                                   .reduced = "",
-                                   .function = takes_tail ? "TAIL" : NULL};
+    r.tail = (struct value_source){
+        .dag = tail, .first = 1 + head->input_count, .reduced = "", .function = takes_tail ? "TAIL" : NULL};
     for (int i = 0; i < head->input_count; i++)
         compute_input(&k, r.head.first + i, head, i);
     for (int i = 1; i < tail->input_count; i++)

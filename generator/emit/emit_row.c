@@ -157,7 +157,8 @@ const char *streams_text(const struct loops *k, int streams)
 
 static const char *step_text(const struct loops *k, int streams)
 {
-    return streams > 1 ? arena_format(k->arena, "%s * %s", streams_text(k, streams), width_name(k)) : width_name(k);
+    return streams > 1 ? arena_format(k->arena, "%s * %s", streams_text(k, streams), width_name(k))
+                       : width_name(k);
 }
 
 /* One loop where the count is a multiple of every step; else loops with ever smaller steps, then the part. */

@@ -88,9 +88,11 @@ struct kernel_shape {
 /* What is computed of an element, and of others in its place: a core takes it as an argument, whose calls have one each. It is
  * printed once, as a function of values or of vectors, whatever tails and maps want it. */
 struct element_function {
-    const char *name;      /* "add_tanh": in C add_tanh_s and add_tanh_v; plan_kernels gives it */
-    const char *label;     /* what the first of those calls it that want it; "": it is called by what it computes */
-    int module, number;    /* and by its index the module that this one is of (INT_MAX: none); how many were there before */
+    const char *name; /* "add_tanh": in C add_tanh_s and add_tanh_v; plan_kernels gives it */
+    const char
+        *label; /* what the first of those calls it that want it; "": it is called by what it computes */
+    int module,
+        number; /* and by its index the module that this one is of (INT_MAX: none); how many were there before */
     bool runtime;          /* the runtime has it: modc_f32s_tanh and modc_f32_tanh */
     const char *comment;   /* "tanh(x0)" */
     const struct dag *dag; /* NULL: input 0 as it is */
@@ -161,10 +163,10 @@ struct kernel_users {
 };
 
 struct kernel {
-    const char *name;          /* in C; plan_kernels gives it */
-    const char *stem;          /* what it computes, in words, and of which shapes; of a core its name */
-    const char *comment;       /* what it computes */
-    int call_at;               /* where in it the call of its function comes in, as soon as that has a name; 0: nowhere */
+    const char *name;    /* in C; plan_kernels gives it */
+    const char *stem;    /* what it computes, in words, and of which shapes; of a core its name */
+    const char *comment; /* what it computes */
+    int call_at; /* where in it the call of its function comes in, as soon as that has a name; 0: nowhere */
     const char *before, *role; /* words in front of and behind whom it serves: "pack", "scores"; or NULL */
     bool own_name;             /* it is called by its stem, whomever it serves */
     struct kernel_users users;
@@ -187,8 +189,8 @@ struct kernel {
     bool
         needs_function; /* it calls even one that gives back what it gets, instead of asking whether there is one */
     const struct element_function *function; /* WRAPPER of such a core; RANDOM: of each number, or NULL */
-    bool takes_head;                         /* the core of a reduction: what is reduced is its argument too */
-    const struct element_function *head;     /* WRAPPER of such a core */
+    bool takes_head;                     /* the core of a reduction: what is reduced is its argument too */
+    const struct element_function *head; /* WRAPPER of such a core */
 
     /* TEMPLATE */
     const char *template;       /* "gemm_panel" */

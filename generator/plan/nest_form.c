@@ -149,7 +149,9 @@ static int column_streams(const struct nest *nest, int lanes)
     for (int streams = MOST_COLUMNS; streams > 1; streams--)
         if (dim_is_const(row, &count) && count % (streams * lanes) == 0)
             return streams;
-    return upper >= 2 * MOST_COLUMNS * lanes ? MOST_COLUMNS : upper >= MOST_COLUMNS / 2 * lanes ? MOST_COLUMNS / 2 : 1;
+    return upper >= 2 * MOST_COLUMNS * lanes   ? MOST_COLUMNS
+           : upper >= MOST_COLUMNS / 2 * lanes ? MOST_COLUMNS / 2
+                                               : 1;
 }
 
 /* Which axis is cut, so that one accumulator has at most `limit` elements. */
@@ -195,7 +197,8 @@ struct nest_form reduce_core_form(const struct nest *nest, enum reduce_kind kind
 {
     struct nest_form form = reduce_form(nest, kind, head, tail);
 
-    if (form.way != NEST_COLUMNS || kind != REDUCE_SUM || form.lanes != DTYPE_FLOAT32 || reduced_axes(nest) != 1)
+    if (form.way != NEST_COLUMNS || kind != REDUCE_SUM || form.lanes != DTYPE_FLOAT32 ||
+        reduced_axes(nest) != 1)
         return form;
     for (form.split = 0; !nest->reduced[form.split]; form.split++)
         ;

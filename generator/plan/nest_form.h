@@ -22,13 +22,13 @@ enum nest_way {
 
 struct nest_form {
     enum nest_way way;
-    bool core; /* it is inlined into calls, which know its extents; see note [cores] in kernel.h */
+    bool core;        /* it is inlined into calls, which know its extents; see note [cores] in kernel.h */
     enum dtype lanes; /* of vectors; of a reduction element by element what is reduced */
     int turned;       /* TURNED: the axis along which the operand is contiguous */
     int streams;      /* of a reduction: how many vectors at a time, at most where `vectors` says how many */
     const struct dim *vectors; /* COLUMNS: an argument of a core; else NULL */
-    int split;        /* note [exact sums]: the axis that is cut into blocks; -1: none */
-    int64_t block;    /* of so many elements */
+    int split;                 /* note [exact sums]: the axis that is cut into blocks; -1: none */
+    int64_t block;             /* of so many elements */
 };
 
 struct nest_form map_form(const struct nest *nest, const struct dag *dag);

@@ -170,7 +170,8 @@ struct variant {
     const struct entry *entry;  /* NULL: a region */
     const char *function;       /* "forward_eval", "block_64_eval" */
     const struct variant *same; /* an earlier one whose functions serve this one too; NULL: it has its own */
-    const struct variant *same_forward; /* the same of its forward alone, where backward reads what that leaves */
+    const struct variant
+        *same_forward; /* the same of its forward alone, where backward reads what that leaves */
     struct pack_group *group;
     struct step *steps;
     int step_count;

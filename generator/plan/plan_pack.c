@@ -190,7 +190,8 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     for (int round = 0;; round++) {
         const char *full;
 
-        if (round == 1 && entry->format == PACKED_ROWS) /* what tells it from another one of the same tensor */
+        if (round == 1 &&
+            entry->format == PACKED_ROWS) /* what tells it from another one of the same tensor */
             suffix = "rows";
         full = arena_format(&cx->arena, "%s%s%s", name, suffix[0] ? "_" : "", suffix);
         if (round > 1) /* in yet another order: the second, the third of this tensor */

@@ -214,7 +214,8 @@ static bool is_forward_of(const struct pair *pair)
 
     return a->yield < 0 && !b->graph->region && b->yield == a->step_count && a->group == b->group &&
            a->fails[PART_FORWARD] == b->fails[PART_FORWARD] && a->shadow_count == 0 && b->shadow_count == 0 &&
-           same_graphs(pair, a->graph->result_count, b->graph->result_count) && same_steps(pair, a->step_count);
+           same_graphs(pair, a->graph->result_count, b->graph->result_count) &&
+           same_steps(pair, a->step_count);
 }
 
 void planner_find_same(struct plan *plan)

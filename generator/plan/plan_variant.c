@@ -265,7 +265,8 @@ static void name_boundary(struct planner *planner, struct step *step)
 /* Hooks see what calls of a class give, whether a boundary shows it here or in the next call. */
 static void show_results(struct planner *planner, const struct op *call)
 {
-    for (int i = 0; planner->variant->graph->fenced && call->invoke.part != CALL_BACKWARD && i < call->output_count;
+    for (int i = 0;
+         planner->variant->graph->fenced && call->invoke.part != CALL_BACKWARD && i < call->output_count;
          i++) {
         struct place *place = &planner->variant->places[call->outputs[i]->id];
 

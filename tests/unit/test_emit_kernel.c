@@ -588,8 +588,8 @@ static void emit_case(struct kernel_case *c)
                         SIZES);
     else if (c->kind == REDUCE)
         emit_reduce_kernel(&cx, &text, c->name, "A reduction.", nest,
-                           reduce_form(&nest, c->reduce, head, tail), c->reduce, head, tail, false,
-                           false, sizes, SIZES);
+                           reduce_form(&nest, c->reduce, head, tail), c->reduce, head, tail, false, false,
+                           sizes, SIZES);
     else
         emit_random_kernel(&cx, &text, c->name, "Random numbers.", c->nest, c->dag, NULL, sizes, SIZES);
     c->text = text.data;

@@ -151,8 +151,8 @@ static bool is_function(struct cx *cx, const struct dag *dag)
     return dag->input_count > 0 && !dag_knows_sizes(dag) && any_dag(&cx->arena, dag);
 }
 
-static const struct element_function *function_of(struct wrapping *w, const struct dag *dag, const char *label,
-                                                  const struct op *op)
+static const struct element_function *function_of(struct wrapping *w, const struct dag *dag,
+                                                  const char *label, const struct op *op)
 {
     const bool as_is = dag_is_identity(dag);
 
@@ -270,8 +270,8 @@ static const char *reduction_stem(struct cx *cx, const struct kernel *core, cons
     return stem.data;
 }
 
-const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
-                                    const char *stem)
+const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel,
+                                    const struct op *op, const char *stem)
 {
     const char *label = tail_label(cx, op);
     const struct nest nest = kept_first(&cx->arena, &kernel->nest);

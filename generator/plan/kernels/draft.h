@@ -212,8 +212,8 @@ bool map_takes_function(struct cx *cx, const struct kernel *kernel);
  * comments. */
 const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
                               const char *shape, const char *stem);
-const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,
-                                    const char *stem);
+const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel,
+                                    const struct op *op, const char *stem);
 
 /* ---- order.c ---------------------------------------------------------------------------------------------------- */
 

@@ -1,5 +1,7 @@
 /* elements.c - functions of elements: what tails and maps compute of each, which their cores take as an argument. */
+#include <ctype.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +49,8 @@ static const char *runtime_name(const struct dag *dag)
 static bool is_taken(const struct plan *plan, const char *name)
 {
     for (int i = 0; i < plan->function_count; i++)
-        if (!plan->functions[i]->runtime && plan->functions[i]->name && strcmp(plan->functions[i]->name, name) == 0)
+        if (!plan->functions[i]->runtime && plan->functions[i]->name &&
+            strcmp(plan->functions[i]->name, name) == 0)
             return true;
     return false;
 }
@@ -79,16 +82,38 @@ const char *dag_words(struct cx *cx, const struct dag *dag)
     return words.length > 0 ? few_words(cx, words.data) : "as_is";
 }
 
-/* "dropped_mul"; another one of that name tells in turn what it computes, and of how many values: "dropped_mul_mul_select". */
+/* Its numbers, where these are few: "0_2" of leaky_relu(0.2); else "". */
+static const char *number_words(struct cx *cx, const struct dag *dag)
+{
+    const bool *needed = dag_needed(&cx->arena, dag);
+    struct text words = text_new(&cx->arena);
+    int count = 0;
+
+    for (int i = 0; i < dag->count; i++) {
+        const struct dag_node *node = &dag->nodes[i];
+
+        if (!needed[i] || node->prim != PRIM_CONST || !dtype_is_float(node->dtype) ||
+            fabs(node->number) == 1 || node->number == 0)
+            continue;
+        count++;
+        for (const char *c = arena_format(&cx->arena, "%s%.6g", count > 1 ? "_" : "", node->number); *c; c++)
+            text_printf(&words, "%c", isalnum((unsigned char)*c) ? *c : '_');
+    }
+    return count > 0 && count < 3 ? words.data : "";
+}
+
+/* "dropped_mul"; another one of that name tells in turn its numbers, what it computes, and of how many values: "dropped_mul_0_2". */
 static const char *free_name(struct cx *cx, const struct plan *plan, const char *label, const struct dag *dag)
 {
     const char *name = *label ? label : dag_words(cx, dag);
-    const char *const told[] = {dag_words(cx, dag), arena_format(&cx->arena, "of_%d", dag->input_count)};
+    const char *const told[] = {number_words(cx, dag), dag_words(cx, dag),
+                                arena_format(&cx->arena, "of_%d", dag->input_count)};
 
     while (is_hidden(cx, plan, name))
         name = arena_format(&cx->arena, "of_%s", name);
-    for (int i = 0; i < 2 && is_taken(plan, name); i++)
-        name = arena_format(&cx->arena, "%s_%s", name, told[i]);
+    for (int i = 0; i < 3 && is_taken(plan, name); i++)
+        if (*told[i])
+            name = arena_format(&cx->arena, "%s_%s", name, told[i]);
     for (const char *first = name; is_taken(plan, name);)
         name = arena_format(&cx->arena, "%s_again", name == first ? first : name);
     return name;

@@ -172,15 +172,15 @@ static bool same_line(const struct kernel *a, const struct kernel *b)
 static bool same_form(const struct nest_form *a, const struct nest_form *b)
 {
     return a->way == b->way && a->lanes == b->lanes && a->turned == b->turned && a->streams == b->streams &&
-           a->split == b->split && a->block == b->block &&
-           same_dim(a->vectors, b->vectors);
+           a->split == b->split && a->block == b->block && same_dim(a->vectors, b->vectors);
 }
 
 static bool same_loops(const struct kernel *a, const struct kernel *b)
 {
-    return a->kind == b->kind && same_form(&a->loops, &b->loops) && a->takes_head == b->takes_head && same_nest(&a->nest, &b->nest) && same_dag(a->dag, b->dag) &&
-           same_dim(a->step, b->step) && same_line(a, b) && a->reduce == b->reduce && a->start == b->start &&
-           a->given == b->given && a->descending == b->descending && same_slicing(a->slicing, b->slicing);
+    return a->kind == b->kind && same_form(&a->loops, &b->loops) && a->takes_head == b->takes_head &&
+           same_nest(&a->nest, &b->nest) && same_dag(a->dag, b->dag) && same_dim(a->step, b->step) &&
+           same_line(a, b) && a->reduce == b->reduce && a->start == b->start && a->given == b->given &&
+           a->descending == b->descending && same_slicing(a->slicing, b->slicing);
 }
 
 bool kernel_equal(const struct kernel *a, const struct kernel *b)
@@ -188,8 +188,8 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b)
     if (a->form != b->form || strcmp(a->stem, b->stem) != 0 || !same_text(a->comment, b->comment) ||
         a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
         (a->enough && a->split.values != b->split.values) || !same_sizes(a, b) ||
-        a->takes_function != b->takes_function || a->function != b->function || a->call_at != b->call_at || !same_dim(a->enough, b->enough) ||
-        !same_dag(a->tail, b->tail))
+        a->takes_function != b->takes_function || a->function != b->function || a->call_at != b->call_at ||
+        !same_dim(a->enough, b->enough) || !same_dag(a->tail, b->tail))
         return false;
     if (!same_parameters(a, b))
         return false;

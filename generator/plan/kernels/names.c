@@ -239,7 +239,8 @@ static void serve_module(struct cx *cx, const struct variant *variant, const str
     const char *path = module ? emitted_flat(cx, relative_path(graph->root, module->path)) : "";
 
     user->module = module && module->parent ? module->index : INT_MAX - 1;
-    if (user->backward && op->last && op->last->module->child_count == 0) /* where that one's own kernels stand */
+    if (user->backward && op->last &&
+        op->last->module->child_count == 0) /* where that one's own kernels stand */
         user->module = op->last->module->index;
     if (graph->region)
         user->path = arena_format(&cx->arena, "%s%s%s", class_name(cx, graph->region->name),
@@ -341,8 +342,7 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
     user.backward = variant->yield >= 0 && step - variant->steps > variant->yield;
     serve_module(cx, variant, op, &user);
     user.words = result_words(cx, variant, step);
-    user.label = step->algorithm && step->algorithm->called ? step->algorithm->called
-                                                            : op_label(op);
+    user.label = step->algorithm && step->algorithm->called ? step->algorithm->called : op_label(op);
     user.value = value_words(cx, op);
     user.reads = read_words(cx, op);
     for (int i = 0; i < step->calls.count; i++)

@@ -63,7 +63,8 @@ void order_kernels(struct cx *cx, struct plan *plan)
         before[i] = plan->kernels[i];
     qsort(before, (size_t)all, sizeof *before, compare);
     for (int i = 0; i < all; i++)
-        if (before[i]->own_name || !before[i]->role) /* a part that is no core stands before the kernel that calls it */
+        if (before[i]->own_name ||
+            !before[i]->role) /* a part that is no core stands before the kernel that calls it */
             place(&ordering, before[i], all);
     for (int i = 0; i < all; i++)
         place(&ordering, before[i], all);

@@ -111,26 +111,115 @@ MODC_INLINE void gemm_panel(
     MODC_EACH_HEIGHT(gemm_panel_block, M, 0, N, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V);
 }
 
-/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
-static MODC_KERNEL void qkv_linear(
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. */
+MODC_INLINE void matmul_strided_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    gemm_panel(y, x, w, bias, 1, tokens, 72, 24, 24, 72, modc_f32_as_is);
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    x += row * XM;
+    w += column;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int c = column + i % vectors * MODC_LANES;
+
+        if (BIAS)
+            sum[i] = part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                        : modc_f32_load(bias + c);
+        else
+            sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < K; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = w + k * WK + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = x[i * XM + k * XK];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
+    }
 }
 
-/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
-static MODC_KERNEL void out_linear(
+/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+MODC_INLINE void matmul_strided_strip(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int tokens)
+    const int rows, const int first, const int row, const int count, const int BIAS,
+    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
+    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
+    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    gemm_panel(y, x, w, bias, 1, tokens, 24, 24, 24, 24, modc_f32_as_is);
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_strided_tile(
+                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
+                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+        if (N > full)
+            matmul_strided_tile(
+                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
+                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
+                YM, XM, XK, WK, WN, TAIL_V);
+    }
 }
 
-/* y (12, tokens) = x0 */
-static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int tokens)
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    modc_f32_transpose(y, 208, x0, 72, 12, tokens);
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+            matmul_strided_strip(
+                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#if MODC_LANES > 1
+            matmul_strided_strip(
+                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
+                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+            matmul_strided_strip(
+                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#endif
+        }
+    }
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
@@ -248,17 +337,6 @@ MODC_INLINE void matmul_strided_any(
     }
 }
 
-/* y (queries, seen) = x (queries, 12) . w (12, seen);
- * y is a part of a larger value */
-static MODC_KERNEL void root_attention_scores(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int queries, int seen)
-{
-    matmul_strided_any(
-        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1,
-        modc_f32_as_is);
-}
-
 /* A row at a time: its maximum, then exponentials and their sum, then the result. */
 MODC_INLINE void softmax_wide_in_place_scaled_causal(
     float *restrict y, const int M, const int ALL, const int REACH, const int LDX, const int LDY,
@@ -319,6 +397,39 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
     }
 }
 
+/* y (tokens, 72) = x (tokens, 24) . weight (72, 24)^T + bias */
+static MODC_KERNEL void qkv_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 72, 24, 24, 72, modc_f32_as_is);
+}
+
+/* y (tokens, 24) = x (tokens, 24) . weight (24, 24)^T + bias */
+static MODC_KERNEL void out_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int tokens)
+{
+    gemm_panel(y, x, w, bias, 1, tokens, 24, 24, 24, 24, modc_f32_as_is);
+}
+
+/* y (12, tokens) = x0 */
+static MODC_KERNEL void root_attention_keys(float *y, const float *x0, int tokens)
+{
+    modc_f32_transpose(y, 208, x0, 72, 12, tokens);
+}
+
+/* y (queries, seen) = x (queries, 12) . w (12, seen);
+ * y is a part of a larger value */
+static MODC_KERNEL void root_attention_scores(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int queries, int seen)
+{
+    matmul_strided_any(
+        y, x, w, bias, 0, 1, 0, 0, 0, 1, 0, 0, 0, queries, seen, 12, 208, 72, 1, 208, 1,
+        modc_f32_as_is);
+}
+
 /* y (queries, seen) = softmax(y * 0.288675129f) along the last dimension, row r over reach + r
  * values;
  * y is a part of a larger value */
@@ -326,117 +437,6 @@ static MODC_KERNEL void root_attention_softmax(float *restrict y, int queries, i
 {
     softmax_wide_in_place_scaled_causal(
         y, queries, seen, reach, 208, 208, modc_f32s_as_is, modc_f32_as_is);
-}
-
-/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
- * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
-MODC_INLINE void matmul_strided_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int vectors, const int part, const int first, const int row,
-    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
-    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
-    modc_f32 (*TAIL_V)(modc_f32 x))
-{
-    const int tile = rows * vectors;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    x += row * XM;
-    w += column;
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int c = column + i % vectors * MODC_LANES;
-
-        if (BIAS)
-            sum[i] = part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
-                                                        : modc_f32_load(bias + c);
-        else
-            sum[i] = modc_f32_set(0);
-    }
-    MODC_ROLL
-    for (int k = 0; k < K; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
-
-            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
-                                            : modc_f32_load(start);
-        }
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
-        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
-
-        if (count == MODC_LANES) {
-            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
-            continue;
-        }
-        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
-    }
-}
-
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
-{
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
-
-    for (int t = 0; t < count; t++) {
-        for (int c = 0; c < full; c += band)
-            matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-        if (N > full)
-            matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN, TAIL_V);
-    }
-}
-
-/* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
-{
-    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
-        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
-            float *const yb = y + batch0 * Y0 + batch1 * Y1;
-            const float *const xb = x + batch0 * X0 + batch1 * X1;
-            const float *const wb = w + batch0 * W0 + batch1 * W1;
-            const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#endif
-        }
-    }
 }
 
 /* y (queries, 12) = x (queries, seen) . w (seen, 12);
@@ -469,7 +469,7 @@ MODC_KERNELS_END
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 2380800.0
-#define RTOL_OF_ATTENTION 0.0f /* a few last places, as always */
+#define RTOL_OF_ATTENTION 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     float *const qkv = (void *)(ws + 0); /* (tokens, 72) */ \

@@ -34,12 +34,12 @@ MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
 }
 
 /* x1 + x0 */
-MODC_INLINE float add_of_blocks_0_down_s(float x0, float x1)
+MODC_INLINE float add_add_s(float x0, float x1)
 {
     return x1 + x0;
 }
 
-MODC_INLINE modc_f32 add_of_blocks_0_down_v(modc_f32 x0, modc_f32 x1)
+MODC_INLINE modc_f32 add_add_v(modc_f32 x0, modc_f32 x1)
 {
     return x1 + x0;
 }
@@ -48,6 +48,12 @@ MODC_INLINE modc_f32 add_of_blocks_0_down_v(modc_f32 x0, modc_f32 x1)
 MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
 {
     return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
+}
+
+/* x0 * x1 */
+MODC_INLINE modc_f32 mul_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 * x1;
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
@@ -463,14 +469,12 @@ static MODC_KERNEL void block_up_linear_fused(
 }
 
 /* y (tokens, 64) = x (tokens, 128) . weight (64, 128)^T + bias;
- * then add_of_blocks_0_down(x0, x1) */
+ * then add_add(x0, x1) */
 static MODC_KERNEL void block_down_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    gemm_panel_reads_1(
-        y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64, add_of_blocks_0_down_s,
-        add_of_blocks_0_down_v);
+    gemm_panel_reads_1(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64, add_add_s, add_add_v);
 }
 
 /* y (tokens, 64) = (x - mean) / sqrt(variance + 9.99999975e-06f) * weight + bias by rows of the
@@ -501,11 +505,27 @@ static MODC_KERNEL void pack_down_weight_folded(float *y, const float *x0, const
     }
 }
 
-/* y in [64] = x0 * x1 */
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_2(
+    float *y, const float *x0, const float *x1, const int count,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1))
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i), modc_f32_load(x1 + i)));
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+
+        modc_f32_store_part(y + i, F(v0, v1), count - i);
+    }
+}
+
+/* y in [64] = mul(x0, x1) */
 static MODC_KERNEL void pack_down_bias_folded(float *y, const float *x0, const float *x1)
 {
-    for (int i = 0; i < 64; i += MODC_LANES)
-        modc_f32_store(y + i, modc_f32_load(x0 + i) * modc_f32_load(x1 + i));
+    map_2(y, x0, x1, 64, mul_v);
 }
 
 MODC_KERNELS_END
@@ -513,7 +533,7 @@ MODC_KERNELS_END
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 6307840.0
-#define RTOL_OF_BLOCKS 0.0f /* a few last places, as always */
+#define RTOL_OF_BLOCKS 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_BLOCK_EVAL \
     float *const h = (void *)(ws + 16384); /* (tokens, 64) */ \

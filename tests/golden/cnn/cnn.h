@@ -14,7 +14,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 3
+#if MODC_ABI != 4
 #error "cnn.h was written for another modc runtime; run modc again"
 #endif
 
@@ -50,21 +50,13 @@ struct cnn {
 struct cnn_params {
     struct modc_params base;
     struct { const float *weight, *bias; } _0; /* (16, 1, 3, 3), (16) */
-    struct {
-        const float *weight; /* (16) */
-        const float *bias; /* (16) */
-        float *running_mean; /* (16); written by forward in training mode */
-        float *running_var; /* (16); written by forward in training mode */
-        int64_t *num_batches_tracked; /* (); written by forward in training mode */
-    } _1;
+    struct { const float *weight, *bias; /* (16), (16) */
+             float *running_mean, *running_var; /* (16), (16); written in training mode */
+             int64_t *num_batches_tracked; } _1; /* (); written in training mode */
     struct { const float *weight, *bias; } _4; /* (32, 16, 3, 3), (32) */
-    struct {
-        const float *weight; /* (32) */
-        const float *bias; /* (32) */
-        float *running_mean; /* (32); written by forward in training mode */
-        float *running_var; /* (32); written by forward in training mode */
-        int64_t *num_batches_tracked; /* (); written by forward in training mode */
-    } _5;
+    struct { const float *weight, *bias; /* (32), (32) */
+             float *running_mean, *running_var; /* (32), (32); written in training mode */
+             int64_t *num_batches_tracked; } _5; /* (); written in training mode */
     struct { const float *weight, *bias; } _10; /* (10, 128), (10) */
 };
 

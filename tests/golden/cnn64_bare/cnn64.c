@@ -14,6 +14,15 @@ MODC_INLINE modc_f64 add_rsqrt_mul_v(modc_f64 x0, modc_f64 x1)
     return modc_f64_rsqrt(x1 + 1e-05) * x0;
 }
 
+/* t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
+MODC_INLINE modc_f64 add_rsqrt_mul_mul_v(
+    modc_f64 x0, modc_f64 x1, modc_f64 x2, modc_f64 x3, modc_f64 x4)
+{
+    const modc_f64 product = modc_f64_rsqrt(x2 + 1e-05) * x1;
+
+    return x0 * product + (x3 - x4 * product);
+}
+
 /* t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
 MODC_INLINE modc_f64 mul_add_relu_v(modc_f64 x0, modc_f64 x1, modc_f64 x2)
 {
@@ -38,6 +47,14 @@ MODC_INLINE double random_float64_dropped_mul_s(float x0, double x1)
 MODC_INLINE modc_f64 relu_v(modc_f64 x0)
 {
     return modc_f64_select(modc_f64_le(x0, modc_f64_set(0.0)), modc_f64_set(0.0), x0);
+}
+
+/* t2 = x0 - x1; t2 * t2 */
+MODC_INLINE modc_f64 sub_mul_v(modc_f64 x0, modc_f64 x1)
+{
+    const modc_f64 difference = x0 - x1;
+
+    return difference * difference;
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -404,6 +421,162 @@ MODC_INLINE void conv_direct_apart(
     }
 }
 
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv_direct_line_apart_taps(
+    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
+    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    modc_f64 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (KH * KW * C * 8) +
+                                 j * MODC_LANES64 % 8 + k * 8);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const double a = x[i * (SW * LDX) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv_direct_line_apart_tile(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int W, const int OW, const int KH, const int KW,
+    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
+{
+    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
+            x0 = pixel * SW - PW;
+    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = bias ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < KH; kh++) {
+        const double *const xh = lines[kh], *const wh = w + kh * (KW * C * 8);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_apart_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8), C, 0, rows, vectors, W,
+                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
+            }
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8),
+                                                kw == whole && whole < end ? (end - whole) * C : C,
+                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
+                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
+            }
+            continue;
+        }
+        conv_direct_line_apart_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
+            OC);
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES64;
+        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
+
+        if (rest >= MODC_LANES64) {
+            modc_f64_store(out, sum[i]);
+            continue;
+        }
+        modc_f64_store_part(out, sum[i], rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv_direct_line_apart_tiles(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_apart_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
+                OC);
+        return;
+    }
+    if (left)
+        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
+                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+    for (int t = left; t < tall && t < end; t++)
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
+            PW, DW, C, LDX, OC);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
+            DW, C, LDX, OC);
+    if (right && (tiles > 1 || !left))
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
+            LDX, OC);
+}
+
+/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
+ * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
+ * taps that lie outside are left out.
+ * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
+ * bias may be NULL. */
+MODC_INLINE void conv_direct_line_apart(
+    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
+    const double *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
+    const int rest = OC % band;
+
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+    else
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     double *restrict y, const double *restrict x, const double *restrict w,
@@ -635,6 +808,92 @@ MODC_INLINE void pool_max(
     }
 }
 
+/* y = what HEAD gives for each element, reduced, then x0 / float64(dim(nj)). */
+MODC_INLINE void sum_columns_of_2_then_div(
+    double *y, const double *x0, const double *x1, const int nj, const int ni, const int vectors,
+    modc_f64 (*HEAD)(modc_f64 x0, modc_f64 x1))
+{
+    const modc_f64 zero = modc_f64_set(0.0);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES64; i += vectors * MODC_LANES64) {
+        modc_f64 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int j = 0; j < nj; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++) {
+                const modc_f64 v0 = modc_f64_load(x0 + j * ni + i + s * MODC_LANES64);
+                const modc_f64 v1 = modc_f64_load(x1 + i + s * MODC_LANES64);
+
+                sums[s] += HEAD(v0, v1);
+            }
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)nj);
+    }
+    for (; i <= ni - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++)
+            sum += HEAD(modc_f64_load(x0 + j * ni + i), modc_f64_load(x1 + i));
+        modc_f64_store(y + i, sum / (double)nj);
+    }
+    if (i < ni) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++) {
+            const modc_f64 v0 = modc_f64_load_part(x0 + j * ni + i, ni - i);
+            const modc_f64 v1 = modc_f64_load_part(x1 + i, ni - i);
+
+            sum += HEAD(v0, v1);
+        }
+        modc_f64_store_part(y + i, sum / (double)nj, ni - i);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then x0 / float64(dim(nj)). */
+MODC_INLINE void sum_columns_then_div(
+    double *y, const double *x0, const int nj, const int ni, const int vectors,
+    modc_f64 (*HEAD)(modc_f64 x0))
+{
+    const modc_f64 zero = modc_f64_set(0.0);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES64; i += vectors * MODC_LANES64) {
+        modc_f64 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int j = 0; j < nj; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += HEAD(modc_f64_load(x0 + j * ni + i + s * MODC_LANES64));
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)nj);
+    }
+    for (; i <= ni - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++)
+            sum += HEAD(modc_f64_load(x0 + j * ni + i));
+        modc_f64_store(y + i, sum / (double)nj);
+    }
+    if (i < ni) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++)
+            sum += HEAD(modc_f64_load_part(x0 + j * ni + i, ni - i));
+        modc_f64_store_part(y + i, sum / (double)nj, ni - i);
+    }
+}
+
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     double *restrict y, const double *restrict x, const double *restrict w,
@@ -645,53 +904,26 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
         modc_f64_as_is);
 }
 
-/* y () = x0 + 1 */
-static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
 {
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1, relu_v);
 }
 
 /* y (16) = sum of x0, then x0 / float64(dim(64 * batch)) */
 static MODC_KERNEL void y_1_mean(double *y, const double *x0, int batch)
 {
-    const modc_f64 zero = modc_f64_set(0.0);
-
-    for (int i = 0; i < 16; i += 2 * MODC_LANES64) {
-        modc_f64 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 64 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++)
-                sums[s] += modc_f64_load(x0 + j * 16 + i + s * MODC_LANES64);
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
-    }
+    sum_columns_then_div(y, x0, 64 * batch, 16, 2, modc_f64_as_is);
 }
 
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void y_1_var(double *y, const double *x0, const double *x1, int batch)
+/* y () = x0 + 1 */
+static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
-    const modc_f64 zero = modc_f64_set(0.0);
-
-    for (int i = 0; i < 16; i += 2 * MODC_LANES64) {
-        modc_f64 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 64 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++) {
-                const modc_f64 v0 = modc_f64_load(x0 + j * 16 + i + s * MODC_LANES64);
-                const modc_f64 v1 = modc_f64_load(x1 + i + s * MODC_LANES64);
-                const modc_f64 difference = v0 - v1;
-
-                sums[s] += difference * difference;
-            }
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(64 * batch));
-    }
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
@@ -719,14 +951,10 @@ static MODC_KERNEL void y_1_shift(double *y, const double *x0, const double *x1,
     map_3(y, x0, x1, x2, 16, mul_sub_v);
 }
 
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
- * then relu(x0) */
-static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, int batch)
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
+static MODC_KERNEL void y_1_var(double *y, const double *x0, const double *x1, int batch)
 {
-    conv_direct(
-        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1, relu_v);
+    sum_columns_of_2_then_div(y, x0, x1, 64 * batch, 16, 2, sub_mul_v);
 }
 
 /* y (batch, 8, 8, 16) = mul_add_relu(x0, x1, x2) */
@@ -740,162 +968,6 @@ static MODC_KERNEL void y_2_forward_fused(
 static MODC_KERNEL void y_3_max_pool2d(double *restrict y, const double *restrict x, int batch)
 {
     pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16, modc_f64_as_is);
-}
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv_direct_line_apart_taps(
-    modc_f64 *sum, const double *restrict x, const double *restrict w, const int channels,
-    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    modc_f64 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f64_load(w + j * MODC_LANES64 / 8 * (KH * KW * C * 8) +
-                                 j * MODC_LANES64 % 8 + k * 8);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const double a = x[i * (SW * LDX) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv_direct_line_apart_tile(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int rows, const int columns, const int pixel, const int clip,
-    const int left, const int right, const int W, const int OW, const int KH, const int KW,
-    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
-{
-    const int vectors = (columns + MODC_LANES64 - 1) / MODC_LANES64, tile = rows * vectors,
-            x0 = pixel * SW - PW;
-    modc_f64 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = bias ? modc_f64_load(bias + j * MODC_LANES64) : modc_f64_set(0);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < KH; kh++) {
-        const double *const xh = lines[kh], *const wh = w + kh * (KW * C * 8);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < KW; kw++) {
-                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
-                    conv_direct_line_apart_taps(
-                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8), C, 0, rows, vectors, W,
-                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
-            }
-            continue;
-        }
-        if (left || right) {
-            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
-             * side */
-            const int reach = W + PW - (OW - 1) * SW;
-            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < KW; kw++) {
-                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
-                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 8),
-                                                kw == whole && whole < end ? (end - whole) * C : C,
-                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
-                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
-            }
-            continue;
-        }
-        conv_direct_line_apart_taps(
-            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
-            OC);
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES64;
-        double *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES64;
-
-        if (rest >= MODC_LANES64) {
-            modc_f64_store(out, sum[i]);
-            continue;
-        }
-        modc_f64_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv_direct_line_apart_tiles(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
-    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
-    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
-    const int end = tiles - right;
-
-    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
-        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
-            conv_direct_line_apart_tile(
-                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
-                OC);
-        return;
-    }
-    if (left)
-        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
-                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
-    for (int t = left; t < tall && t < end; t++)
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
-            PW, DW, C, LDX, OC);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
-            DW, C, LDX, OC);
-    if (right && (tiles > 1 || !left))
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
-            LDX, OC);
-}
-
-/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
- * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
- * taps that lie outside are left out.
- * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
- * bias may be NULL. */
-MODC_INLINE void conv_direct_line_apart(
-    double *restrict y, const int ldy, const double *const *lines, const double *restrict w,
-    const double *restrict bias, const int columns, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES64;
-    const int rest = OC % band;
-
-    if (rest == 0 || (rest < OC && columns > rest))
-        conv_direct_line_apart_tiles(
-            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
-    else
-        conv_direct_line_apart_tiles(
-            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
 }
 
 /* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
@@ -916,47 +988,20 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
         NULL);
 }
 
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_4_conv2d_fused(
+    double *restrict y, const double *restrict x, const double *restrict w,
+    const double *restrict bias, int batch)
+{
+    conv_direct(
+        y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1, relu_v);
+}
+
 /* y (32) = sum of x0, then x0 / float64(dim(16 * batch)) */
 static MODC_KERNEL void y_5_mean(double *y, const double *x0, int batch)
 {
-    const modc_f64 zero = modc_f64_set(0.0);
-
-    for (int i = 0; i < 32; i += 4 * MODC_LANES64) {
-        modc_f64 sums[4] = {zero, zero, zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 4; s++)
-                sums[s] += modc_f64_load(x0 + j * 32 + i + s * MODC_LANES64);
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 4; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(16 * batch));
-    }
-}
-
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(16 * batch)) */
-static MODC_KERNEL void y_5_var(double *y, const double *x0, const double *x1, int batch)
-{
-    const modc_f64 zero = modc_f64_set(0.0);
-
-    for (int i = 0; i < 32; i += 4 * MODC_LANES64) {
-        modc_f64 sums[4] = {zero, zero, zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 4; s++) {
-                const modc_f64 v0 = modc_f64_load(x0 + j * 32 + i + s * MODC_LANES64);
-                const modc_f64 v1 = modc_f64_load(x1 + i + s * MODC_LANES64);
-                const modc_f64 difference = v0 - v1;
-
-                sums[s] += difference * difference;
-            }
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 4; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)(16 * batch));
-    }
+    sum_columns_then_div(y, x0, 16 * batch, 32, 4, modc_f64_as_is);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
@@ -984,14 +1029,10 @@ static MODC_KERNEL void y_5_shift(double *y, const double *x0, const double *x1,
     map_3(y, x0, x1, x2, 32, mul_sub_v);
 }
 
-/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
- * then relu(x0) */
-static MODC_KERNEL MODC_ALONE void y_4_conv2d_fused(
-    double *restrict y, const double *restrict x, const double *restrict w,
-    const double *restrict bias, int batch)
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(16 * batch)) */
+static MODC_KERNEL void y_5_var(double *y, const double *x0, const double *x1, int batch)
 {
-    conv_direct(
-        y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1, relu_v);
+    sum_columns_of_2_then_div(y, x0, x1, 16 * batch, 32, 4, sub_mul_v);
 }
 
 /* y (batch, 4, 4, 32) = mul_add_relu(x0, x1, x2) */
@@ -999,12 +1040,6 @@ static MODC_KERNEL void y_6_forward_fused(
     double *y, const double *x0, const double *x1, const double *x2, int batch)
 {
     map_3_rows(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
-}
-
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
-static MODC_KERNEL void y_7_max_pool2d(double *restrict y, const double *restrict x, int batch)
-{
-    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32, modc_f64_as_is);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1016,6 +1051,12 @@ static MODC_KERNEL void y_7_copy(double *y, const double *x0, int batch)
                 y[i * 128 + j * 4 + k] = x0[i * 128 + j + k * 32];
         }
     }
+}
+
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
+static MODC_KERNEL void y_7_max_pool2d(double *restrict y, const double *restrict x, int batch)
+{
+    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32, modc_f64_as_is);
 }
 
 /* y (batch, 128) = random_float64_dropped_mul(x0, x1) */
@@ -1057,21 +1098,40 @@ static MODC_KERNEL void pack_0_weight_folded(
     }
 }
 
-/* y in [16] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_0_bias_folded(
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_5(
     double *y, const double *x0, const double *x1, const double *x2, const double *x3,
-    const double *x4)
+    const double *x4, const int count,
+    modc_f64 (*F)(modc_f64 x0, modc_f64 x1, modc_f64 x2, modc_f64 x3, modc_f64 x4))
 {
-    for (int i = 0; i < 16; i += MODC_LANES64) {
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
         const modc_f64 v1 = modc_f64_load(x1 + i);
         const modc_f64 v2 = modc_f64_load(x2 + i);
         const modc_f64 v3 = modc_f64_load(x3 + i);
         const modc_f64 v4 = modc_f64_load(x4 + i);
-        const modc_f64 product = modc_f64_rsqrt(v2 + 1e-05) * v1;
 
-        modc_f64_store(y + i, v0 * product + (v3 - v4 * product));
+        modc_f64_store(y + i, F(v0, v1, v2, v3, v4));
     }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+        const modc_f64 v2 = modc_f64_load_part(x2 + i, count - i);
+        const modc_f64 v3 = modc_f64_load_part(x3 + i, count - i);
+        const modc_f64 v4 = modc_f64_load_part(x4 + i, count - i);
+
+        modc_f64_store_part(y + i, F(v0, v1, v2, v3, v4), count - i);
+    }
+}
+
+/* y in [16] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+static MODC_KERNEL void pack_0_bias_folded(
+    double *y, const double *x0, const double *x1, const double *x2, const double *x3,
+    const double *x4)
+{
+    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_mul_v);
 }
 
 /* y in panels [2][9][8] = x0 */
@@ -1103,21 +1163,12 @@ static MODC_KERNEL void pack_4_weight_folded(
     }
 }
 
-/* y in [32] = t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
+/* y in [32] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_4_bias_folded(
     double *y, const double *x0, const double *x1, const double *x2, const double *x3,
     const double *x4)
 {
-    for (int i = 0; i < 32; i += MODC_LANES64) {
-        const modc_f64 v0 = modc_f64_load(x0 + i);
-        const modc_f64 v1 = modc_f64_load(x1 + i);
-        const modc_f64 v2 = modc_f64_load(x2 + i);
-        const modc_f64 v3 = modc_f64_load(x3 + i);
-        const modc_f64 v4 = modc_f64_load(x4 + i);
-        const modc_f64 product = modc_f64_rsqrt(v2 + 1e-05) * v1;
-
-        modc_f64_store(y + i, v0 * product + (v3 - v4 * product));
-    }
+    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_mul_v);
 }
 
 /* y in panels [4][144][8] = x0 */
@@ -1149,7 +1200,7 @@ MODC_KERNELS_END
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 5488640.0
-#define RTOL_OF_CNN64 0.0f /* a few last places, as always */
+#define RTOL_OF_CNN64 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     double *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \

@@ -14,6 +14,15 @@ MODC_INLINE modc_f32 add_rsqrt_mul_v(modc_f32 x0, modc_f32 x1)
     return modc_f32_rsqrt(x1 + 9.99999975e-06f) * x0;
 }
 
+/* t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+MODC_INLINE modc_f32 add_rsqrt_mul_mul_v(
+    modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3, modc_f32 x4)
+{
+    const modc_f32 product = modc_f32_rsqrt(x2 + 9.99999975e-06f) * x1;
+
+    return x0 * product + (x3 - x4 * product);
+}
+
 /* t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
 MODC_INLINE modc_f32 mul_add_relu_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
 {
@@ -38,6 +47,14 @@ MODC_INLINE float random_dropped_mul_s(float x0, float x1)
 MODC_INLINE modc_f32 relu_v(modc_f32 x0)
 {
     return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+}
+
+/* t2 = x0 - x1; t2 * t2 */
+MODC_INLINE modc_f32 sub_mul_v(modc_f32 x0, modc_f32 x1)
+{
+    const modc_f32 difference = x0 - x1;
+
+    return difference * difference;
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -402,6 +419,162 @@ MODC_INLINE void conv_direct_apart(
     }
 }
 
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv_direct_line_apart_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
+                                 j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (SW * LDX) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv_direct_line_apart_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int W, const int OW, const int KH, const int KW,
+    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel * SW - PW;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < KH; kh++) {
+        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_line_apart_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors, W,
+                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
+            }
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16),
+                                                kw == whole && whole < end ? (end - whole) * C : C,
+                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
+                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
+            }
+            continue;
+        }
+        conv_direct_line_apart_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
+            OC);
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(out, sum[i]);
+            continue;
+        }
+        modc_f32_store_part(out, sum[i], rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv_direct_line_apart_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_line_apart_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
+                OC);
+        return;
+    }
+    if (left)
+        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
+                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+    for (int t = left; t < tall && t < end; t++)
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
+            PW, DW, C, LDX, OC);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
+            DW, C, LDX, OC);
+    if (right && (tiles > 1 || !left))
+        conv_direct_line_apart_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
+            LDX, OC);
+}
+
+/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
+ * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
+ * taps that lie outside are left out.
+ * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
+ * bias may be NULL. */
+MODC_INLINE void conv_direct_line_apart(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
+    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
+    const int OC)
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int rest = OC % band;
+
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+    else
+        conv_direct_line_apart_tiles(
+            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
+}
+
 /* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on,
  * `columns` channels from `channel` on. */
 MODC_INLINE void conv_winograd4_output(
@@ -471,6 +644,188 @@ MODC_INLINE void conv_winograd4(
             }
         }
     }
+}
+
+/* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
+MODC_INLINE void conv_winograd4_tiles_input(
+    float *restrict v, const float *restrict x, const int line, const int pixel, const int H,
+    const int W, const int OH, const int OW, const int PH, const int PW, const int C, const int LDX,
+    const int OC, const int BLOCK, const int CHUNK)
+{
+    for (int c = 0; c < C; c += MODC_LANES) {
+        modc_f32 d[36];
+
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            d[i] = modc_f32_load(x + i / 6 * line + i % 6 * pixel + c);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_input(d + 6 * i, 1, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 6; i++)
+            modc_f32_winograd_input(d + i, 6, 6);
+        MODC_UNROLL
+        for (int i = 0; i < 36; i++)
+            modc_f32_store(v + i * (BLOCK * C + 16) + c, d[i]);
+    }
+}
+
+/* B^T d B of `count` tiles, BLOCK at the most, from tile `first` on, counted over lines and images
+ * of x, into the planes of v. What is outside of an image is 0, by way of `halo`. */
+MODC_INLINE void conv_winograd4_tiles_inputs(
+    float *restrict v, const float *restrict x, float *restrict halo, const int first,
+    const int count, const int H, const int W, const int OH, const int OW, const int PH,
+    const int PW, const int C, const int LDX, const int OC, const int BLOCK, const int CHUNK)
+{
+    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4;
+
+    for (int t = 0; t < count; t++) {
+        const int n = (first + t) / (down * across);
+        const int h = (first + t) / across % down * 4 - PH, w = (first + t) % across * 4 - PW;
+        const float *const xn = x + n * (H * W * LDX);
+        const int inside = h >= 0 && h + 6 <= H && w >= 0 && w + 6 <= W;
+
+        for (int i = 0; !inside && i < 36; i++) {
+            const int line = h + i / 6, pixel = w + i % 6;
+
+            if (line >= 0 && line < H && pixel >= 0 && pixel < W)
+                memcpy(halo + i * C, xn + (line * W + pixel) * LDX, (size_t)C * sizeof *x);
+            else
+                memset(halo + i * C, 0, (size_t)C * sizeof *x);
+        }
+        conv_winograd4_tiles_input(
+            v + t * C, inside ? xn + (h * W + w) * LDX : halo, inside ? W * LDX : 6 * C,
+            inside ? LDX : C, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+    }
+}
+
+/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and
+ * columns are constants. */
+MODC_INLINE void conv_winograd4_tiles_tile(
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int columns, const int tile, const int H, const int W, const int OH, const int OW,
+    const int PH, const int PW, const int C, const int LDX, const int OC, const int BLOCK,
+    const int CHUNK)
+{
+    const int vectors = columns / MODC_LANES;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    v += tile * C;
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        sum[i] = modc_f32_set(0);
+    MODC_ROLL
+    for (int k = 0; k < C; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (C * 16) + j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = v[i * C + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < rows * vectors; i++)
+        modc_f32_store(m + (tile + i / vectors) * CHUNK + i % vectors * MODC_LANES, sum[i]);
+}
+
+/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of
+ * the panels from w on. */
+MODC_INLINE void conv_winograd4_tiles_planes(
+    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
+    const int tile, const int tall, const int flat, const int columns, const int H, const int W,
+    const int OH, const int OW, const int PH, const int PW, const int C, const int LDX,
+    const int OC, const int BLOCK, const int CHUNK)
+{
+    const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
+                     band = most < columns ? most : columns;
+    const int rest = columns % band;
+
+    for (int p = 0; p < 36; p++) {
+        float *const mp = m + p * (BLOCK * CHUNK + 16);
+        const float *const vp = v + p * (BLOCK * C + 16), *const wp = w + p * (OC * C);
+
+        for (int n = 0; n < columns; n += band) {
+            const float *const wn = wp + n / 16 * (C * 16) + n % 16;
+
+            if (n + band > columns) {
+                for (int t = 0; rest > 0 && t < tall; t++)
+                    conv_winograd4_tiles_tile(
+                        mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), H, W, OH, OW, PH, PW,
+                        C, LDX, OC, BLOCK, CHUNK);
+                for (int t = 0; rest > 0 && t < flat; t++)
+                    conv_winograd4_tiles_tile(
+                        mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, H, W, OH, OW,
+                        PH, PW, C, LDX, OC, BLOCK, CHUNK);
+                break;
+            }
+            for (int t = 0; t < tall; t++)
+                conv_winograd4_tiles_tile(
+                    mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), H, W, OH, OW, PH, PW, C,
+                    LDX, OC, BLOCK, CHUNK);
+            for (int t = 0; t < flat; t++)
+                conv_winograd4_tiles_tile(
+                    mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, H, W, OH, OW, PH,
+                    PW, C, LDX, OC, BLOCK, CHUNK);
+        }
+    }
+}
+
+/* The same for `count` tiles. `columns` is a constant. */
+MODC_INLINE void conv_winograd4_tiles_block(
+    float *restrict m, const float *restrict v, const float *restrict w, const int count,
+    const int columns, const int H, const int W, const int OH, const int OW, const int PH,
+    const int PW, const int C, const int LDX, const int OC, const int BLOCK, const int CHUNK)
+{
+    const int tiles = (BLOCK + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = BLOCK / tiles,
+            tall = BLOCK % tiles;
+    int t = 0;
+
+    if (count < BLOCK) {
+        for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
+            conv_winograd4_tiles_planes(
+                m, v, w, MODC_TILE_ROWS, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK,
+                CHUNK);
+#if MODC_TILE_ROWS > 4
+        for (; t + 4 <= count; t += 4)
+            conv_winograd4_tiles_planes(
+                m, v, w, 4, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+#endif
+#if MODC_TILE_ROWS > 1
+        for (; t < count; t++)
+            conv_winograd4_tiles_planes(
+                m, v, w, 1, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
+#endif
+        return;
+    }
+    /* as even as it goes */
+    conv_winograd4_tiles_planes(
+        m, v, w, rows, 0, tall, tiles - tall, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK,
+        CHUNK);
+}
+
+/* Of `count` tiles, BLOCK at the most, from tile `first` on, counted over lines and images of x:
+ * B^T d B into the planes of v, unless x is NULL, since they are there; then the products with the
+ * weights from w on in all planes, into m: CHUNK channels, or those that are left of OC. In
+ * register tiles, for as many channels at a time as keep the products of the tiles in the cache.
+ * Behind v and m there is room for a tile of x. */
+MODC_INLINE void conv_winograd4_tiles(
+    float *restrict m, float *restrict v, const float *restrict x, const float *restrict w,
+    const int first, const int count, const int columns, const int H, const int W, const int OH,
+    const int OW, const int PH, const int PW, const int C, const int LDX, const int OC,
+    const int BLOCK, const int CHUNK)
+{
+    if (x)
+        conv_winograd4_tiles_inputs(
+            v, x, m + 36 * (BLOCK * CHUNK + 16), first, count, H, W, OH, OW, PH, PW, C, LDX, OC,
+            BLOCK, CHUNK);
+    conv_winograd4_tiles_block(
+        m, v, w, count, CHUNK, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
 }
 
 /* rows x outputs of y at (row, column); both are constants of the call. */
@@ -705,6 +1060,138 @@ MODC_INLINE void pool_max(
     }
 }
 
+/* y = what HEAD gives for each element, reduced, then x0 / float32(dim(nj)). */
+MODC_INLINE void sum_columns_of_2_then_div(
+    float *y, const float *x0, const float *x1, const int nj, const int ni, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++) {
+                    const modc_f32 v0 = modc_f32_load(x0 + j * ni + i + s * MODC_LANES);
+                    const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
+
+                    parts[s] += HEAD(v0, v1);
+                }
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)nj);
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * ni + i), modc_f32_load(x1 + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, sum / (float)nj);
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++) {
+                const modc_f32 v0 = modc_f32_load_part(x0 + j * ni + i, ni - i);
+                const modc_f32 v1 = modc_f32_load_part(x1 + i, ni - i);
+
+                part += HEAD(v0, v1);
+            }
+            sum += part;
+        }
+        modc_f32_store_part(y + i, sum / (float)nj, ni - i);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then x0 / float32(dim(nj)). */
+MODC_INLINE void sum_columns_then_div(
+    float *y, const float *x0, const int nj, const int ni, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++)
+                    parts[s] += HEAD(modc_f32_load(x0 + j * ni + i + s * MODC_LANES));
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)nj);
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * ni + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, sum / (float)nj);
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load_part(x0 + j * ni + i, ni - i));
+            sum += part;
+        }
+        modc_f32_store_part(y + i, sum / (float)nj, ni - i);
+    }
+}
+
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -715,55 +1202,26 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
         modc_f32_as_is);
 }
 
-/* y () = x0 + 1 */
-static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
+/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
 {
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+    conv_direct(
+        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1, relu_v);
 }
 
 /* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
 static MODC_KERNEL void y_1_mean(float *y, const float *x0, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        modc_f32 sum = zero;
-        const int count = 64 * batch;
-
-        for (int start = 0; start < count; start += 1024) {
-            const int stop = count - start < 1024 ? count : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++)
-                part += modc_f32_load(x0 + j * 16 + i);
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)(64 * batch));
-    }
+    sum_columns_then_div(y, x0, 64 * batch, 16, 1, modc_f32_as_is);
 }
 
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
+/* y () = x0 + 1 */
+static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        modc_f32 sum = zero;
-        const int count = 64 * batch;
-
-        for (int start = 0; start < count; start += 1024) {
-            const int stop = count - start < 1024 ? count : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++) {
-                const modc_f32 difference = modc_f32_load(x0 + j * 16 + i) - modc_f32_load(x1 + i);
-
-                part += difference * difference;
-            }
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)(64 * batch));
-    }
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
@@ -791,14 +1249,10 @@ static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, co
     map_3(y, x0, x1, x2, 16, mul_sub_v);
 }
 
-/* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last;
- * then relu(x0) */
-static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
+/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
 {
-    conv_direct(
-        y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1, relu_v);
+    sum_columns_of_2_then_div(y, x0, x1, 64 * batch, 16, 1, sub_mul_v);
 }
 
 /* y (batch, 8, 8, 16) = mul_add_relu(x0, x1, x2) */
@@ -812,162 +1266,6 @@ static MODC_KERNEL void y_2_forward_fused(
 static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
     pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16, modc_f32_as_is);
-}
-
-/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
-MODC_INLINE void conv_direct_line_apart_taps(
-    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
-    const int from, const int to, const int vectors, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    modc_f32 b[MODC_TILE_VECTORS(1)];
-
-    MODC_ROLL_SHORT
-    for (int k = 0; k < channels; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
-                                 j * MODC_LANES % 16 + k * 16);
-        MODC_UNROLL
-        for (int i = from; i < to; i++) {
-            const float a = x[i * (SW * LDX) + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-}
-
-/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
- * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
-MODC_INLINE void conv_direct_line_apart_tile(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
-    const int left, const int right, const int W, const int OW, const int KH, const int KW,
-    const int SW, const int PW, const int DW, const int C, const int LDX, const int OC)
-{
-    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
-            x0 = pixel * SW - PW;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    MODC_UNROLL
-    for (int j = 0; j < vectors; j++)
-        b[j] = bias ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++)
-        sum[i] = b[i % vectors];
-    for (int kh = 0; kh < KH; kh++) {
-        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
-
-        if (!xh)
-            continue;
-        if (clip) {
-            for (int kw = 0; kw < KW; kw++) {
-                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
-                    conv_direct_line_apart_taps(
-                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors, W,
-                        OW, KH, KW, SW, PW, DW, C, LDX, OC);
-            }
-            continue;
-        }
-        if (left || right) {
-            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
-             * side */
-            const int reach = W + PW - (OW - 1) * SW;
-            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
-
-            MODC_UNROLL
-            for (int kw = 0; kw < KW; kw++) {
-                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
-                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
-                                     : rows;
-
-                if (kw <= whole || kw >= end)
-                    conv_direct_line_apart_taps(sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16),
-                                                kw == whole && whole < end ? (end - whole) * C : C,
-                                                modc_max(from, 0), modc_min(to, rows), vectors, W,
-                                                OW, KH, KW, SW, PW, DW, C, LDX, OC);
-            }
-            continue;
-        }
-        conv_direct_line_apart_taps(
-            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, W, OW, KH, KW, SW, PW, DW, C, LDX,
-            OC);
-    }
-
-    MODC_UNROLL
-    for (int i = 0; i < tile; i++) {
-        const int rest = columns - i % vectors * MODC_LANES;
-        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
-
-        if (rest >= MODC_LANES) {
-            modc_f32_store(out, sum[i]);
-            continue;
-        }
-        modc_f32_store_part(out, sum[i], rest);
-    }
-}
-
-/* The line in tiles. `columns` is a constant. */
-MODC_INLINE void conv_direct_line_apart_tiles(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
-    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
-    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
-    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
-    const int end = tiles - right;
-
-    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
-        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
-            conv_direct_line_apart_tile(
-                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, W, OW, KH, KW, SW, PW, DW, C, LDX,
-                OC);
-        return;
-    }
-    if (left)
-        conv_direct_line_apart_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
-                                    tiles == 1 && right, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
-    for (int t = left; t < tall && t < end; t++)
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, W, OW, KH, KW, SW,
-            PW, DW, C, LDX, OC);
-    for (int t = tall > left ? tall : left; t < end; t++)
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, W, OW, KH, KW, SW, PW,
-            DW, C, LDX, OC);
-    if (right && (tiles > 1 || !left))
-        conv_direct_line_apart_tile(
-            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, W, OW, KH, KW, SW, PW, DW, C,
-            LDX, OC);
-}
-
-/* A line of y, KH x KW windows over C channels, times `columns` of OC: a band, or those that are
- * left. In register tiles of neighbouring pixels, so that a weight is read once for all of them;
- * taps that lie outside are left out.
- * lines[kh] is the line of x under line kh of the windows, NULL outside; pixels of y are ldy apart;
- * bias may be NULL. */
-MODC_INLINE void conv_direct_line_apart(
-    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
-    const float *restrict bias, const int columns, const int W, const int OW, const int KH,
-    const int KW, const int SW, const int PW, const int DW, const int C, const int LDX,
-    const int OC)
-{
-    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
-    const int rest = OC % band;
-
-    if (rest == 0 || (rest < OC && columns > rest))
-        conv_direct_line_apart_tiles(
-            y, ldy, lines, w, bias, band, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
-    else
-        conv_direct_line_apart_tiles(
-            y, ldy, lines, w, bias, rest, W, OW, KH, KW, SW, PW, DW, C, LDX, OC);
 }
 
 /* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
@@ -988,47 +1286,28 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d(
         NULL);
 }
 
+/* products of 64 tiles of x (batch, 4, 4, 16), for 32 channels of y (batch, 4, 4, 32) at a time */
+static MODC_KERNEL MODC_ALONE void y_4_tiles(
+    float *restrict m, float *restrict v, const float *restrict x, const float *restrict w,
+    const int first, const int count, const int columns)
+{
+    conv_winograd4_tiles(m, v, x, w, first, count, columns, 4, 4, 4, 4, 1, 1, 16, 16, 32, 64, 32);
+}
+
+/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_4_conv2d_winograd_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict v, int batch)
+{
+    conv_winograd4(
+        y, x, w, bias, v, batch, 4, 4, 4, 4, 1, 1, 16, 16, 32, 32, 64, 32, 1, y_4_tiles, relu_v);
+}
+
 /* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
 static MODC_KERNEL void y_5_mean(float *y, const float *x0, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
-        modc_f32 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++)
-                sums[s] += modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
-    }
-}
-
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 32; i += 2 * MODC_LANES) {
-        modc_f32 sums[2] = {zero, zero};
-
-        for (int j = 0; j < 16 * batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 2; s++) {
-                const modc_f32 v0 = modc_f32_load(x0 + j * 32 + i + s * MODC_LANES);
-                const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
-                const modc_f32 difference = v0 - v1;
-
-                sums[s] += difference * difference;
-            }
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 2; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)(16 * batch));
-    }
+    sum_columns_then_div(y, x0, 16 * batch, 32, 2, modc_f32_as_is);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
@@ -1056,204 +1335,10 @@ static MODC_KERNEL void y_5_shift(float *y, const float *x0, const float *x1, co
     map_3(y, x0, x1, x2, 32, mul_sub_v);
 }
 
-/* B^T d B of one tile, whose lines and pixels are so far apart, into the planes of v. */
-MODC_INLINE void conv_winograd4_tiles_input(
-    float *restrict v, const float *restrict x, const int line, const int pixel, const int H,
-    const int W, const int OH, const int OW, const int PH, const int PW, const int C, const int LDX,
-    const int OC, const int BLOCK, const int CHUNK)
+/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
 {
-    for (int c = 0; c < C; c += MODC_LANES) {
-        modc_f32 d[36];
-
-        MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            d[i] = modc_f32_load(x + i / 6 * line + i % 6 * pixel + c);
-        MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            modc_f32_winograd_input(d + 6 * i, 1, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 6; i++)
-            modc_f32_winograd_input(d + i, 6, 6);
-        MODC_UNROLL
-        for (int i = 0; i < 36; i++)
-            modc_f32_store(v + i * (BLOCK * C + 16) + c, d[i]);
-    }
-}
-
-/* B^T d B of `count` tiles, BLOCK at the most, from tile `first` on, counted over lines and images
- * of x, into the planes of v. What is outside of an image is 0, by way of `halo`. */
-MODC_INLINE void conv_winograd4_tiles_inputs(
-    float *restrict v, const float *restrict x, float *restrict halo, const int first,
-    const int count, const int H, const int W, const int OH, const int OW, const int PH,
-    const int PW, const int C, const int LDX, const int OC, const int BLOCK, const int CHUNK)
-{
-    const int down = (OH + 4 - 1) / 4, across = (OW + 4 - 1) / 4;
-
-    for (int t = 0; t < count; t++) {
-        const int n = (first + t) / (down * across);
-        const int h = (first + t) / across % down * 4 - PH, w = (first + t) % across * 4 - PW;
-        const float *const xn = x + n * (H * W * LDX);
-        const int inside = h >= 0 && h + 6 <= H && w >= 0 && w + 6 <= W;
-
-        for (int i = 0; !inside && i < 36; i++) {
-            const int line = h + i / 6, pixel = w + i % 6;
-
-            if (line >= 0 && line < H && pixel >= 0 && pixel < W)
-                memcpy(halo + i * C, xn + (line * W + pixel) * LDX, (size_t)C * sizeof *x);
-            else
-                memset(halo + i * C, 0, (size_t)C * sizeof *x);
-        }
-        conv_winograd4_tiles_input(
-            v + t * C, inside ? xn + (h * W + w) * LDX : halo, inside ? W * LDX : 6 * C,
-            inside ? LDX : C, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
-    }
-}
-
-/* The products of tiles tile ... tile + rows - 1 in one plane, `columns` channels of m. rows and
- * columns are constants. */
-MODC_INLINE void conv_winograd4_tiles_tile(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
-    const int columns, const int tile, const int H, const int W, const int OH, const int OW,
-    const int PH, const int PW, const int C, const int LDX, const int OC, const int BLOCK,
-    const int CHUNK)
-{
-    const int vectors = columns / MODC_LANES;
-    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
-
-    MODC_FENCE;
-    v += tile * C;
-    MODC_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < C; k++) {
-        MODC_UNROLL
-        for (int j = 0; j < vectors; j++)
-            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (C * 16) + j * MODC_LANES % 16 + k * 16);
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            const float a = v[i * C + k];
-
-            MODC_UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i * vectors + j] += a * b[j];
-        }
-    }
-    MODC_UNROLL
-    for (int i = 0; i < rows * vectors; i++)
-        modc_f32_store(m + (tile + i / vectors) * CHUNK + i % vectors * MODC_LANES, sum[i]);
-}
-
-/* `tall` tiles of rows + 1 rows, then `flat` ones of rows, in all planes; `columns` channels, of
- * the panels from w on. */
-MODC_INLINE void conv_winograd4_tiles_planes(
-    float *restrict m, const float *restrict v, const float *restrict w, const int rows,
-    const int tile, const int tall, const int flat, const int columns, const int H, const int W,
-    const int OH, const int OW, const int PH, const int PW, const int C, const int LDX,
-    const int OC, const int BLOCK, const int CHUNK)
-{
-    const int most = MODC_TILE_VECTORS(rows + (tall > 0)) * MODC_LANES,
-                     band = most < columns ? most : columns;
-    const int rest = columns % band;
-
-    for (int p = 0; p < 36; p++) {
-        float *const mp = m + p * (BLOCK * CHUNK + 16);
-        const float *const vp = v + p * (BLOCK * C + 16), *const wp = w + p * (OC * C);
-
-        for (int n = 0; n < columns; n += band) {
-            const float *const wn = wp + n / 16 * (C * 16) + n % 16;
-
-            if (n + band > columns) {
-                for (int t = 0; rest > 0 && t < tall; t++)
-                    conv_winograd4_tiles_tile(
-                        mp + n, vp, wn, rows + 1, rest, tile + t * (rows + 1), H, W, OH, OW, PH, PW,
-                        C, LDX, OC, BLOCK, CHUNK);
-                for (int t = 0; rest > 0 && t < flat; t++)
-                    conv_winograd4_tiles_tile(
-                        mp + n, vp, wn, rows, rest, tile + tall + (tall + t) * rows, H, W, OH, OW,
-                        PH, PW, C, LDX, OC, BLOCK, CHUNK);
-                break;
-            }
-            for (int t = 0; t < tall; t++)
-                conv_winograd4_tiles_tile(
-                    mp + n, vp, wn, rows + 1, band, tile + t * (rows + 1), H, W, OH, OW, PH, PW, C,
-                    LDX, OC, BLOCK, CHUNK);
-            for (int t = 0; t < flat; t++)
-                conv_winograd4_tiles_tile(
-                    mp + n, vp, wn, rows, band, tile + tall + (tall + t) * rows, H, W, OH, OW, PH,
-                    PW, C, LDX, OC, BLOCK, CHUNK);
-        }
-    }
-}
-
-/* The same for `count` tiles. `columns` is a constant. */
-MODC_INLINE void conv_winograd4_tiles_block(
-    float *restrict m, const float *restrict v, const float *restrict w, const int count,
-    const int columns, const int H, const int W, const int OH, const int OW, const int PH,
-    const int PW, const int C, const int LDX, const int OC, const int BLOCK, const int CHUNK)
-{
-    const int tiles = (BLOCK + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = BLOCK / tiles,
-            tall = BLOCK % tiles;
-    int t = 0;
-
-    if (count < BLOCK) {
-        for (; t + MODC_TILE_ROWS <= count; t += MODC_TILE_ROWS)
-            conv_winograd4_tiles_planes(
-                m, v, w, MODC_TILE_ROWS, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK,
-                CHUNK);
-#if MODC_TILE_ROWS > 4
-        for (; t + 4 <= count; t += 4)
-            conv_winograd4_tiles_planes(
-                m, v, w, 4, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
-#endif
-#if MODC_TILE_ROWS > 1
-        for (; t < count; t++)
-            conv_winograd4_tiles_planes(
-                m, v, w, 1, t, 0, 1, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
-#endif
-        return;
-    }
-    /* as even as it goes */
-    conv_winograd4_tiles_planes(
-        m, v, w, rows, 0, tall, tiles - tall, columns, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK,
-        CHUNK);
-}
-
-/* Of `count` tiles, BLOCK at the most, from tile `first` on, counted over lines and images of x:
- * B^T d B into the planes of v, unless x is NULL, since they are there; then the products with the
- * weights from w on in all planes, into m: CHUNK channels, or those that are left of OC. In
- * register tiles, for as many channels at a time as keep the products of the tiles in the cache.
- * Behind v and m there is room for a tile of x. */
-MODC_INLINE void conv_winograd4_tiles(
-    float *restrict m, float *restrict v, const float *restrict x, const float *restrict w,
-    const int first, const int count, const int columns, const int H, const int W, const int OH,
-    const int OW, const int PH, const int PW, const int C, const int LDX, const int OC,
-    const int BLOCK, const int CHUNK)
-{
-    if (x)
-        conv_winograd4_tiles_inputs(
-            v, x, m + 36 * (BLOCK * CHUNK + 16), first, count, H, W, OH, OW, PH, PW, C, LDX, OC,
-            BLOCK, CHUNK);
-    conv_winograd4_tiles_block(
-        m, v, w, count, CHUNK, H, W, OH, OW, PH, PW, C, LDX, OC, BLOCK, CHUNK);
-}
-
-/* products of 64 tiles of x (batch, 4, 4, 16), for 32 channels of y (batch, 4, 4, 32) at a time */
-static MODC_KERNEL MODC_ALONE void y_4_tiles(
-    float *restrict m, float *restrict v, const float *restrict x, const float *restrict w,
-    const int first, const int count, const int columns)
-{
-    conv_winograd4_tiles(m, v, x, w, first, count, columns, 4, 4, 4, 4, 1, 1, 16, 16, 32, 64, 32);
-}
-
-/* y (batch, 4, 4, 32) = conv2d(x (batch, 4, 4, 16), weight (32, 3, 3, 16)) + bias, channels last;
- * then relu(x0) */
-static MODC_KERNEL MODC_ALONE void y_4_conv2d_fused(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    float *restrict v, int batch)
-{
-    conv_winograd4(
-        y, x, w, bias, v, batch, 4, 4, 4, 4, 1, 1, 16, 16, 32, 32, 64, 32, 1, y_4_tiles, relu_v);
+    sum_columns_of_2_then_div(y, x0, x1, 16 * batch, 32, 2, sub_mul_v);
 }
 
 /* y (batch, 4, 4, 32) = mul_add_relu(x0, x1, x2) */
@@ -1261,12 +1346,6 @@ static MODC_KERNEL void y_6_forward_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
     map_3_rows(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
-}
-
-/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
-static MODC_KERNEL void y_7_max_pool2d(float *restrict y, const float *restrict x, int batch)
-{
-    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32, modc_f32_as_is);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1278,6 +1357,12 @@ static MODC_KERNEL void y_7_copy(float *y, const float *x0, int batch)
                 y[i * 128 + j * 4 + k] = x0[i * 128 + j + k * 32];
         }
     }
+}
+
+/* y (batch, 2, 2, 32) = maximum of windows of 2 x 2 of x (batch, 4, 4, 32), channels last */
+static MODC_KERNEL void y_7_max_pool2d(float *restrict y, const float *restrict x, int batch)
+{
+    pool_max(y, x, batch, 32, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 32, 32, modc_f32_as_is);
 }
 
 /* y (batch, 128) = random_dropped_mul(x0, x1) */
@@ -1314,25 +1399,43 @@ static MODC_KERNEL void pack_0_weight_folded(
     }
 }
 
-/* y in [16] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_0_bias_folded(
-    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_5(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4,
+    const int count, modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3, modc_f32 x4))
 {
-    for (int i = 0; i < 16; i += MODC_LANES) {
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
         const modc_f32 v1 = modc_f32_load(x1 + i);
         const modc_f32 v2 = modc_f32_load(x2 + i);
         const modc_f32 v3 = modc_f32_load(x3 + i);
         const modc_f32 v4 = modc_f32_load(x4 + i);
-        const modc_f32 product = modc_f32_rsqrt(v2 + 9.99999975e-06f) * v1;
 
-        modc_f32_store(y + i, v0 * product + (v3 - v4 * product));
+        modc_f32_store(y + i, F(v0, v1, v2, v3, v4));
     }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
+        const modc_f32 v3 = modc_f32_load_part(x3 + i, count - i);
+        const modc_f32 v4 = modc_f32_load_part(x4 + i, count - i);
+
+        modc_f32_store_part(y + i, F(v0, v1, v2, v3, v4), count - i);
+    }
+}
+
+/* y in [16] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+static MODC_KERNEL void pack_0_bias_folded(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
+{
+    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_mul_v);
 }
 
 /* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) *
  * x1) */
-static MODC_KERNEL void pack_4_weight_folded(
+static MODC_KERNEL void pack_4_weight_folded_winograd(
     float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 9; i++) {
@@ -1350,20 +1453,11 @@ static MODC_KERNEL void pack_4_weight_folded(
     }
 }
 
-/* y in [32] = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
+/* y in [32] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_4_bias_folded(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
-    for (int i = 0; i < 32; i += MODC_LANES) {
-        const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 v1 = modc_f32_load(x1 + i);
-        const modc_f32 v2 = modc_f32_load(x2 + i);
-        const modc_f32 v3 = modc_f32_load(x3 + i);
-        const modc_f32 v4 = modc_f32_load(x4 + i);
-        const modc_f32 product = modc_f32_rsqrt(v2 + 9.99999975e-06f) * v1;
-
-        modc_f32_store(y + i, v0 * product + (v3 - v4 * product));
-    }
+    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_mul_v);
 }
 
 /* y in [10][128] = x0 */
@@ -1382,7 +1476,7 @@ MODC_KERNELS_END
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 5488640.0
-#define RTOL_OF_CNN 1e-4f /* convolutions by Winograd's products */
+#define RTOL_OF_CNN 1e-4f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
@@ -1419,7 +1513,8 @@ struct cnn_packed {
     MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
     MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _4_weight_folded[18432]; /* planes [36] of panels [2][16][16], G g G^T */
+    /* planes [36] of panels [2][16][16], G g G^T */
+    MODC_ALIGNED float _4_weight_folded_winograd[18432];
     MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
     MODC_ALIGNED float _4_weight[4608]; /* panels [2][144][16] */
     MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
@@ -1437,9 +1532,9 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
         k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
         p->_1.running_mean);
     modc_f32_pack(k->_0_weight, p->_0.weight, 16, 9, 9, 1);
-    pack_4_weight_folded(
-        k->_4_weight_folded + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
-    modc_winograd_weights(k->_4_weight_folded, 6, 512);
+    pack_4_weight_folded_winograd(
+        k->_4_weight_folded_winograd + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
+    modc_winograd_weights(k->_4_weight_folded_winograd, 6, 512);
     pack_4_bias_folded(
         k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
         p->_5.running_mean);
@@ -1464,7 +1559,8 @@ static void cnn_forward_eval(struct cnn *net, int batch, const float *image, flo
     /* 4: Conv2d(16, 32, 3, padding=1)
      * 5: BatchNorm2d(32)
      * 6: ReLU() */
-    y_4_conv2d_fused(y_4, y_3, k->_4_weight_folded, k->_4_bias_folded, (void *)(ws + 0), batch);
+    y_4_conv2d_winograd_fused(
+        y_4, y_3, k->_4_weight_folded_winograd, k->_4_bias_folded, (void *)(ws + 0), batch);
 
     /* 7: MaxPool2d(2)
      * 8: Flatten()

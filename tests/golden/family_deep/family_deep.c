@@ -460,7 +460,7 @@ MODC_KERNELS_END
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 6006.0
 #define MACS_OF_PROBABILITIES 6006.0
-#define RTOL_OF_FAMILY_DEEP 0.0f /* a few last places, as always */
+#define RTOL_OF_FAMILY_DEEP 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_BLOCKS_0_BLOCK_EVAL \
     float *const norm = (void *)(ws + 384); /* (batch, 8) */ \

@@ -658,7 +658,7 @@ MODC_INLINE void layer_norm_bias_weight(
 }
 
 /* By line and pixel, vectors of channels innermost. */
-MODC_INLINE void pool_max(
+MODC_INLINE void pool_max_with_rest(
     float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
     const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
     const int PW, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
@@ -702,7 +702,7 @@ MODC_INLINE void pool_max(
 }
 
 /* By line and pixel, vectors of channels innermost. */
-MODC_INLINE void pool_mean(
+MODC_INLINE void pool_mean_with_rest(
     float *restrict y, const float *restrict x, const int N, const int C, const int H, const int OH,
     const int KH, const int SH, const int PH, const int W, const int OW, const int KW, const int SW,
     const int PW, const int AREA, const int LDX, const int LDY, modc_f32 (*TAIL_V)(modc_f32 x))
@@ -802,10 +802,12 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
         y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, modc_f32_as_is);
 }
 
-/* y () = x0 + 1 */
-static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
+/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
+ * then relu(x0) */
+static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
 {
-    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+    conv_direct(y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, relu_v);
 }
 
 /* y (6) = sum of x0, then x0 * 0.015625 */
@@ -820,19 +822,10 @@ static MODC_KERNEL void y_1_mean(float *y, const float *x0)
     }
 }
 
-/* y (6) = sum of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
-static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1)
+/* y () = x0 + 1 */
+static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
-    for (int i = 0; i < 6; i++) {
-        float sum = 0.0f;
-
-        for (int j = 0; j < 64; j++) {
-            const float difference = x0[j * 6 + i] - x1[i];
-
-            sum += difference * difference;
-        }
-        y[i] = sum * 0.015625f;
-    }
+    y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
 /* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
@@ -863,12 +856,19 @@ static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, co
         y[i] = x0[i] - x1[i] * x2[i];
 }
 
-/* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
- * then relu(x0) */
-static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+/* y (6) = sum of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
+static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1)
 {
-    conv_direct(y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, relu_v);
+    for (int i = 0; i < 6; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 64; j++) {
+            const float difference = x0[j * 6 + i] - x1[i];
+
+            sum += difference * difference;
+        }
+        y[i] = sum * 0.015625f;
+    }
 }
 
 /* y (1, 8, 8, 6) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
@@ -887,7 +887,7 @@ static MODC_KERNEL void y_2_forward_fused(
 /* y (1, 4, 4, 6) = maximum of windows of 2 x 2 of x (1, 8, 8, 6), channels last */
 static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x)
 {
-    pool_max(y, x, 1, 6, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 6, 6, modc_f32_as_is);
+    pool_max_with_rest(y, x, 1, 6, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 6, 6, modc_f32_as_is);
 }
 
 /* y (1, 4, 4, 6) = conv2d(x (1, 4, 4, 6), weight (6, 3, 3, 1)) + bias, channels last;
@@ -901,7 +901,7 @@ static MODC_KERNEL void y_4_conv2d_fused(
 /* y (1, 2, 2, 6) = mean of windows of 2 x 2 of x (1, 4, 4, 6), channels last */
 static MODC_KERNEL void y_6_avg_pool2d(float *restrict y, const float *restrict x)
 {
-    pool_mean(y, x, 1, 6, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 4, 6, 6, modc_f32_as_is);
+    pool_mean_with_rest(y, x, 1, 6, 4, 2, 2, 2, 0, 4, 2, 2, 2, 0, 4, 6, 6, modc_f32_as_is);
 }
 
 /* y (1, 6, 2, 2) = x0 */
@@ -968,7 +968,7 @@ MODC_KERNELS_END
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 5232.0
-#define RTOL_OF_FIRMWARE 0.0f /* a few last places, as always */
+#define RTOL_OF_FIRMWARE 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     float *const y_0 = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
@@ -981,11 +981,11 @@ MODC_KERNELS_END
     float *const y_11 = (void *)(ws + 64); /* (1, 3) */ \
 
 #define TENSORS_OF_FORWARD_TRAIN \
-    float *const x = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
-    float *const mean = (void *)(ws + 1536); /* (6) */ \
-    float *const var = (void *)(ws + 1560); /* (6) */ \
-    float *const scale = (void *)(ws + 1560); /* (6) */ \
-    float *const shift = (void *)(ws + 1536); /* (6) */ \
+    float *const y_0 = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
+    float *const mean_of_y_1 = (void *)(ws + 1536); /* (6) */ \
+    float *const var_of_y_1 = (void *)(ws + 1560); /* (6) */ \
+    float *const scale_of_y_1 = (void *)(ws + 1560); /* (6) */ \
+    float *const shift_of_y_1 = (void *)(ws + 1536); /* (6) */ \
     float *const y_2 = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
     float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */ \
     float *const y_4 = (void *)(ws + 0); /* (1, 4, 4, 6) */ \
@@ -1075,19 +1075,19 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
     TENSORS_OF_FORWARD_TRAIN;
 
     /* 0 */
-    y_0_conv2d(x, image, k->_0_weight, k->_0_bias);
+    y_0_conv2d(y_0, image, k->_0_weight, k->_0_bias);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_mean(mean, x);
-    y_1_var(var, x, mean);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, var);
-    y_1_scale(scale, p->_1.weight, var);
-    y_1_shift(shift, p->_1.bias, mean, scale);
+    y_1_mean(mean_of_y_1, y_0);
+    y_1_var(var_of_y_1, y_0, mean_of_y_1);
+    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1);
+    y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1);
+    y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_forward_fused(y_2, shift, x, scale);
+    y_2_forward_fused(y_2, shift_of_y_1, y_0, scale_of_y_1);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2);

@@ -19,7 +19,7 @@
 #endif
 #include "modc.h"
 
-#if MODC_ABI != 3
+#if MODC_ABI != 4
 #error "firmware.h was written for another modc runtime; run modc again"
 #endif
 
@@ -55,13 +55,9 @@ struct firmware {
 struct firmware_params {
     struct modc_params base;
     struct { const float *weight, *bias; } _0; /* (6, 1, 3, 3), (6) */
-    struct {
-        const float *weight; /* (6) */
-        const float *bias; /* (6) */
-        float *running_mean; /* (6); written by forward in training mode */
-        float *running_var; /* (6); written by forward in training mode */
-        int64_t *num_batches_tracked; /* (); written by forward in training mode */
-    } _1;
+    struct { const float *weight, *bias; /* (6), (6) */
+             float *running_mean, *running_var; /* (6), (6); written in training mode */
+             int64_t *num_batches_tracked; } _1; /* (); written in training mode */
     struct { const float *weight, *bias; } _4; /* (6, 1, 3, 3), (6) */
     struct { const float *weight, *bias; } _8; /* (24), (24) */
     struct { const float *weight, *bias; } _9; /* (16, 24), (16) */

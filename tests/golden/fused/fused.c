@@ -459,6 +459,95 @@ MODC_INLINE void softmax_log(
     }
 }
 
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns(
+    float *y, const float *x0, const int nj, const int ni, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0), modc_f32 (*TAIL)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++)
+                    parts[s] += HEAD(modc_f32_load(x0 + j * ni + i + s * MODC_LANES));
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * ni + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load_part(x0 + j * ni + i, ni - i));
+            sum += part;
+        }
+        modc_f32_store_part(y + i, TAIL(sum), ni - i);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then x0 / float32(x1). */
+MODC_INLINE void sum_rows_1d_then_div_reads_1(
+    float *y, const float *x0, const int64_t *x1, const int count, modc_f32 (*HEAD)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    modc_f32 sums = zero;
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        sums += HEAD(modc_f32_load(x0 + i));
+    if (i < count)
+        sums += modc_f32_first(HEAD(modc_f32_load_part(x0 + i, count - i)), count - i, zero);
+
+    const float sum = modc_f32_sum(sums);
+
+    y[0] = sum / (float)x1[0];
+}
+
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then relu(x0) */
+static MODC_KERNEL void y_0_linear_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16, relu_v);
+}
+
 /* y (16, 4) = x (16, batch) . w (batch, 4);
  * then clip(x0) */
 static MODC_KERNEL void y_0_dweight(
@@ -472,30 +561,7 @@ static MODC_KERNEL void y_0_dweight(
 /* y (16) = sum of x0, then t3 = where(x0 > 0.5, 0.5, x0); where(t3 < -0.5, -0.5, t3) */
 static MODC_KERNEL void y_0_sum_fused(float *y, const float *x0, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < 16; i += MODC_LANES) {
-        modc_f32 sum = zero;
-
-        for (int j = 0; j < batch; j++)
-            sum += modc_f32_load(x0 + j * 16 + i);
-
-        const modc_f32 chosen = modc_f32_select(modc_f32_gt(sum, modc_f32_set(0.5f)),
-                                                modc_f32_set(0.5f), sum);
-
-        modc_f32_store(
-            y + i,
-            modc_f32_select(modc_f32_lt(chosen, modc_f32_set(-0.5f)), modc_f32_set(-0.5f), chosen));
-    }
-}
-
-/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
- * then relu(x0) */
-static MODC_KERNEL void y_0_linear_fused(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16, relu_v);
+    sum_columns(y, x0, batch, 16, 1, modc_f32_as_is, clip_v);
 }
 
 /* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
@@ -540,24 +606,6 @@ static MODC_KERNEL void y_2_sum_fused(float *y, const float *x0, int batch)
     }
 }
 
-/* y (batch) = x0 != -100 */
-static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
-{
-    map_ne(y, x0, batch);
-}
-
-/* y (batch) = where(x0, x1, 0) */
-static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
-{
-    map_where(y, x0, x1, batch);
-}
-
-/* y (batch, 3) = log softmax(x) along the last dimension */
-static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
-{
-    softmax_log(y, x, batch, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
-}
-
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
 static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1, int batch)
 {
@@ -574,6 +622,24 @@ static MODC_KERNEL void root_kept(float *y, const bool *x0, const float *x1, int
     map_neg_where(y, x0, x1, batch);
 }
 
+/* y (batch, 3) = log softmax(x) along the last dimension */
+static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
+{
+    softmax_log(y, x, batch, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
+}
+
+/* y () = sum of x0, then x0 / float32(x1) */
+static MODC_KERNEL void root_loss(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    sum_rows_1d_then_div_reads_1(y, x0, x1, batch, modc_f32_as_is);
+}
+
+/* y (batch) = x0 != -100 */
+static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
+{
+    map_ne(y, x0, batch);
+}
+
 /* y () = sum of int64(x0) */
 static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
 {
@@ -584,21 +650,10 @@ static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
     y[0] = (int64_t)sum;
 }
 
-/* y () = sum of x0, then x0 / float32(x1) */
-static MODC_KERNEL void root_loss(float *y, const float *x0, const int64_t *x1, int batch)
+/* y (batch) = where(x0, x1, 0) */
+static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-    modc_f32 sums = zero;
-    int i = 0;
-
-    for (; i <= batch - MODC_LANES; i += MODC_LANES)
-        sums += modc_f32_load(x0 + i);
-    if (i < batch)
-        sums += modc_f32_load_part(x0 + i, batch - i);
-
-    const float sum = modc_f32_sum(sums);
-
-    y[0] = sum / (float)x1[0];
+    map_where(y, x0, x1, batch);
 }
 
 /* y () = 1.0 / float32(x0) */
@@ -651,7 +706,7 @@ MODC_KERNELS_END
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 896.0
 #define MACS_OF_LOSS 912.0
-#define RTOL_OF_FUSED 0.0f /* a few last places, as always */
+#define RTOL_OF_FUSED 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
@@ -971,10 +1026,6 @@ static const struct modc_key keys_table[] = {
     MODC_PARAMETER("2.bias", FUSED_2, FLOAT32, UNIFORM(0.25), 1, {3}),
 };
 
-static const int gradients_table[] = { /* keys */
-    0, 1, 2, 3,
-};
-
 const struct modc_model fused_model = {
     .abi = MODC_ABI, .name = "fused", .schema = FUSED_SCHEMA, .rtol = RTOL_OF_FUSED,
     .align = MODC_ALIGN, .tensor_align = 64,
@@ -986,7 +1037,7 @@ const struct modc_model fused_model = {
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = FUSED_MODULES, .modules = modules_table,
     .entry_count = MODC_ROWS(entries_table), .entries = entries_table,
-    .gradient_count = MODC_ROWS(gradients_table), .gradients = gradients_table,
+    .gradient_count = FUSED_GRADIENTS, .gradients = NULL,
     .gradient_block = FUSED_GRADIENT_BYTES,
     .training_bytes = sizeof(struct fused_training),
     .training_block = FUSED_TRAINING_BYTES,

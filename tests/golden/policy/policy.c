@@ -237,7 +237,7 @@ MODC_KERNELS_END
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 1163264.0
 #define MACS_OF_ACT 4480.0
-#define RTOL_OF_POLICY 0.0f /* a few last places, as always */
+#define RTOL_OF_POLICY 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     float *const trunk_0 = (void *)(ws + 0); /* (batch, 64) */ \

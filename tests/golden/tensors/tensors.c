@@ -8,6 +8,12 @@
 
 MODC_KERNELS_BEGIN
 
+/* x1 * 0.125 - x0 */
+MODC_INLINE float div_sub_s(float x0, float x1)
+{
+    return x1 * 0.125f - x0;
+}
+
 /* x0 * 0.5 */
 MODC_INLINE float mul_s(float x0)
 {
@@ -382,6 +388,94 @@ MODC_INLINE void matmul_strided_fixed(
     }
 }
 
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void max_columns(
+    float *y, const float *x0, const int nj, const int ni, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0), modc_f32 (*TAIL)(modc_f32 x0))
+{
+    const modc_f32 least = modc_f32_set(-modc_f32_inf());
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 maxima[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            maxima[s] = least;
+        for (int j = 0; j < nj; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++) {
+                maxima[s] = modc_f32_max(maxima[s],
+                                         HEAD(modc_f32_load(x0 + j * ni + i + s * MODC_LANES)));
+            }
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, TAIL(maxima[s]));
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 largest = least;
+
+        for (int j = 0; j < nj; j++)
+            largest = modc_f32_max(largest, HEAD(modc_f32_load(x0 + j * ni + i)));
+        modc_f32_store(y + i, TAIL(largest));
+    }
+    if (i < ni) {
+        modc_f32 largest = least;
+
+        for (int j = 0; j < nj; j++)
+            largest = modc_f32_max(largest, HEAD(modc_f32_load_part(x0 + j * ni + i, ni - i)));
+        modc_f32_store_part(y + i, TAIL(largest), ni - i);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void min_rows_reads_1(
+    float *y, const float *x0, const float *x1, const int ni, const int nj,
+    modc_f32 (*HEAD)(modc_f32 x0), float (*TAIL)(float x0, float x1))
+{
+    const modc_f32 most = modc_f32_set(modc_f32_inf());
+
+    for (int i = 0; i < ni; i++) {
+        modc_f32 minima = most;
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES; j += MODC_LANES)
+            minima = modc_f32_min(minima, HEAD(modc_f32_load(x0 + i * nj + j)));
+        if (j < nj) {
+            minima = modc_f32_min(minima,
+                                  modc_f32_first(HEAD(modc_f32_load_part(x0 + i * nj + j, nj - j)),
+                                                 nj - j, most));
+        }
+
+        const float smallest = modc_f32_hmin(minima);
+
+        y[i] = TAIL(smallest, x1[i]);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_rows(
+    float *y, const float *x0, const int ni, const int nj, modc_f32 (*HEAD)(modc_f32 x0),
+    float (*TAIL)(float x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+
+    for (int i = 0; i < ni; i++) {
+        modc_f32 sums = zero;
+        int j = 0;
+
+        for (; j <= nj - MODC_LANES; j += MODC_LANES)
+            sums += HEAD(modc_f32_load(x0 + i * nj + j));
+        if (j < nj)
+            sums += modc_f32_first(HEAD(modc_f32_load_part(x0 + i * nj + j, nj - j)), nj - j, zero);
+
+        const float sum = modc_f32_sum(sums);
+
+        y[i] = TAIL(sum);
+    }
+}
+
 /* y (batch, tokens, 4) = x0 */
 static MODC_KERNEL void root_cat(float *y, const float *x0, int batch, int tokens)
 {
@@ -389,12 +483,35 @@ static MODC_KERNEL void root_cat(float *y, const float *x0, int batch, int token
         memcpy(y + i * 8, x0 + i * 8, 4 * sizeof *y);
 }
 
-/* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
-static MODC_KERNEL void root_mixed(
-    float *y, const bool *x0, const float *x1, const float *x2, const float *x3, int batch,
-    int tokens)
+/* y (batch, (tokens + 1) // 2, 3) = x0 */
+static MODC_KERNEL void root_copy(float *y, const float *x0, int batch, int tokens)
 {
-    map_mul_add_where_planes(y, x0, x1, x2, x3, batch, tokens, 8, 8 * tokens);
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < (tokens + 1) / 2; j++) {
+            for (int k = 0; k < 3; k++)
+                y[i * (3 * ((tokens + 1) / 2)) + j * 3 + k] = x0[i * 8 * tokens + j * 16 + k * 3];
+        }
+    }
+}
+
+/* y (batch, tokens, 2, 4) = x0 */
+static MODC_KERNEL void root_copy_fenced(float *y, const float *x0, int batch, int tokens)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < tokens; j++) {
+            for (int k = 0; k < 2; k++) {
+                memcpy(
+                    y + i * 8 * tokens + j * 8 + k * 4,
+                    x0 + i * 8 * tokens + j * 4 + k * 4 * tokens, 4 * sizeof *y);
+            }
+        }
+    }
+}
+
+/* y (batch, tokens) = (x0 > 2) & ~x1 */
+static MODC_KERNEL void root_many(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
+{
+    map_not_gt_and(y, x0, x1, batch * tokens);
 }
 
 /* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
@@ -429,6 +546,43 @@ static MODC_KERNEL void root_matmul_scores_mixed(
         4, tokens, 4, tokens, 8, tokens, 1, 8, 1, modc_f32_as_is);
 }
 
+/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
+static MODC_KERNEL void root_matmul_scores_mixed_fenced(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch, int tokens)
+{
+    matmul_strided(
+        y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4 * tokens,
+        tokens * tokens, 4, tokens, 4, tokens, 4, tokens, 1, 8, 1, modc_f32_as_is);
+}
+
+/* y (8) = max of x0 */
+static MODC_KERNEL void root_max(float *y, const float *x0, int batch, int tokens)
+{
+    max_columns(y, x0, batch * tokens, 8, 1, modc_f32_as_is, modc_f32_as_is);
+}
+
+/* y (batch, tokens, 8) = where(x0, x1, x2 * x3 + 0.5) */
+static MODC_KERNEL void root_mixed(
+    float *y, const bool *x0, const float *x1, const float *x2, const float *x3, int batch,
+    int tokens)
+{
+    map_mul_add_where_planes(y, x0, x1, x2, x3, batch, tokens, 8, 8 * tokens);
+}
+
+/* y (batch, tokens) = x0 % 3 - x0 // 2 */
+static MODC_KERNEL void root_parity(int64_t *y, const int64_t *x0, int batch, int tokens)
+{
+    map_floor_divide_remainder_sub(y, x0, batch * tokens);
+}
+
+/* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */
+static MODC_KERNEL void root_spread(
+    float *y, const float *x0, const float *x1, int batch, int tokens)
+{
+    min_rows_reads_1(y, x0, x1, batch * tokens, 8, modc_f32_as_is, div_sub_s);
+}
+
 /* y (batch) = sum of where(x0, x1, -x1) */
 static MODC_KERNEL void root_sum(
     int64_t *y, const bool *x0, const int64_t *x1, int batch, int tokens)
@@ -445,115 +599,11 @@ static MODC_KERNEL void root_sum(
     }
 }
 
-/* y (batch, tokens) = (x0 > 2) & ~x1 */
-static MODC_KERNEL void root_many(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
-{
-    map_not_gt_and(y, x0, x1, batch * tokens);
-}
-
-/* y (8) = max of x0 */
-static MODC_KERNEL void root_max(float *y, const float *x0, int batch, int tokens)
-{
-    const modc_f32 least = modc_f32_set(-modc_f32_inf());
-    int i = 0;
-
-    for (; i <= 8 - MODC_LANES; i += MODC_LANES) {
-        modc_f32 largest = least;
-
-        for (int j = 0; j < batch * tokens; j++)
-            largest = modc_f32_max(largest, modc_f32_load(x0 + j * 8 + i));
-        modc_f32_store(y + i, largest);
-    }
-    if (i < 8) {
-        modc_f32 largest = least;
-
-        for (int j = 0; j < batch * tokens; j++)
-            largest = modc_f32_max(largest, modc_f32_load_part(x0 + j * 8 + i, 8 - i));
-        modc_f32_store_part(y + i, largest, 8 - i);
-    }
-}
-
 /* y (batch, tokens, 1) = sum of x0 */
 static MODC_KERNEL void root_sum_batchxtokensx8_over_2(
     float *y, const float *x0, int batch, int tokens)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < batch * tokens; i++) {
-        modc_f32 sums = zero;
-        int j = 0;
-
-        for (; j <= 8 - MODC_LANES; j += MODC_LANES)
-            sums += modc_f32_load(x0 + i * 8 + j);
-        if (j < 8)
-            sums += modc_f32_load_part(x0 + i * 8 + j, 8 - j);
-        y[i] = modc_f32_sum(sums);
-    }
-}
-
-/* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */
-static MODC_KERNEL void root_spread(
-    float *y, const float *x0, const float *x1, int batch, int tokens)
-{
-    const modc_f32 most = modc_f32_set(modc_f32_inf());
-
-    for (int i = 0; i < batch * tokens; i++) {
-        modc_f32 minima = most;
-        int j = 0;
-
-        for (; j <= 8 - MODC_LANES; j += MODC_LANES)
-            minima = modc_f32_min(minima, modc_f32_load(x0 + i * 8 + j));
-        if (j < 8) {
-            minima = modc_f32_min(minima,
-                                  modc_f32_first(modc_f32_load_part(x0 + i * 8 + j, 8 - j), 8 - j,
-                                                 most));
-        }
-
-        const float smallest = modc_f32_hmin(minima);
-
-        y[i] = x1[i] * 0.125f - smallest;
-    }
-}
-
-/* y (batch, tokens) = x0 % 3 - x0 // 2 */
-static MODC_KERNEL void root_parity(int64_t *y, const int64_t *x0, int batch, int tokens)
-{
-    map_floor_divide_remainder_sub(y, x0, batch * tokens);
-}
-
-/* y (batch, (tokens + 1) // 2, 3) = x0 */
-static MODC_KERNEL void root_copy(float *y, const float *x0, int batch, int tokens)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < (tokens + 1) / 2; j++) {
-            for (int k = 0; k < 3; k++)
-                y[i * (3 * ((tokens + 1) / 2)) + j * 3 + k] = x0[i * 8 * tokens + j * 16 + k * 3];
-        }
-    }
-}
-
-/* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4) */
-static MODC_KERNEL void root_matmul_scores_mixed_fenced(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch, int tokens)
-{
-    matmul_strided(
-        y, x, w, bias, 0, batch, 8 * tokens, 2 * tokens * tokens, 8 * tokens, 2, 4 * tokens,
-        tokens * tokens, 4, tokens, 4, tokens, 4, tokens, 1, 8, 1, modc_f32_as_is);
-}
-
-/* y (batch, tokens, 2, 4) = x0 */
-static MODC_KERNEL void root_copy_fenced(float *y, const float *x0, int batch, int tokens)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < tokens; j++) {
-            for (int k = 0; k < 2; k++) {
-                memcpy(
-                    y + i * 8 * tokens + j * 8 + k * 4,
-                    x0 + i * 8 * tokens + j * 4 + k * 4 * tokens, 4 * sizeof *y);
-            }
-        }
-    }
+    sum_rows(y, x0, batch * tokens, 8, modc_f32_as_is, modc_f32s_as_is);
 }
 
 MODC_KERNELS_END
@@ -561,7 +611,7 @@ MODC_KERNELS_END
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 14940.0
-#define RTOL_OF_TENSORS 0.0f /* a few last places, as always */
+#define RTOL_OF_TENSORS 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     float *const cat = (void *)(ws + 4800); /* (batch, tokens, 8) */ \

@@ -15,7 +15,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 3
+#if MODC_ABI != 4
 #error "tensors.h was written for another modc runtime; run modc again"
 #endif
 

@@ -317,6 +317,14 @@ static MODC_KERNEL void norm_layer_norm(
         y, x, w, bias, batch * length, 32, 32, 32, modc_f32s_as_is, modc_f32_as_is);
 }
 
+/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
+static MODC_KERNEL void hidden_linear(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, modc_f32_as_is);
+}
+
 /* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias;
  * then relu(x0) */
 static MODC_KERNEL void hidden_linear_fused(
@@ -324,14 +332,6 @@ static MODC_KERNEL void hidden_linear_fused(
     int batch)
 {
     gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, relu_v);
-}
-
-/* y (batch, 64) = x (batch, 32) . weight (64, 32)^T + bias */
-static MODC_KERNEL void hidden_linear(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 64, 32, 32, 64, modc_f32_as_is);
 }
 
 /* y (batch, 4) = x (batch, 64) . weight (4, 64)^T + bias */
@@ -346,36 +346,6 @@ static MODC_KERNEL void head_linear(
 static MODC_KERNEL void root_add(float *y, const float *x0, const float *x1, int batch, int length)
 {
     map_2_rows(y, x0, x1, batch, 32 * length, add_v);
-}
-
-/* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
-static MODC_KERNEL void root_sum_fused(int64_t *y, const bool *x0, int batch, int length)
-{
-    for (int i = 0; i < batch; i++) {
-        uint64_t sum = 0;
-
-        for (int j = 0; j < length; j++)
-            sum += (uint64_t)(int64_t)x0[i * length + j];
-
-        const int64_t v0 = (int64_t)sum;
-
-        y[i] = v0 > 1 ? v0 : 1;
-    }
-}
-
-/* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
-static MODC_KERNEL void root_pooled(
-    float *y, const float *x0, const bool *x1, const int64_t *x2, int batch, int length)
-{
-    for (int i = 0; i < batch; i++) {
-        for (int j = 0; j < 32; j++) {
-            float sum = 0.0f;
-
-            for (int k = 0; k < length; k++)
-                sum += x0[i * 32 * length + k * 32 + j] * (float)x1[i * length + k];
-            y[i * 32 + j] = sum / (float)x2[i];
-        }
-    }
 }
 
 /* y (batch) = argmax of x0 */
@@ -407,10 +377,40 @@ static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1
     }
 }
 
+/* y (batch, 32) = sum of x0 * float32(x1), then x0 / float32(x1) */
+static MODC_KERNEL void root_pooled(
+    float *y, const float *x0, const bool *x1, const int64_t *x2, int batch, int length)
+{
+    for (int i = 0; i < batch; i++) {
+        for (int j = 0; j < 32; j++) {
+            float sum = 0.0f;
+
+            for (int k = 0; k < length; k++)
+                sum += x0[i * 32 * length + k * 32 + j] * (float)x1[i * length + k];
+            y[i * 32 + j] = sum / (float)x2[i];
+        }
+    }
+}
+
 /* y (batch, 64) = relu(x0) */
 static MODC_KERNEL void root_relu(float *y, const float *x0, int batch)
 {
     map_1(y, x0, 64 * batch, relu_v);
+}
+
+/* y (batch, 1) = sum of int64(x0), then maximum(x0, 1) */
+static MODC_KERNEL void root_sum_fused(int64_t *y, const bool *x0, int batch, int length)
+{
+    for (int i = 0; i < batch; i++) {
+        uint64_t sum = 0;
+
+        for (int j = 0; j < length; j++)
+            sum += (uint64_t)(int64_t)x0[i * length + j];
+
+        const int64_t v0 = (int64_t)sum;
+
+        y[i] = v0 > 1 ? v0 : 1;
+    }
 }
 
 MODC_KERNELS_END
@@ -418,7 +418,7 @@ MODC_KERNELS_END
 /* Multiply-adds of each entry, how far results are from exact ones, the tensors of each function at
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 22688.0
-#define RTOL_OF_TEXT 0.0f /* a few last places, as always */
+#define RTOL_OF_TEXT 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
     float *const embed = (void *)(ws + 0); /* (batch, length, 32) */ \

@@ -14,7 +14,7 @@
 
 #include "modc.h"
 
-#if MODC_ABI != 3
+#if MODC_ABI != 4
 #error "tied.h was written for another modc runtime; run modc again"
 #endif
 
@@ -42,10 +42,8 @@ struct tied {
 struct tied_params {
     struct modc_params base;
     struct { const float *weight; } embed; /* (6, 6) */
-    struct {
-        const float *weight; /* (6, 6); always embed.weight */
-        const float *bias; /* (6) */
-    } head;
+    struct { const float *weight; /* (6, 6); always embed.weight */
+             const float *bias; } head; /* (6) */
 };
 
 #define TIED_SCHEMA 0xb100a876b85ef0e1u /* of keys, shapes and types */

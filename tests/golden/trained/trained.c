@@ -588,6 +588,33 @@ MODC_INLINE void softmax_log(
     }
 }
 
+/* y = what HEAD gives for each element, reduced, then x0 / float32(x1). */
+MODC_INLINE void sum_rows_1d_then_div_reads_1(
+    float *y, const float *x0, const int64_t *x1, const int count, modc_f32 (*HEAD)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    modc_f32 sums = zero;
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        sums += HEAD(modc_f32_load(x0 + i));
+    if (i < count)
+        sums += modc_f32_first(HEAD(modc_f32_load_part(x0 + i, count - i)), count - i, zero);
+
+    const float sum = modc_f32_sum(sums);
+
+    y[0] = sum / (float)x1[0];
+}
+
+/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
+ * then relu(x0) */
+static MODC_KERNEL void y_0_linear_fused(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    int batch)
+{
+    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16, relu_v);
+}
+
 /* y (batch, 4) = x (batch, 16) . w (16, 4) */
 static MODC_KERNEL void y_0_dinput(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -606,15 +633,6 @@ static MODC_KERNEL void y_0_dweight(
     matmul_strided_fixed_reads_2_onto(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0,
         accumulate_s, accumulate_v);
-}
-
-/* y (batch, 16) = x (batch, 4) . weight (16, 4)^T + bias;
- * then relu(x0) */
-static MODC_KERNEL void y_0_linear_fused(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch)
-{
-    gemm_panel(y, x, w, bias, 1, batch, 16, 4, 4, 16, relu_v);
 }
 
 /* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;
@@ -658,24 +676,6 @@ static MODC_KERNEL void y_2_dweight(
         accumulate_s, accumulate_v);
 }
 
-/* y (batch) = x0 != -100 */
-static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
-{
-    map_ne(y, x0, batch);
-}
-
-/* y (batch) = where(x0, x1, 0) */
-static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
-{
-    map_where(y, x0, x1, batch);
-}
-
-/* y (batch, 3) = log softmax(x) along the last dimension */
-static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
-{
-    softmax_log(y, x, batch, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
-}
-
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */
 static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1, int batch)
 {
@@ -692,6 +692,24 @@ static MODC_KERNEL void root_kept(float *y, const bool *x0, const float *x1, int
     map_neg_where(y, x0, x1, batch);
 }
 
+/* y (batch, 3) = log softmax(x) along the last dimension */
+static MODC_KERNEL void root_log_softmax(float *restrict y, const float *restrict x, int batch)
+{
+    softmax_log(y, x, batch, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
+}
+
+/* y () = sum of x0, then x0 / float32(x1) */
+static MODC_KERNEL void root_loss(float *y, const float *x0, const int64_t *x1, int batch)
+{
+    sum_rows_1d_then_div_reads_1(y, x0, x1, batch, modc_f32_as_is);
+}
+
+/* y (batch) = x0 != -100 */
+static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
+{
+    map_ne(y, x0, batch);
+}
+
 /* y () = sum of int64(x0) */
 static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
 {
@@ -702,21 +720,10 @@ static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
     y[0] = (int64_t)sum;
 }
 
-/* y () = sum of x0, then x0 / float32(x1) */
-static MODC_KERNEL void root_loss(float *y, const float *x0, const int64_t *x1, int batch)
+/* y (batch) = where(x0, x1, 0) */
+static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-    modc_f32 sums = zero;
-    int i = 0;
-
-    for (; i <= batch - MODC_LANES; i += MODC_LANES)
-        sums += modc_f32_load(x0 + i);
-    if (i < batch)
-        sums += modc_f32_load_part(x0 + i, batch - i);
-
-    const float sum = modc_f32_sum(sums);
-
-    y[0] = sum / (float)x1[0];
+    map_where(y, x0, x1, batch);
 }
 
 /* y () = 1.0 / float32(x0) */
@@ -769,12 +776,9 @@ MODC_KERNELS_END
  * their bytes of the workspace. */
 #define MACS_OF_FORWARD 896.0
 #define MACS_OF_LOSS 912.0
-#define RTOL_OF_TRAINED 0.0f /* a few last places, as always */
+#define RTOL_OF_TRAINED 0.0f /* what Winograd's products add to a few last places */
 
 #define TENSORS_OF_FORWARD_EVAL \
-    float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
-
-#define TENSORS_OF_FORWARD_EVAL_SAVING \
     float *const y_0 = (void *)(ws + 0); /* (batch, 16) */ \
 
 #define TENSORS_OF_FORWARD_EVAL_BACKWARD \
@@ -851,18 +855,7 @@ static void trained_forward_eval(struct trained *net, int batch, const float *x,
     y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
 }
 
-static void trained_forward_eval_saving(struct trained *net, int batch, const float *x,
-                                        float *output)
-{
-    CONTEXT_OF_TRAINED;
-    TENSORS_OF_FORWARD_EVAL_SAVING;
-
-    /* 0, 1 */
-    y_0_linear_fused(y_0, x, k->_0_weight, p->_0.bias, batch);
-
-    /* 2 */
-    y_2_linear(output, y_0, p->_2.weight, p->_2.bias, batch);
-}
+#define trained_forward_eval_saving trained_forward_eval /* backward reads what it leaves */
 
 static void trained_forward_eval_backward(struct trained *net, int batch, const float *x,
                                           const float *doutput, float *dx)
@@ -1239,7 +1232,7 @@ const struct modc_model trained_model = {
     .draw_count = MODC_DRAWS_OF_KEYS,
     .module_count = TRAINED_MODULES, .modules = modules_table,
     .entry_count = MODC_ROWS(entries_table), .entries = entries_table,
-    .gradient_count = MODC_ROWS(gradients_table), .gradients = gradients_table,
+    .gradient_count = TRAINED_GRADIENTS, .gradients = gradients_table,
     .gradient_block = TRAINED_GRADIENT_BYTES,
     .training_bytes = sizeof(struct trained_training),
     .gradients_offset = offsetof(struct trained_training, gradients),

@@ -266,6 +266,44 @@ static void test_maps(void **state)
     forget(m);
 }
 
+/* A reduction is a core for each number of axes and inputs, which takes what is reduced and what comes behind it as arguments;
+ * a mean, which computes with sizes, is the core's own. */
+static void test_reductions(void **state)
+{
+    struct model *m = make(
+        "modc: 1\nmodel: t\nhooks: none\nsizes: {batch: 256}\ninputs:\n  x: [batch, 64]\n  y: [48, batch, 24]\n"
+        "  z: [batch, 8]\nforward:\n"
+        "  - return x.sum(0), exp(z).sum(0), tanh(x.mean(0)), y.amax(-1), x.sum(1), x.argmax(1)\n");
+    const struct kernel *sum = find(m, "root_sum"), *other = find(m, "root_sum_z"), *mean = NULL,
+                        *rows = NULL;
+    struct kernel_texts *texts = kernel_texts_new(&m->cx, m->plan);
+    const char *text;
+
+    (void)state;
+    for (int i = 0; i < m->plan->kernel_count; i++) {
+        const struct kernel *kernel = m->plan->kernels[i];
+
+        if (kernel->form == KERNEL_WRAPPER && strncmp(kernel->core->name, "sum_columns_then_", 17) == 0)
+            mean = kernel;
+        if (kernel->form == KERNEL_WRAPPER && strncmp(kernel->core->name, "sum_rows_by_4", 13) == 0)
+            rows = kernel;
+    }
+    assert_true(sum && other && mean && rows);
+    assert_ptr_equal(sum->core, other->core); /* of 64 columns and of 8 */
+    text = kernel_text(texts, sum->core);
+    assert_non_null(strstr(text, "modc_f32 (*HEAD)(modc_f32 x0), modc_f32 (*TAIL)(modc_f32 x0))"));
+    assert_non_null(strstr(text, "start += 1024")); /* note [exact sums] */
+    assert_non_null(
+        strstr(kernel_text(texts, sum), "(y, x0, batch, 64, 4, modc_f32_as_is, modc_f32_as_is);"));
+    assert_non_null(strstr(kernel_text(texts, other), "(y, x0, batch, 8, 1, modc_f32_exp, modc_f32_as_is);"));
+    assert_ptr_not_equal(mean->core, sum->core);
+    assert_null(strstr(kernel_text(texts, mean->core), "TAIL"));
+    text = kernel_text(texts, rows->core);
+    assert_non_null(strstr(text, "float (*TAIL)(float x0))")); /* one number for each row */
+    assert_non_null(strstr(kernel_text(texts, rows), ", modc_f32_as_is, modc_f32s_as_is);"));
+    forget(m);
+}
+
 /* Two functions of one word. */
 static void test_tail_words(void **state)
 {
@@ -555,12 +593,12 @@ int main(void)
         cmocka_unit_test(test_order),      cmocka_unit_test(test_maps),
         cmocka_unit_test(test_cores),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_library),    cmocka_unit_test(test_tail_words),
-        cmocka_unit_test(test_some),       cmocka_unit_test(test_equality),
-        cmocka_unit_test(test_modes),      cmocka_unit_test(test_text),
-        cmocka_unit_test(test_operands),   cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_parameters), cmocka_unit_test(test_callees),
-        cmocka_unit_test(test_directions), cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_most),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_some),
+        cmocka_unit_test(test_equality),   cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_text),       cmocka_unit_test(test_operands),
+        cmocka_unit_test(test_packing),    cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_callees),    cmocka_unit_test(test_directions),
+        cmocka_unit_test(test_parts),      cmocka_unit_test(test_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,29 @@ static bool map_has_core(const struct kernel *kernel)
            !dag_is_identity(kernel->dag) && kernel->dag->nodes[kernel->dag->result].prim != PRIM_CONST;
 }
 
+/* What tells a core from another one of as many inputs and axes: which of them stay where they are while loops go on, "_x1_j" of
+ * one that moves with j alone, "_x2_set" of a single value; "_apart" where rows do not lie dense. */
+static const char *ways_of(struct cx *cx, const struct kernel *core, int inputs)
+{
+    const struct nest *nest = &core->nest;
+    struct text text = text_new(&cx->arena);
+
+    for (int j = 1; j <= inputs; j++) {
+        struct text moves = text_new(&cx->arena);
+
+        for (int i = 0; i < nest->ndim; i++)
+            if (!dim_equals(nest->operands[j].strides[i], 0))
+                text_printf(&moves, "%c", loop_letter(nest, i));
+        if (moves.length == 0)
+            text_printf(&text, "_x%d_set", j - 1);
+        else if (moves.length < (size_t)nest->ndim)
+            text_printf(&text, "_x%d_%s", j - 1, moves.data);
+    }
+    if (nest->ndim < 3 && core->length_count > nest->ndim)
+        text_add(&text, "_apart");
+    return text.length > 0 ? text.data : "";
+}
+
 bool map_takes_function(struct cx *cx, const struct kernel *kernel)
 {
     return map_has_core(kernel) && is_function(cx, kernel->dag) &&
@@ -186,10 +209,12 @@ const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *k
     const char *label = op ? few_words(cx, op_label(op)) : "";
     const char *end = ndim < 4 ? axes[ndim] : arena_format(&cx->arena, "_%dd", ndim);
     struct wrapping w = begin_core(cx, plan, kernel);
+    const char *ways;
 
     if (!map_has_core(kernel))
         return keep_nest(cx, plan, kernel, stem);
     generalise(&w);
+    ways = ways_of(cx, w.core, kernel->dag->input_count);
     if (map_takes_function(cx, kernel)) {
         kernel->function = function_of(&w, kernel->dag, label, op);
         w.core->takes_function = w.core->needs_function = true;
@@ -201,9 +226,10 @@ const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *k
     } else {
         w.core->dag = general_dag(&w, kernel->dag);
         w.core->comment = arena_format(&cx->arena, "y = %s, for each element.", dag_text(cx, w.core->dag));
+        label = arena_format(&cx->arena, "%s_%d", label, kernel->dag->input_count);
     }
     kernel->form = KERNEL_WRAPPER;
-    kernel->core = keep_nest(cx, plan, w.core, arena_format(&cx->arena, "map_%s%s", label, end));
+    kernel->core = keep_nest(cx, plan, w.core, arena_format(&cx->arena, "map_%s%s%s", label, end, ways));
     return keep_nest(cx, plan, kernel, stem);
 }
 
@@ -241,7 +267,8 @@ static bool reduction_has_core(struct cx *cx, const struct kernel *kernel, const
 }
 
 /* "sum_rows_by_4_in_blocks": what is reduced, over how many axes, with how many vectors at a time; note [exact sums]. */
-static const char *reduction_stem(struct cx *cx, const struct kernel *core, const char *label)
+static const char *reduction_stem(struct cx *cx, const struct kernel *core, const char *ways,
+                                  const char *label)
 {
     static const char *const kinds[] = {
         [REDUCE_SUM] = "sum", [REDUCE_PROD] = "prod", [REDUCE_MAX] = "max", [REDUCE_MIN] = "min"};
@@ -263,6 +290,7 @@ static const char *reduction_stem(struct cx *cx, const struct kernel *core, cons
         text_printf(&stem, "_in_blocks%s", form->block == 1 ? "_of_1" : "");
     if (core->dag->input_count > 1)
         text_printf(&stem, "_of_%d", core->dag->input_count);
+    text_add(&stem, ways);
     if (!core->takes_function)
         text_printf(&stem, "_then_%s", label);
     if (extras > 0)
@@ -273,7 +301,7 @@ static const char *reduction_stem(struct cx *cx, const struct kernel *core, cons
 const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct kernel *kernel,
                                     const struct op *op, const char *stem)
 {
-    const char *label = tail_label(cx, op);
+    const char *label = tail_label(cx, op), *ways;
     const struct nest nest = kept_first(&cx->arena, &kernel->nest);
     const struct nest_form form = reduce_core_form(&nest, kernel->reduce, kernel->dag, kernel->tail);
     struct wrapping w = begin_core(cx, plan, kernel);
@@ -283,6 +311,7 @@ const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct ker
     w.core->nest = nest;
     w.core->reduce = kernel->reduce;
     generalise(&w);
+    ways = ways_of(cx, w.core, kernel->dag->input_count);
     w.core->loops = form;
     if (form.way == NEST_COLUMNS) {
         w.core->loops.vectors = add_argument(&w, dim_const(&cx->arena, form.streams), "vectors");
@@ -303,6 +332,6 @@ const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct ker
                                        dag_text(cx, w.core->tail));
     }
     kernel->form = KERNEL_WRAPPER;
-    kernel->core = keep_nest(cx, plan, w.core, reduction_stem(cx, w.core, label));
+    kernel->core = keep_nest(cx, plan, w.core, reduction_stem(cx, w.core, ways, label));
     return keep_nest(cx, plan, kernel, stem);
 }

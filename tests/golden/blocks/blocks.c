@@ -467,7 +467,7 @@ MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_2_rows(
+MODC_INLINE void map_2_rows_x1_j(
     float *y, const float *x0, const float *x1, const int ni, const int nj,
     modc_f32 (*F)(modc_f32 x0, modc_f32 x1))
 {
@@ -488,7 +488,7 @@ MODC_INLINE void map_2_rows(
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_3_rows(
+MODC_INLINE void map_3_rows_x2_j(
     float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
     modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
 {
@@ -582,14 +582,14 @@ static MODC_KERNEL void head_linear(
 /* y (tokens, 64) = add(x0, x1) */
 static MODC_KERNEL void block_add(float *y, const float *x0, const float *x1, int tokens)
 {
-    map_2_rows(y, x0, x1, tokens, 64, add_v);
+    map_2_rows_x1_j(y, x0, x1, tokens, 64, add_v);
 }
 
 /* y (tokens, 64) = mul_add(x0, x1, x2) */
 static MODC_KERNEL void block_mul_fused(
     float *y, const float *x0, const float *x1, const float *x2, int tokens)
 {
-    map_3_rows(y, x0, x1, x2, tokens, 64, mul_add_v);
+    map_3_rows_x2_j(y, x0, x1, x2, tokens, 64, mul_add_v);
 }
 
 /* y in panels [4][128][16] = x0 * x1 */

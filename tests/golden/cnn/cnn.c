@@ -24,8 +24,7 @@ MODC_INLINE modc_f32 add_rsqrt_mul_mul_v(
 }
 
 /* x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
-MODC_INLINE modc_f32 add_rsqrt_mul_mul_add_rsqrt_mul_mul_v(
-    modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3)
+MODC_INLINE modc_f32 add_rsqrt_mul_mul_1e_05_v(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3)
 {
     return x0 - x1 * (modc_f32_rsqrt(x3 + 9.99999975e-06f) * x2);
 }
@@ -976,7 +975,7 @@ MODC_INLINE void map_3(
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_3_planes(
+MODC_INLINE void map_3_planes_x0_j_x2_j(
     float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
     const int nk, const int y_i, modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
 {
@@ -999,7 +998,7 @@ MODC_INLINE void map_3_planes(
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_3_rows(
+MODC_INLINE void map_3_rows_x0_j_x2_j(
     float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
     modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
 {
@@ -1025,7 +1024,7 @@ MODC_INLINE void map_3_rows(
 
 /* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
  * element. */
-MODC_INLINE void map_write(
+MODC_INLINE void map_write_2(
     float *y, const float *x0, const float *x1, const int count, const int size0)
 {
     int i = 0;
@@ -1045,8 +1044,8 @@ MODC_INLINE void map_write(
     }
 }
 
-/* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f32 map_write_running_var_lanes(
+/* One vector of what map_write_2_running_var computes. */
+MODC_INLINE modc_f32 map_write_2_running_var_lanes(
     modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
 {
     const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
@@ -1056,7 +1055,7 @@ MODC_INLINE modc_f32 map_write_running_var_lanes(
 
 /* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_running_var(
+MODC_INLINE void map_write_2_running_var(
     float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
     const int size2)
 {
@@ -1065,15 +1064,15 @@ MODC_INLINE void map_write_running_var(
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
         modc_f32_store(
             y + i,
-            map_write_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0, size1,
-                                        size2));
+            map_write_2_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0,
+                                          size1, size2));
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
 
         modc_f32_store_part(
-            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+            y + i, map_write_2_running_var_lanes(v0, v1, size0, size1, size2), count - i);
     }
 }
 
@@ -1180,7 +1179,7 @@ MODC_INLINE void pool_planes_max_compact_with_rest_with_parts(
 }
 
 /* y = what HEAD gives for each element, reduced, then x0 / float32(dim(nj)). */
-MODC_INLINE void sum_columns_of_2_then_div(
+MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     float *y, const float *x0, const float *x1, const int nj, const int ni, const int vectors,
     modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1))
 {
@@ -1312,7 +1311,7 @@ MODC_INLINE void sum_columns_then_div(
 }
 
 /* y = what HEAD gives for each element, reduced, then x0 / float32(dim(size0)). */
-MODC_INLINE void sum_rows_3d_over_2_by_4_of_2_then_div(
+MODC_INLINE void sum_rows_3d_over_2_by_4_of_2_x1_i_then_div(
     float *y, const float *x0, const float *x1, const int ni, const int nj, const int nk,
     const int x0_j, const int size0, modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1))
 {
@@ -1379,7 +1378,7 @@ MODC_INLINE void sum_rows_3d_over_2_by_4_then_div(
 }
 
 /* y = what HEAD gives for each element, reduced, then x0 / float32(dim(size0)). */
-MODC_INLINE void sum_rows_3d_over_2_of_2_then_div(
+MODC_INLINE void sum_rows_3d_over_2_of_2_x1_i_then_div(
     float *y, const float *x0, const float *x1, const int ni, const int nj, const int nk,
     const int x0_j, const int size0, modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1))
 {
@@ -1476,7 +1475,7 @@ static MODC_KERNEL void y_1_mean_x(float *y, const float *x0, int batch)
 static MODC_KERNEL void y_1_mul_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_3_planes(y, x0, x1, x2, batch, 16, 64, 1024, mul_add_v);
+    map_3_planes_x0_j_x2_j(y, x0, x1, x2, batch, 16, 64, 1024, mul_add_v);
 }
 
 /* y () = x0 + 1 */
@@ -1488,14 +1487,14 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
 static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write(y, x0, x1, 16, batch);
+    map_write_2(y, x0, x1, 16, batch);
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
+    map_write_2_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
 }
 
 /* y (16) = add_rsqrt_mul(x0, x1) */
@@ -1513,13 +1512,14 @@ static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, co
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
 static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
 {
-    sum_columns_of_2_then_div(y, x0, x1, 64 * batch, 16, 1, sub_mul_v);
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 1, sub_mul_v);
 }
 
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
 static MODC_KERNEL void y_1_var_x_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    sum_rows_3d_over_2_by_4_of_2_then_div(y, x0, x1, 16, batch, 64, 1024, 64 * batch, sub_mul_v);
+    sum_rows_3d_over_2_by_4_of_2_x1_i_then_div(
+        y, x0, x1, 16, batch, 64, 1024, 64 * batch, sub_mul_v);
 }
 
 /* y (batch, 16, 8, 8) = relu(x0) */
@@ -1532,7 +1532,7 @@ static MODC_KERNEL void y_2_forward(float *y, const float *x0, int batch)
 static MODC_KERNEL void y_2_forward_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_3_rows(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
+    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
 }
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
@@ -1615,20 +1615,20 @@ static MODC_KERNEL void y_5_mean_x(float *y, const float *x0, int batch)
 static MODC_KERNEL void y_5_mul_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_3_planes(y, x0, x1, x2, batch, 32, 16, 512, mul_add_v);
+    map_3_planes_x0_j_x2_j(y, x0, x1, x2, batch, 32, 16, 512, mul_add_v);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
 static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write(y, x0, x1, 32, batch);
+    map_write_2(y, x0, x1, 32, batch);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
+    map_write_2_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
 /* y (32) = add_rsqrt_mul(x0, x1) */
@@ -1646,13 +1646,13 @@ static MODC_KERNEL void y_5_shift(float *y, const float *x0, const float *x1, co
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
 static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
 {
-    sum_columns_of_2_then_div(y, x0, x1, 16 * batch, 32, 2, sub_mul_v);
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 2, sub_mul_v);
 }
 
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
 static MODC_KERNEL void y_5_var_x_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    sum_rows_3d_over_2_of_2_then_div(y, x0, x1, 32, batch, 16, 512, 16 * batch, sub_mul_v);
+    sum_rows_3d_over_2_of_2_x1_i_then_div(y, x0, x1, 32, batch, 16, 512, 16 * batch, sub_mul_v);
 }
 
 /* y (batch, 32, 4, 4) = relu(x0) */
@@ -1665,7 +1665,7 @@ static MODC_KERNEL void y_6_forward(float *y, const float *x0, int batch)
 static MODC_KERNEL void y_6_forward_fused(
     float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_3_rows(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
+    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1786,11 +1786,11 @@ MODC_INLINE void map_4(
     }
 }
 
-/* y in (16, 1, 1) = add_rsqrt_mul_mul_add_rsqrt_mul_mul(x0, x1, x2, x3) */
+/* y in (16, 1, 1) = add_rsqrt_mul_mul_1e_05(x0, x1, x2, x3) */
 static MODC_KERNEL void pack_1_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
-    map_4(y, x0, x1, x2, x3, 16, add_rsqrt_mul_mul_add_rsqrt_mul_mul_v);
+    map_4(y, x0, x1, x2, x3, 16, add_rsqrt_mul_mul_1e_05_v);
 }
 
 /* y in (16, 1, 1) = add_rsqrt_mul(x0, x1) */
@@ -1826,11 +1826,11 @@ static MODC_KERNEL void pack_4_bias_folded(
     map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_mul_v);
 }
 
-/* y in (32, 1, 1) = add_rsqrt_mul_mul_add_rsqrt_mul_mul(x0, x1, x2, x3) */
+/* y in (32, 1, 1) = add_rsqrt_mul_mul_1e_05(x0, x1, x2, x3) */
 static MODC_KERNEL void pack_5_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
-    map_4(y, x0, x1, x2, x3, 32, add_rsqrt_mul_mul_add_rsqrt_mul_mul_v);
+    map_4(y, x0, x1, x2, x3, 32, add_rsqrt_mul_mul_1e_05_v);
 }
 
 /* y in (32, 1, 1) = add_rsqrt_mul(x0, x1) */

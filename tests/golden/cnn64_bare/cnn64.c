@@ -703,7 +703,7 @@ MODC_INLINE void map_3(
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_3_rows(
+MODC_INLINE void map_3_rows_x0_j_x2_j(
     double *y, const double *x0, const double *x1, const double *x2, const int ni, const int nj,
     modc_f64 (*F)(modc_f64 x0, modc_f64 x1, modc_f64 x2))
 {
@@ -728,7 +728,7 @@ MODC_INLINE void map_3_rows(
 }
 
 /* y = where(dim(size0) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
-MODC_INLINE void map_write(
+MODC_INLINE void map_write_2(
     double *y, const double *x0, const double *x1, const int count, const int size0)
 {
     int i = 0;
@@ -746,8 +746,8 @@ MODC_INLINE void map_write(
     }
 }
 
-/* One vector of what map_write_running_var computes. */
-MODC_INLINE modc_f64 map_write_running_var_lanes(
+/* One vector of what map_write_2_running_var computes. */
+MODC_INLINE modc_f64 map_write_2_running_var_lanes(
     modc_f64 x0, modc_f64 x1, int size0, int size1, int size2)
 {
     const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)size0 / (double)size1));
@@ -757,7 +757,7 @@ MODC_INLINE modc_f64 map_write_running_var_lanes(
 
 /* y = where(dim(size2) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(size0)) /
  * float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_running_var(
+MODC_INLINE void map_write_2_running_var(
     double *y, const double *x0, const double *x1, const int count, const int size0,
     const int size1, const int size2)
 {
@@ -766,15 +766,15 @@ MODC_INLINE void map_write_running_var(
     for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
         modc_f64_store(
             y + i,
-            map_write_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), size0, size1,
-                                        size2));
+            map_write_2_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), size0,
+                                          size1, size2));
     }
     if (i < count) {
         const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
         const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
 
         modc_f64_store_part(
-            y + i, map_write_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+            y + i, map_write_2_running_var_lanes(v0, v1, size0, size1, size2), count - i);
     }
 }
 
@@ -809,7 +809,7 @@ MODC_INLINE void pool_max(
 }
 
 /* y = what HEAD gives for each element, reduced, then x0 / float64(dim(nj)). */
-MODC_INLINE void sum_columns_of_2_then_div(
+MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     double *y, const double *x0, const double *x1, const int nj, const int ni, const int vectors,
     modc_f64 (*HEAD)(modc_f64 x0, modc_f64 x1))
 {
@@ -929,14 +929,14 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
 static MODC_KERNEL void y_1_running_mean(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write(y, x0, x1, 16, batch);
+    map_write_2(y, x0, x1, 16, batch);
 }
 
 /* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) /
  * float64(dim(64 * batch - 1))))) */
 static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
+    map_write_2_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
 }
 
 /* y (16) = add_rsqrt_mul(x0, x1) */
@@ -954,14 +954,14 @@ static MODC_KERNEL void y_1_shift(double *y, const double *x0, const double *x1,
 /* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
 static MODC_KERNEL void y_1_var(double *y, const double *x0, const double *x1, int batch)
 {
-    sum_columns_of_2_then_div(y, x0, x1, 64 * batch, 16, 2, sub_mul_v);
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 2, sub_mul_v);
 }
 
 /* y (batch, 8, 8, 16) = mul_add_relu(x0, x1, x2) */
 static MODC_KERNEL void y_2_forward_fused(
     double *y, const double *x0, const double *x1, const double *x2, int batch)
 {
-    map_3_rows(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
+    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
 }
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
@@ -1007,14 +1007,14 @@ static MODC_KERNEL void y_5_mean(double *y, const double *x0, int batch)
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
 static MODC_KERNEL void y_5_running_mean(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write(y, x0, x1, 32, batch);
+    map_write_2(y, x0, x1, 32, batch);
 }
 
 /* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) /
  * float64(dim(16 * batch - 1))))) */
 static MODC_KERNEL void y_5_running_var(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
+    map_write_2_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
 /* y (32) = add_rsqrt_mul(x0, x1) */
@@ -1032,14 +1032,14 @@ static MODC_KERNEL void y_5_shift(double *y, const double *x0, const double *x1,
 /* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(16 * batch)) */
 static MODC_KERNEL void y_5_var(double *y, const double *x0, const double *x1, int batch)
 {
-    sum_columns_of_2_then_div(y, x0, x1, 16 * batch, 32, 4, sub_mul_v);
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 4, sub_mul_v);
 }
 
 /* y (batch, 4, 4, 32) = mul_add_relu(x0, x1, x2) */
 static MODC_KERNEL void y_6_forward_fused(
     double *y, const double *x0, const double *x1, const double *x2, int batch)
 {
-    map_3_rows(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
+    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
 }
 
 /* y (batch, 32, 2, 2) = x0 */

@@ -21,7 +21,7 @@ MODC_INLINE float mul_s(float x0)
 }
 
 /* y = x0 % 3 - x0 // 2, for each element. */
-MODC_INLINE void map_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, const int count)
+MODC_INLINE void map_floor_divide_remainder_sub_1(int64_t *y, const int64_t *x0, const int count)
 {
     for (int i = 0; i < count; i++) {
         const int64_t v0 = x0[i];
@@ -31,7 +31,7 @@ MODC_INLINE void map_floor_divide_remainder_sub(int64_t *y, const int64_t *x0, c
 }
 
 /* y = where(x0, x1, x2 * x3 + 0.5), for each element. */
-MODC_INLINE void map_mul_add_where_planes(
+MODC_INLINE void map_mul_add_where_4_planes_x0_ij_x3_ik(
     float *y, const bool *x0, const float *x1, const float *x2, const float *x3, const int ni,
     const int nj, const int nk, const int y_i)
 {
@@ -47,7 +47,7 @@ MODC_INLINE void map_mul_add_where_planes(
 }
 
 /* y = (x0 > 2) & ~x1, for each element. */
-MODC_INLINE void map_not_gt_and(bool *y, const int64_t *x0, const bool *x1, const int count)
+MODC_INLINE void map_not_gt_and_2(bool *y, const int64_t *x0, const bool *x1, const int count)
 {
     for (int i = 0; i < count; i++)
         y[i] = x0[i] > 2 && !x1[i];
@@ -511,7 +511,7 @@ static MODC_KERNEL void root_copy_fenced(float *y, const float *x0, int batch, i
 /* y (batch, tokens) = (x0 > 2) & ~x1 */
 static MODC_KERNEL void root_many(bool *y, const int64_t *x0, const bool *x1, int batch, int tokens)
 {
-    map_not_gt_and(y, x0, x1, batch * tokens);
+    map_not_gt_and_2(y, x0, x1, batch * tokens);
 }
 
 /* y (8, 8) = x (8, batch * tokens) . w (batch * tokens, 8) */
@@ -567,13 +567,13 @@ static MODC_KERNEL void root_mixed(
     float *y, const bool *x0, const float *x1, const float *x2, const float *x3, int batch,
     int tokens)
 {
-    map_mul_add_where_planes(y, x0, x1, x2, x3, batch, tokens, 8, 8 * tokens);
+    map_mul_add_where_4_planes_x0_ij_x3_ik(y, x0, x1, x2, x3, batch, tokens, 8, 8 * tokens);
 }
 
 /* y (batch, tokens) = x0 % 3 - x0 // 2 */
 static MODC_KERNEL void root_parity(int64_t *y, const int64_t *x0, int batch, int tokens)
 {
-    map_floor_divide_remainder_sub(y, x0, batch * tokens);
+    map_floor_divide_remainder_sub_1(y, x0, batch * tokens);
 }
 
 /* y (batch, tokens, 1) = min of x0, then x1 * 0.125 - x0 */

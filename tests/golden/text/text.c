@@ -266,7 +266,7 @@ MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_2_rows(
+MODC_INLINE void map_2_rows_x1_j(
     float *y, const float *x0, const float *x1, const int ni, const int nj,
     modc_f32 (*F)(modc_f32 x0, modc_f32 x1))
 {
@@ -345,7 +345,7 @@ static MODC_KERNEL void head_linear(
 /* y (batch, length, 32) = add(x0, x1) */
 static MODC_KERNEL void root_add(float *y, const float *x0, const float *x1, int batch, int length)
 {
-    map_2_rows(y, x0, x1, batch, 32 * length, add_v);
+    map_2_rows_x1_j(y, x0, x1, batch, 32 * length, add_v);
 }
 
 /* y (batch) = argmax of x0 */

@@ -282,28 +282,29 @@ MODC_INLINE void gemm_panel_reads_1(
 }
 
 /* y = -where(x0, x1, 0.0), for each element. */
-MODC_INLINE void map_dwhere_dneg(float *y, const bool *x0, const float *x1, const int count)
+MODC_INLINE void map_dwhere_dneg_2_x1_set(
+    float *y, const bool *x0, const float *x1, const int count)
 {
     for (int i = 0; i < count; i++)
         y[i] = -(x0[i] ? x1[0] : 0.0f);
 }
 
 /* y = x0 != -100, for each element. */
-MODC_INLINE void map_ne(bool *y, const int64_t *x0, const int count)
+MODC_INLINE void map_ne_1(bool *y, const int64_t *x0, const int count)
 {
     for (int i = 0; i < count; i++)
         y[i] = x0[i] != -100;
 }
 
 /* y = where(x0, -x1, 0.0), for each element. */
-MODC_INLINE void map_neg_where(float *y, const bool *x0, const float *x1, const int count)
+MODC_INLINE void map_neg_where_2(float *y, const bool *x0, const float *x1, const int count)
 {
     for (int i = 0; i < count; i++)
         y[i] = x0[i] ? -x1[i] : 0.0f;
 }
 
 /* y = where(x0, x1, 0), for each element. */
-MODC_INLINE void map_where(int64_t *y, const bool *x0, const int64_t *x1, const int count)
+MODC_INLINE void map_where_2(int64_t *y, const bool *x0, const int64_t *x1, const int count)
 {
     for (int i = 0; i < count; i++)
         y[i] = x0[i] ? x1[i] : 0;
@@ -689,7 +690,7 @@ static MODC_KERNEL void root_gather(float *y, const float *x0, const int64_t *x1
 /* y (batch, 1) = where(x0, -x1, 0.0) */
 static MODC_KERNEL void root_kept(float *y, const bool *x0, const float *x1, int batch)
 {
-    map_neg_where(y, x0, x1, batch);
+    map_neg_where_2(y, x0, x1, batch);
 }
 
 /* y (batch, 3) = log softmax(x) along the last dimension */
@@ -707,7 +708,7 @@ static MODC_KERNEL void root_loss(float *y, const float *x0, const int64_t *x1, 
 /* y (batch) = x0 != -100 */
 static MODC_KERNEL void root_ne(bool *y, const int64_t *x0, int batch)
 {
-    map_ne(y, x0, batch);
+    map_ne_1(y, x0, batch);
 }
 
 /* y () = sum of int64(x0) */
@@ -723,7 +724,7 @@ static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
 /* y (batch) = where(x0, x1, 0) */
 static MODC_KERNEL void root_where(int64_t *y, const bool *x0, const int64_t *x1, int batch)
 {
-    map_where(y, x0, x1, batch);
+    map_where_2(y, x0, x1, batch);
 }
 
 /* y () = 1.0 / float32(x0) */
@@ -745,7 +746,7 @@ static MODC_KERNEL void root_dgather(float *y, const float *x0, const int64_t *x
 /* y (batch) = -where(x0, x1, 0.0) */
 static MODC_KERNEL void root_dwhere_fused(float *y, const bool *x0, const float *x1, int batch)
 {
-    map_dwhere_dneg(y, x0, x1, batch);
+    map_dwhere_dneg_2_x1_set(y, x0, x1, batch);
 }
 
 /* y (batch, 3) = x0 - exp(x2) * x1 */

@@ -50,10 +50,20 @@ function(modc_test name label)
     set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
 endfunction()
 
+# What compiles a file once for the same text and flags. Without the sanitizers of other programs: it shall be quick.
+function(modc_once)
+    add_executable(modc_once support/once.c)
+    target_compile_options(modc_once PRIVATE ${MODC_WARNINGS} -Wconversion $<$<BOOL:${MODC_WERROR}>:-Werror>)
+    if(MODC_PYTHON)
+        modc_test(once compile ${MODC_PYTHON} tests/support/once.py $<TARGET_FILE:modc_once> ${CMAKE_CURRENT_BINARY_DIR}/once_test)
+        set_property(TEST once PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    endif()
+endfunction()
+
 # modc_compiles(TEST COMPILER [NAME=VALUE...]): the environment of a test that compiles models with the runtime, which is
 # compiled once for the same compiler and flags.
 function(modc_compiles name compiler)
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CC=tests/support/once.sh ${compiler}"
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CC=$<TARGET_FILE:modc_once> ${compiler}"
                  "ONCE=${CMAKE_CURRENT_BINARY_DIR}/once" ${ARGN})
 endfunction()
 
@@ -424,9 +434,9 @@ endfunction()
 
 # The API of emitted code.
 function(modc_api_tests)
-    set(checked "CC=tests/support/once.sh ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}")
+    set(checked "CC=$<TARGET_FILE:modc_once> ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}")
     set(races "-O0 -fsanitize=thread")
-    set(raced "CC=tests/support/once.sh ${MODC_SANITIZER}")
+    set(raced "CC=$<TARGET_FILE:modc_once> ${MODC_SANITIZER}")
     set(cnn specs/digits/cnn.yaml)
     set(policy specs/cartpole/policy.yaml)
     if(CMOCKA_FOUND)

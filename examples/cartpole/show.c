@@ -52,8 +52,10 @@ struct command command_read(int count, char **arguments)
 
 bool command_close(struct command *command)
 {
-    bool written = !command->record || (!ferror(command->record) & (fclose(command->record) == 0));
+    bool written = !command->record || !ferror(command->record);
 
+    if (command->record && fclose(command->record) != 0)
+        written = false;
     if (!written)
         perror(command->recording);
     return written;

@@ -55,7 +55,8 @@ function(modc_once)
     add_executable(modc_once support/once.c)
     target_compile_options(modc_once PRIVATE ${MODC_WARNINGS} -Wconversion $<$<BOOL:${MODC_WERROR}>:-Werror>)
     if(MODC_PYTHON)
-        modc_test(once compile ${MODC_PYTHON} tests/support/once.py $<TARGET_FILE:modc_once> ${CMAKE_CURRENT_BINARY_DIR}/once_test)
+        modc_test(once compile ${MODC_PYTHON} tests/support/once.py $<TARGET_FILE:modc_once>
+                  ${CMAKE_CURRENT_BINARY_DIR}/once_test)
         set_property(TEST once PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
     endif()
 endfunction()
@@ -65,6 +66,12 @@ endfunction()
 function(modc_compiles name compiler)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CC=$<TARGET_FILE:modc_once> ${compiler}"
                  "ONCE=${CMAKE_CURRENT_BINARY_DIR}/once" ${ARGN})
+endfunction()
+
+# modc_builds(TEST [NAME=VALUE...]): the environment of a test that builds a project with CMake, in the same way.
+function(modc_builds name)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}"
+                 "CMAKE_C_COMPILER_LAUNCHER=$<TARGET_FILE:modc_once>" "ONCE=${CMAKE_CURRENT_BINARY_DIR}/once" ${ARGN})
 endfunction()
 
 # modc_shares(TEST FOLDER CASE): one at a time of those that keep one program in the folder, of which the first compiles it.
@@ -523,34 +530,34 @@ function(modc_package_tests)
     foreach(generator ${generators})
         modc_test("package_use_${generator}" package tests/support/use.sh ${CMAKE_COMMAND} ${installed}/modc
                   "${CMAKE_CURRENT_BINARY_DIR}/use/${generator}") # a folder with a space in its name
-        set_tests_properties("package_use_${generator}" PROPERTIES FIXTURES_REQUIRED installed
-                             ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
+        set_tests_properties("package_use_${generator}" PROPERTIES FIXTURES_REQUIRED installed)
+        modc_builds("package_use_${generator}" "CMAKE_GENERATOR=${generator}")
     endforeach()
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
         find_program(MODC_QEMU_X86_64 NAMES qemu-x86_64 DOC "Emulates machines with fewer instructions")
         modc_test(package_dispatch package tests/support/dispatch.sh ${CMAKE_COMMAND} ${installed}/modc
                   ${CMAKE_CURRENT_BINARY_DIR}/dispatch)
         set_tests_properties(package_dispatch PROPERTIES FIXTURES_REQUIRED installed PROCESSORS 2)
-        set_property(TEST package_dispatch PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CMAKE_GENERATOR=${generator}"
-                     "QEMU=$<$<BOOL:${MODC_QEMU_X86_64}>:${MODC_QEMU_X86_64}>")
+        modc_builds(package_dispatch "CMAKE_GENERATOR=${generator}"
+                    "QEMU=$<$<BOOL:${MODC_QEMU_X86_64}>:${MODC_QEMU_X86_64}>")
     endif()
     modc_test(package_subproject package tests/support/subproject.sh ${CMAKE_COMMAND} $<TARGET_FILE:modc>
               ${CMAKE_CURRENT_BINARY_DIR}/subproject)
-    set_tests_properties(package_subproject PROPERTIES PROCESSORS 2
-                         ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
+    set_tests_properties(package_subproject PROPERTIES PROCESSORS 2)
+    modc_builds(package_subproject "CMAKE_GENERATOR=${generator}")
 
     find_program(MODC_SHLIBDEPS NAMES dpkg-shlibdeps DOC "Finds what a Debian package depends on")
     if(MODC_SHLIBDEPS)
         modc_test(package_deb package tests/support/deb.sh ${CMAKE_CPACK_COMMAND} ${PROJECT_BINARY_DIR}
                   ${CMAKE_CURRENT_BINARY_DIR}/deb)
-        set_property(TEST package_deb PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+        modc_compiles(package_deb ${CMAKE_C_COMPILER})
     endif()
     foreach(python ${MODC_PYTHON} python3)
         execute_process(COMMAND ${python} -c "import ensurepip, venv" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
         if(status EQUAL 0)
             modc_test(package_wheel package tests/support/wheel.sh ${python} ${CMAKE_CURRENT_BINARY_DIR}/wheel)
-            set_tests_properties(package_wheel PROPERTIES PROCESSORS 2
-                                 ENVIRONMENT "CC=${CMAKE_C_COMPILER};CMAKE_GENERATOR=${generator}")
+            set_tests_properties(package_wheel PROPERTIES PROCESSORS 2)
+            modc_builds(package_wheel "CMAKE_GENERATOR=${generator}")
             break()
         endif()
     endforeach()
@@ -580,9 +587,14 @@ set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
         modc_test(examples_${name} examples ${MODC_PYTHON} tests/support/docs.py ${installed}/modc/bin/modc
                   ${CMAKE_CURRENT_BINARY_DIR}/examples/${name} ${page})
         set_tests_properties(examples_${name} PROPERTIES FIXTURES_REQUIRED installed)
-        set_property(TEST examples_${name} PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}"
-                     "CFLAGS=-O1 -Werror -Wconversion ${c}" "CMAKE_GENERATOR=${generator}" "CMAKE_TOOLCHAIN_FILE=${quick}"
-                     "CMAKE_PREFIX_PATH=${installed}/modc" "PKG_CONFIG_PATH=${installed}/modc/${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+        set(environment "CXX=${MODC_CXX}" "CFLAGS=-O1 -Werror -Wconversion ${c}" "CMAKE_PREFIX_PATH=${installed}/modc"
+            "CMAKE_GENERATOR=${generator}" "CMAKE_TOOLCHAIN_FILE=${quick}"
+            "PKG_CONFIG_PATH=${installed}/modc/${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+        if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+            modc_builds(examples_${name} ${environment})
+        else()
+            modc_compiles(examples_${name} ${CMAKE_C_COMPILER} ${environment})
+        endif()
     endforeach()
 endfunction()
 
@@ -606,8 +618,9 @@ endfunction()
 # The examples of reinforcement learning: what they learn, in how much memory.
 function(modc_cartpole_tests)
     if(MODC_PYTHON)
-        modc_test(cartpole examples ${MODC_PYTHON} tests/support/cartpole.py $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/cartpole)
-        set_property(TEST cartpole PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+        modc_test(cartpole examples ${MODC_PYTHON} tests/support/cartpole.py $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/cartpole)
+        modc_compiles(cartpole ${CMAKE_C_COMPILER} "CHECKED=$<TARGET_FILE:modc_once> ${MODC_SANITIZER} ${MODC_CHECKS}")
     endif()
 endfunction()
 
@@ -647,7 +660,7 @@ endfunction()
 # The CMake files that modc writes, and a folder that compiles alone.
 function(modc_bundle_tests)
     modc_test(bundle api tests/support/bundle.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/bundle)
-    set_property(TEST bundle PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    modc_builds(bundle)
 endfunction()
 
 # What `summary --measure` says of compilers that are here.

@@ -1,7 +1,7 @@
 """examples/cartpole and examples/dqn_replay: do they learn, as PyTorch does on the same data, from states that are gymnasium's, without
 allocating, and is a wrong command line refused?
 
-    CC=cc python3 tests/support/cartpole.py MODC FOLDER
+    CC=cc CHECKED="cc -fsanitize=address,undefined" python3 tests/support/cartpole.py MODC FOLDER
 """
 import ctypes
 import os
@@ -37,17 +37,18 @@ def run(*command, **options):
 
 
 class Builder:
-    """The runtime is compiled once for each list of flags, as is each model."""
+    """The runtime is compiled once for each compiler with its flags, as is each model."""
 
-    def __init__(self, modc, folder, flags):
-        self.folder = folder / "-".join(flags).replace("=", "").replace(",", "")[:40]
-        self.folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, modc, folder, compiler):
+        self.folder = folder
+        self.folder.mkdir(exist_ok=True)
         for spec in (TASK / "agent.yaml", DQN / "dqn.yaml"):
             run(modc, "generate", spec, "-o", self.folder)
-        self.command = [*shlex.split(os.environ.get("CC", "cc")), *flags, "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{self.folder}",
+        self.command = [*compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{self.folder}",
                         f"-I{ROOT / 'runtime'}"]
         runtime = sorted((ROOT / "runtime").glob("*.c"))
-        run(*self.command, "-c", *runtime, *[self.folder / f"{name}.c" for name in ("agent", "dqn")], TASK / "cart_pole.c", cwd=self.folder)
+        for source in (*runtime, self.folder / "agent.c", self.folder / "dqn.c", TASK / "cart_pole.c"):
+            run(*self.command, "-c", source, "-o", self.folder / f"{source.stem}.o")
 
     def build(self, name, *sources):
         program = self.folder / name
@@ -98,13 +99,14 @@ def main():
     modc, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "counter.c").write_text(COUNTER)
-    fast = Builder(modc, folder, ["-O1", "-march=native"])
-    checked = Builder(modc, folder, ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    fast = Builder(modc, folder / "fast", [*compiler, "-O1", "-march=native"])
+    checked = Builder(modc, folder / "checked", shlex.split(os.environ["CHECKED"]))
     program, replay = fast.build("cartpole", TASK / "cartpole.c", TASK / "show.c"), fast.build("dqn_replay", DQN / "dqn_replay.c")
     counted = fast.build("counted", TASK / "cartpole.c", TASK / "show.c", folder / "counter.c", "-Wl,--wrap=malloc", "-Wl,--wrap=calloc")
     careful, careful_replay = checked.build("careful", TASK / "cartpole.c", TASK / "show.c"), checked.build("careful_replay", DQN / "dqn_replay.c")
 
-    run(*shlex.split(os.environ.get("CC", "cc")), "-O2", "-shared", "-fPIC", "-std=gnu11", TASK / "cart_pole.c", "-lm", "-o", folder / "task.so")
+    run(*compiler, "-O2", "-shared", "-fPIC", "-std=gnu11", TASK / "cart_pole.c", "-lm", "-o", folder / "task.so")
     library = ctypes.CDLL(str(folder / "task.so"))
     library.cart_pole_step.restype = ctypes.c_bool
     check_states(library)

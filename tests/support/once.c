@@ -1,5 +1,5 @@
-/* once.c - a C compiler that compiles a file once for the same text, headers and flags, and keeps the object; all else goes to
- * the compiler as it is. Most of what tests compile is the runtime.
+/* once.c - a C compiler that compiles a file once for the same text, headers and flags, and keeps the object; all
+ * else goes to the compiler as it is. Most of what tests compile is the runtime.
  *
  *     ONCE=FOLDER CC="modc_once gcc" modc run ...
  *     ONCE=FOLDER CMAKE_C_COMPILER_LAUNCHER=modc_once cmake ...
@@ -79,8 +79,8 @@ static bool add_file(uint64_t *key, const char *path)
     return fclose(file) == 0;
 }
 
-/* Calls `see` with each header below a folder, by name. Files of the runtime include its own headers alone: the object is
- * the same for all models. False: there is one that cannot be read. */
+/* Calls `see` with each header below a folder, by name. Files of the runtime include its own headers alone: the
+ * object is the same for all models. False: there is one that cannot be read. */
 static bool each_header(const struct command *command, const char *folder, bool (*see)(void *, const char *),
                         void *data)
 {
@@ -105,6 +105,22 @@ static bool each_header(const struct command *command, const char *folder, bool 
     }
     if (count >= 0)
         free(entries);
+    return good;
+}
+
+/* Whether a source includes headers alone: files of instruction sets include the model's. */
+static bool includes_headers(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    bool good = file != NULL;
+
+    while (good && getline(&line, &room, file) > 0)
+        good = line[0] != '#' || !strstr(line, ".c\"");
+    free(line);
+    if (file)
+        fclose(file);
     return good;
 }
 
@@ -185,7 +201,7 @@ static struct command read_command(char **words)
         add_text(&command.key, model);
     for (int i = 0; i < command.folder_count; i++)
         command.is_compilation &= each_header(&command, command.folders[i], see_key, &command.key);
-    command.is_compilation &= add_file(&command.key, command.source);
+    command.is_compilation &= includes_headers(command.source) && add_file(&command.key, command.source);
     return command;
 }
 

@@ -10,7 +10,7 @@ root=$PWD
 rm -rf "$work"
 mkdir -p "$(dirname "$work")"
 cp -R tests/package "$work"
-"$modc" run "$work/net.yaml" --seed 1 --state "$work/models/net.safetensors"
+CC="${CMAKE_C_COMPILER_LAUNCHER:-} ${CC:-cc}" CFLAGS=-O1 "$modc" run "$work/net.yaml" --seed 1 --state "$work/models/net.safetensors"
 cd "$work"
 {
     "$cmake" -S . -B build -DMODC_SOURCE="$root" -DHIDDEN=4 -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0

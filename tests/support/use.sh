@@ -10,9 +10,11 @@ rm -rf "$work"
 mkdir -p "$(dirname "$work")"
 cp -R tests/package "$work"
 cp "$prefix/bin/modc" "$work/modc" # stands for another release: it may be touched
-"$prefix/bin/modc" run "$work/net.yaml" --seed 1 --state "$work/first.safetensors"
-"$prefix/bin/modc" run "$work/net.yaml" --seed 2 --state "$work/second.safetensors"
-cp "$work/first.safetensors" "$work/models/net.safetensors"
+for seed in 1 2; do
+    CC="${CMAKE_C_COMPILER_LAUNCHER:-} ${CC:-cc}" CFLAGS=-O1 \
+        "$prefix/bin/modc" run "$work/net.yaml" --seed $seed --state "$work/seed_$seed.safetensors"
+done
+cp "$work/seed_1.safetensors" "$work/models/net.safetensors"
 cd "$work"
 
 fail() {
@@ -76,7 +78,7 @@ made 5 narrow net wide
 built
 made 0
 
-later cp second.safetensors models/net.safetensors
+later cp seed_2.safetensors models/net.safetensors
 built
 made 1 net
 prints "net -"
@@ -112,5 +114,5 @@ refused() {
 mkdir wrong
 refused "net" "modc_add_model(net): there is no SPEC"
 refused "net SPEC net.yaml" "modc_add_model(net): there is no $work/wrong/net.yaml"
-refused "net SPEC ../net.yaml WEIGHT ../first.safetensors" "modc_add_model(net): unknown argument"
+refused "net SPEC ../net.yaml WEIGHT ../seed_1.safetensors" "modc_add_model(net): unknown argument"
 refused "net SPEC ../net.yaml WEIGHTS" "modc_add_model(net): WEIGHTS needs a value"

@@ -260,6 +260,7 @@ function(modc_vector_tests)
     endif()
     # Half of the compiler's time; what such a pointer reads, `address` sees, and the other cases have all checks.
     set(quick -fno-sanitize=pointer-overflow,signed-integer-overflow)
+    set(strict "-Wall -Wextra -Wconversion -Werror") # what the optimiser finds
     modc_cases(${CMAKE_CURRENT_SOURCE_DIR}/vectors/cases.txt lines)
     foreach(line ${lines})
         string(REGEX MATCH "^[^ ]+" name ${line})
@@ -285,7 +286,7 @@ function(modc_vector_tests)
             set_property(TEST sanitize_${name} APPEND PROPERTY LABELS forced)
         else()
             modc_test(vectors_${name} vectors ${command} --keep ${programs}/plain)
-            modc_compiles(vectors_${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -march=native") # -O2: variants of some
+            modc_compiles(vectors_${name} ${CMAKE_C_COMPILER} "CFLAGS=-O2 -march=native ${strict}")
             modc_shares(vectors_${name} plain "${line}")
         endif()
         modc_compiles(sanitize_${name} ${MODC_SANITIZER} "CFLAGS=${MODC_CHECKS}")
@@ -329,7 +330,7 @@ function(modc_failing_tests)
     set(script ${MODC_PYTHON} tests/support/failing.py $<TARGET_FILE:modc> $<TARGET_FILE:failing>)
     modc_test(failing_memory failing ${script} memory 7)
     modc_test(failing_files failing ${script} files)
-    set_property(TEST failing_files PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+    modc_compiles(failing_files ${CMAKE_C_COMPILER} "CFLAGS=-O1")
     if(MODC_LONG_TESTS)
         modc_test(long_failing_memory long ${script} memory)
     endif()
@@ -417,16 +418,22 @@ function(modc_compile_tests)
     file(GLOB_RECURSE specs CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/specs/*.yaml
          ${PROJECT_SOURCE_DIR}/tests/specs/*.yaml ${PROJECT_SOURCE_DIR}/tests/layers/*.yaml)
     list(FILTER specs EXCLUDE REGEX "^specs/networks/") # large, of kernels that others have: modc_long_tests
+    modc_cases(${CMAKE_CURRENT_SOURCE_DIR}/vectors/cases.txt cases)
+    list(FILTER cases EXCLUDE REGEX "^language_| --plan ")
     foreach(spec ${specs})
         set(with ${compilers})
         set(flags)
+        set(optimized -O2)
         if(spec MATCHES "^tests/layers/")
             set(with ${CMAKE_C_COMPILER})
             set(flags -fsyntax-only)
         endif()
+        if(MODC_PYTHON AND cases MATCHES "(^|;)[^ ]+ ${spec} ") # modc_vector_tests
+            set(optimized)
+        endif()
         modc_test(compile_${spec} compile ${CMAKE_COMMAND} -DMODC=$<TARGET_FILE:modc> -DSPEC=${spec}
                   -DROOT=${PROJECT_SOURCE_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/compile/${spec}
-                  -DCOMPILERS=${with} -DFLAGS=${flags} -DCXX=${MODC_CXX} -DWARNINGS=${warnings}
+                  -DCOMPILERS=${with} -DFLAGS=${flags} -DOPTIMIZED=${optimized} -DCXX=${MODC_CXX} -DWARNINGS=${warnings}
                   -DCXX_WARNINGS=${cxx_warnings} -P ${CMAKE_CURRENT_SOURCE_DIR}/support/compile.cmake)
     endforeach()
 endfunction()

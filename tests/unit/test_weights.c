@@ -80,7 +80,7 @@ static const struct source *run_pack(struct model *model, const char *weights)
         "    modc_params_destroy(p);\n    return 0;\n}\n";
     struct cx *cx = &model->cx;
     const char *error = NULL, *folder = process_make_folder(cx, &error), *cc = getenv("CC");
-    struct process compiler = {0}, program = {0};
+    struct process linker = {0}, program = {0};
     int count = 0, all;
     struct output_file *files = emit_files(cx, model->plan, &count), *with_main;
     const struct source *said;
@@ -92,16 +92,27 @@ static const struct source *run_pack(struct model *model, const char *weights)
     all = count + 1;
     files = bundle_runtime(cx, with_main, &all, false);
     assert_true(output_write(cx, folder, files, all, &error));
-    process_words(cx, &compiler, cc && cc[0] ? cc : "cc");
-    process_words(cx, &compiler, "-O1 -ffp-contract=off -o");
-    process_word(cx, &compiler, arena_format(&cx->arena, "%s/program", folder));
-    process_word(cx, &compiler, arena_format(&cx->arena, "-DMODC_MODEL=%s_model", model->plan->model));
-    for (int i = 0; i < all; i++)
-        if (strcmp(files[i].path + strlen(files[i].path) - 2, ".c") == 0)
-            process_word(cx, &compiler, arena_format(&cx->arena, "%s/%s", folder, files[i].path));
-    process_word(cx, &compiler, "-lm");
-    assert_true(process_run(&compiler, 1, 1));
-    assert_true(process_succeeded(&compiler));
+    process_words(cx, &linker, cc && cc[0] ? cc : "cc");
+    process_words(cx, &linker, "-o");
+    process_word(cx, &linker, arena_format(&cx->arena, "%s/program", folder));
+    for (int i = 0; i < all; i++) { /* one by one: modc_once has those of the runtime */
+        struct process compiler = {0};
+        const char *object = arena_format(&cx->arena, "%s/%s.o", folder, files[i].path);
+
+        if (!text_ends_with(files[i].path, ".c"))
+            continue;
+        process_words(cx, &compiler, cc && cc[0] ? cc : "cc");
+        process_words(cx, &compiler, "-O1 -ffp-contract=off -c -o");
+        process_word(cx, &compiler, object);
+        process_word(cx, &compiler, arena_format(&cx->arena, "-DMODC_MODEL=%s_model", model->plan->model));
+        process_word(cx, &compiler, arena_format(&cx->arena, "%s/%s", folder, files[i].path));
+        assert_true(process_run(&compiler, 1, 1));
+        assert_true(process_succeeded(&compiler));
+        process_word(cx, &linker, object);
+    }
+    process_word(cx, &linker, "-lm");
+    assert_true(process_run(&linker, 1, 1));
+    assert_true(process_succeeded(&linker));
     process_word(cx, &program, arena_format(&cx->arena, "%s/program", folder));
     process_word(cx, &program, weights);
     program.said = arena_format(&cx->arena, "%s/said", folder);

@@ -83,6 +83,18 @@ function(modc_shares name folder case)
     set_property(TEST ${name} PROPERTY RESOURCE_LOCK "${program}${options}")
 endfunction()
 
+# modc_first(TESTS...): those that start first, in this order, as far as there are such tests: long ones, lest one of them
+# runs alone in the end, and before them what waits for two cores at once.
+function(modc_first)
+    set(cost 10000)
+    foreach(name ${ARGN})
+        if(TEST ${name})
+            set_tests_properties(${name} PROPERTIES COST ${cost})
+        endif()
+        math(EXPR cost "${cost} - 1")
+    endforeach()
+endfunction()
+
 function(modc_unit_program program source)
     string(REGEX REPLACE "^test_" "unit_" name ${program})
     add_executable(${program} ${source})
@@ -548,13 +560,12 @@ function(modc_package_tests)
         find_program(MODC_QEMU_X86_64 NAMES qemu-x86_64 DOC "Emulates machines with fewer instructions")
         modc_test(package_dispatch package tests/support/dispatch.sh ${CMAKE_COMMAND} ${installed}/modc
                   ${CMAKE_CURRENT_BINARY_DIR}/dispatch)
-        set_tests_properties(package_dispatch PROPERTIES FIXTURES_REQUIRED installed PROCESSORS 2)
+        set_tests_properties(package_dispatch PROPERTIES FIXTURES_REQUIRED installed)
         modc_builds(package_dispatch "CMAKE_GENERATOR=${generator}"
                     "QEMU=$<$<BOOL:${MODC_QEMU_X86_64}>:${MODC_QEMU_X86_64}>")
     endif()
     modc_test(package_subproject package tests/support/subproject.sh ${CMAKE_COMMAND} $<TARGET_FILE:modc>
               ${CMAKE_CURRENT_BINARY_DIR}/subproject)
-    set_tests_properties(package_subproject PROPERTIES PROCESSORS 2)
     modc_builds(package_subproject "CMAKE_GENERATOR=${generator}")
 
     find_program(MODC_SHLIBDEPS NAMES dpkg-shlibdeps DOC "Finds what a Debian package depends on")
@@ -567,7 +578,6 @@ function(modc_package_tests)
         execute_process(COMMAND ${python} -c "import ensurepip, venv" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
         if(status EQUAL 0)
             modc_test(package_wheel package tests/support/wheel.sh ${python} ${CMAKE_CURRENT_BINARY_DIR}/wheel)
-            set_tests_properties(package_wheel PROPERTIES PROCESSORS 2)
             modc_builds(package_wheel "CMAKE_GENERATOR=${generator}")
             break()
         endif()

@@ -8,6 +8,7 @@ pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
 if(NOT CMOCKA_FOUND)
     message(WARNING "cmocka is missing: no unit tests")
 endif()
+find_program(MODC_CC NAMES cc DOC "C compiler that modc finds")
 find_program(MODC_CXX NAMES g++ c++ clang++ DOC "C++ compiler for tests of headers")
 find_program(MODC_CLANG NAMES clang DOC "Second C compiler for tests of emitted code")
 find_program(MODC_AARCH64 NAMES aarch64-linux-gnu-gcc DOC "Cross compiler for tests of emitted code")
@@ -72,6 +73,15 @@ endfunction()
 function(modc_builds name)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}"
                  "CMAKE_C_COMPILER_LAUNCHER=$<TARGET_FILE:modc_once>" "ONCE=${CMAKE_CURRENT_BINARY_DIR}/once" ${ARGN})
+endfunction()
+
+# modc_transcript_test(NAME LABEL FILE): command lines with what they print.
+function(modc_transcript_test name label file)
+    modc_test(${name} ${label} ${MODC_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/support/commands.py $<TARGET_FILE:modc>
+              ${file})
+    if(MODC_CC)
+        modc_compiles(${name} ${MODC_CC})
+    endif()
 endfunction()
 
 # modc_shares(TEST FOLDER CASE): one at a time of those that keep one program in the folder, of which the first compiles it.
@@ -189,7 +199,7 @@ function(modc_error_tests)
         if(MODC_SANITIZE AND case STREQUAL "limits_millions") # of many equal items, the first have the same code
             continue()
         endif()
-        modc_test(errors_command_${case} errors ${MODC_PYTHON} ${support}/commands.py $<TARGET_FILE:modc> ${transcript})
+        modc_transcript_test(errors_command_${case} errors ${transcript})
     endforeach()
     modc_test(errors_messages errors ${MODC_PYTHON} ${support}/messages.py)
     modc_test(errors_emitted_names errors ${MODC_PYTHON} ${support}/emitted.py $<TARGET_FILE:modc>)
@@ -239,7 +249,7 @@ function(modc_command_tests)
     file(GLOB transcripts CONFIGURE_DEPENDS commands/*.txt)
     foreach(transcript ${transcripts})
         get_filename_component(case ${transcript} NAME_WLE)
-        modc_test(commands_${case} commands ${commands} $<TARGET_FILE:modc> ${transcript})
+        modc_transcript_test(commands_${case} commands ${transcript})
     endforeach()
     add_custom_target(update-commands VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                       COMMAND ${commands} --update $<TARGET_FILE:modc> ${transcripts}

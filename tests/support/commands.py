@@ -5,7 +5,8 @@
 
 A transcript has shell commands behind `$ `, or `> ` where one goes on, and under each what it prints to stdout and
 stderr, with `[STATUS]` at the end where that is not 0. An empty line and lines with `# ` in front of a command are the
-author's. All commands of a file run in one new folder, in which `modc` is MODC and $ROOT is the repository.
+author's. All commands of a file run in one new folder, in which `modc` is MODC and $ROOT is the repository. CC is not
+seen by them, but is what `cc` runs.
 """
 import difflib
 import os
@@ -56,6 +57,9 @@ def play(path, modc):
         tools = pathlib.Path(folder) / "tools"
         tools.mkdir()
         (tools / "modc").symlink_to(pathlib.Path(modc).resolve())
+        if os.environ.get("CC"):
+            (tools / "cc").write_text(f'#!/bin/sh\nexec {os.environ["CC"]} "$@"\n')
+            (tools / "cc").chmod(0o755)
         work = pathlib.Path(folder) / "work"
         work.mkdir()
         environment = {name: value for name, value in os.environ.items() if not re.match("LC_|LANG|CC$|CFLAGS$", name)}

@@ -64,18 +64,18 @@ class Modc(clock.InC):
         self.further = further
         self.version = "modc " + run([*shlex.split(modc), "--version"], "modc").split()[-1]
 
-    def runtime(self):
-        """What every model is linked with, compiled once for each compiler and set of flags."""
-        folder = BUILD / "runtime" / re.sub(r"\W+", "_", f"{self.compiler} {self.flags}")
+    def runtime(self, bundle):
+        """What every model is linked with: modc's own, as it lies in a bundle; compiled once for each compiler and set of flags."""
+        sources, headers = (sorted(bundle.glob(f"modc*.{kind}")) for kind in "ch")
+        own = hashlib.sha256(b"".join(file.read_bytes() for file in [*sources, *headers])).hexdigest()[:16]
+        folder = BUILD / "runtime" / re.sub(r"\W+", "_", f"{self.compiler} {self.flags} {own}")
         folder.mkdir(parents=True, exist_ok=True)
-        sources = sorted((ROOT / "runtime").glob("*.c"))
         for source in sources:
-            build(folder / f"{source.stem}.o", [*self.command(), "-c", source], [source, *(ROOT / "runtime").glob("*.h")],
-                  self.compiler)
+            build(folder / f"{source.stem}.o", [*self.command(bundle), "-c", source], [source, *headers], self.compiler)
         return [folder / f"{source.stem}.o" for source in sources]
 
-    def command(self):
-        return [self.compiler, *shlex.split(self.flags), "-fPIC", "-DMODC_LIBM", f"-I{ROOT / 'runtime'}"]
+    def command(self, bundle):
+        return [self.compiler, *shlex.split(self.flags), "-fPIC", "-DMODC_LIBM", f"-I{bundle}"]
 
     def compiled(self, model, peer):
         """The library of a model, compiled together with the file `peer`."""
@@ -86,10 +86,10 @@ class Modc(clock.InC):
             folder.mkdir(exist_ok=True)
             file = folder / model.spec_file.name
             file.write_text(text + self.further)
-        run([*shlex.split(self.modc), "generate", file, "-o", folder, *self.options], "modc generate")
-        sources, runtime = [folder / f"{spec}.c", FOLDER / peer], self.runtime()
+        run([*shlex.split(self.modc), "generate", file, "--bundle", "-o", folder, *self.options], "modc generate")
+        sources, runtime = [folder / f"{spec}.c", FOLDER / peer], self.runtime(folder)
         library = folder / "peer.so"
-        build(library, [*self.command(), "-shared", f"-DMODC_MODEL={spec}_model", f"-I{folder}", *sources, *runtime, "-lm"],
+        build(library, [*self.command(folder), "-shared", f"-DMODC_MODEL={spec}_model", f"-I{folder}", *sources, *runtime, "-lm"],
               [*sources, folder / f"{spec}.h", *runtime], self.compiler)
         code = ctypes.CDLL(str(library))
         code.peer_open.restype = ctypes.c_void_p

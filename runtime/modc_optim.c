@@ -49,16 +49,15 @@ static uint64_t exponents(enum modc_dtype dtype)
 static bool is_finite(const void *data, enum modc_dtype dtype, size_t count)
 {
     const uint64_t exponent = exponents(dtype), one = exponent & ~(exponent << 1), sign = exponent + one;
-    const size_t bytes = count * modc_dtype_bytes(dtype);
-    uint64_t found = 0, word = 0;
-    size_t i = 0;
+    const size_t bytes = count * modc_dtype_bytes(dtype), words = bytes / sizeof one;
+    uint64_t found = 0, word;
 
-    for (; i + sizeof word <= bytes; i += sizeof word) {
-        memcpy(&word, (const char *)data + i, sizeof word);
-        found |= ((word & exponent) + one) & sign;
+    for (size_t i = 0; i < words; i++) { /* counted, so that compilers make vectors of it */
+        memcpy(&word, (const char *)data + i * sizeof word, sizeof word);
+        found |= (word & exponent) + one;
     }
     word = 0;
-    memcpy(&word, (const char *)data + i, bytes - i);
+    memcpy(&word, (const char *)data + words * sizeof word, bytes - words * sizeof word);
     return ((found | ((word & exponent) + one)) & sign) == 0;
 }
 

@@ -258,17 +258,16 @@ MODC_OUTLINE void MODC_F(pack_pixels)(float *y, const float *w, const int n, con
         if (wide < 16)
             memset(y, 0, sizeof *y * (size_t)(pixels * depth));
         for (int c = 0; c < channels; c++) {
-            if (pixel == 1 && row != 1) {
-                MODC_F(transpose)(y + c * 16, depth, w + i * row + c * channel, row, pixels, wide);
-                continue;
-            }
-            for (int p = 0; p < pixels; p++) {
-                float *to = y + p * depth + c * 16;
-                const float *from = w + i * row + p * pixel + c * channel;
+            float *to = y + c * 16;
+            const float *from = w + i * row + c * channel;
 
-                if (row == 1 && wide == 16)
+            if (pixel == 1 && row != 1) {
+                MODC_F(transpose)(to, depth, from, row, pixels, wide);
+            } else if (row == 1 && wide == 16) {
+                for (int p = 0; p < pixels; p++, to += depth, from += pixel)
                     memcpy(to, from, sizeof *to * 16);
-                else
+            } else {
+                for (int p = 0; p < pixels; p++, to += depth, from += pixel)
                     for (int j = 0; j < wide; j++)
                         to[j] = from[j * row];
             }

@@ -246,8 +246,8 @@ void print_tables(struct emit *e, struct text *out)
     print_row_tables(e, out);
     text_printf(
         out,
-        "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = %s_SCHEMA, .rtol = RTOL_OF_%s,\n"
-        "    .align = MODC_ALIGN, .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params), .context_bytes = sizeof(struct %s),\n",
+        "const struct modc_model %s_model = {\n    .abi = MODC_ABI, .name = \"%s\", .schema = %s_SCHEMA,\n    .rtol = RTOL_OF_%s,\n"
+        "    .align = MODC_ALIGN, .tensor_align = %d,\n    .params_bytes = sizeof(struct %s_params),\n    .context_bytes = sizeof(struct %s),\n",
         e->m, e->m, e->M, e->M, e->plan->align, e->m, e->m);
     print_model_tables(e, out);
     print_model_abilities(e, out);

@@ -561,9 +561,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model attention_model = {
-    .abi = MODC_ABI, .name = "attention", .schema = ATTENTION_SCHEMA, .rtol = RTOL_OF_ATTENTION,
+    .abi = MODC_ABI, .name = "attention", .schema = ATTENTION_SCHEMA,
+    .rtol = RTOL_OF_ATTENTION,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct attention_params), .context_bytes = sizeof(struct attention),
+    .params_bytes = sizeof(struct attention_params),
+    .context_bytes = sizeof(struct attention),
     .param_block = ATTENTION_PARAM_BYTES,
     .packed_block = ATTENTION_PACKED_BYTES, .pack = attention_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

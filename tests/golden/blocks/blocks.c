@@ -892,9 +892,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model blocks_model = {
-    .abi = MODC_ABI, .name = "blocks", .schema = BLOCKS_SCHEMA, .rtol = RTOL_OF_BLOCKS,
+    .abi = MODC_ABI, .name = "blocks", .schema = BLOCKS_SCHEMA,
+    .rtol = RTOL_OF_BLOCKS,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct blocks_params), .context_bytes = sizeof(struct blocks),
+    .params_bytes = sizeof(struct blocks_params),
+    .context_bytes = sizeof(struct blocks),
     .param_block = BLOCKS_PARAM_BYTES,
     .packed_block = BLOCKS_PACKED_BYTES, .pack = blocks_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

@@ -2287,9 +2287,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model cnn_model = {
-    .abi = MODC_ABI, .name = "cnn", .schema = CNN_SCHEMA, .rtol = RTOL_OF_CNN,
+    .abi = MODC_ABI, .name = "cnn", .schema = CNN_SCHEMA,
+    .rtol = RTOL_OF_CNN,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct cnn_params), .context_bytes = sizeof(struct cnn),
+    .params_bytes = sizeof(struct cnn_params),
+    .context_bytes = sizeof(struct cnn),
     .param_block = CNN_PARAM_BYTES,
     .packed_block = CNN_PACKED_BYTES, .pack = cnn_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

@@ -1417,9 +1417,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model cnn64_model = {
-    .abi = MODC_ABI, .name = "cnn64", .schema = CNN64_SCHEMA, .rtol = RTOL_OF_CNN64,
+    .abi = MODC_ABI, .name = "cnn64", .schema = CNN64_SCHEMA,
+    .rtol = RTOL_OF_CNN64,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct cnn64_params), .context_bytes = sizeof(struct cnn64),
+    .params_bytes = sizeof(struct cnn64_params),
+    .context_bytes = sizeof(struct cnn64),
     .param_block = CNN64_PARAM_BYTES,
     .packed_block = CNN64_PACKED_BYTES, .pack = cnn64_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

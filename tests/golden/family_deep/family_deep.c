@@ -726,9 +726,10 @@ static const struct modc_key keys_table[] = {
 
 const struct modc_model family_deep_model = {
     .abi = MODC_ABI, .name = "family_deep", .schema = FAMILY_DEEP_SCHEMA,
-                                                      .rtol = RTOL_OF_FAMILY_DEEP,
+    .rtol = RTOL_OF_FAMILY_DEEP,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct family_deep_params), .context_bytes = sizeof(struct family_deep),
+    .params_bytes = sizeof(struct family_deep_params),
+    .context_bytes = sizeof(struct family_deep),
     .param_block = FAMILY_DEEP_PARAM_BYTES,
     .packed_block = FAMILY_DEEP_PACKED_BYTES, .pack = family_deep_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

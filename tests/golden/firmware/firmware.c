@@ -1185,9 +1185,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model firmware_model = {
-    .abi = MODC_ABI, .name = "firmware", .schema = FIRMWARE_SCHEMA, .rtol = RTOL_OF_FIRMWARE,
+    .abi = MODC_ABI, .name = "firmware", .schema = FIRMWARE_SCHEMA,
+    .rtol = RTOL_OF_FIRMWARE,
     .align = MODC_ALIGN, .tensor_align = 8,
-    .params_bytes = sizeof(struct firmware_params), .context_bytes = sizeof(struct firmware),
+    .params_bytes = sizeof(struct firmware_params),
+    .context_bytes = sizeof(struct firmware),
     .param_block = FIRMWARE_PARAM_BYTES,
     .packed_block = FIRMWARE_PACKED_BYTES, .pack = firmware_pack_all,
     .key_count = MODC_ROWS(keys_table), .keys = keys_table,

@@ -1028,9 +1028,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model fused_model = {
-    .abi = MODC_ABI, .name = "fused", .schema = FUSED_SCHEMA, .rtol = RTOL_OF_FUSED,
+    .abi = MODC_ABI, .name = "fused", .schema = FUSED_SCHEMA,
+    .rtol = RTOL_OF_FUSED,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct fused_params), .context_bytes = sizeof(struct fused),
+    .params_bytes = sizeof(struct fused_params),
+    .context_bytes = sizeof(struct fused),
     .param_block = FUSED_PARAM_BYTES,
     .packed_block = FUSED_PACKED_BYTES, .pack = fused_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

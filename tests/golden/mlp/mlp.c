@@ -262,9 +262,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model mlp_model = {
-    .abi = MODC_ABI, .name = "mlp", .schema = MLP_SCHEMA, .rtol = RTOL_OF_MLP,
+    .abi = MODC_ABI, .name = "mlp", .schema = MLP_SCHEMA,
+    .rtol = RTOL_OF_MLP,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct mlp_params), .context_bytes = sizeof(struct mlp),
+    .params_bytes = sizeof(struct mlp_params),
+    .context_bytes = sizeof(struct mlp),
     .param_block = MLP_PARAM_BYTES,
     .packed_block = MLP_PACKED_BYTES, .pack = mlp_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

@@ -407,9 +407,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model pair_model = {
-    .abi = MODC_ABI, .name = "pair", .schema = PAIR_SCHEMA, .rtol = RTOL_OF_PAIR,
+    .abi = MODC_ABI, .name = "pair", .schema = PAIR_SCHEMA,
+    .rtol = RTOL_OF_PAIR,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct pair_params), .context_bytes = sizeof(struct pair),
+    .params_bytes = sizeof(struct pair_params),
+    .context_bytes = sizeof(struct pair),
     .param_block = PAIR_PARAM_BYTES,
     .packed_block = PAIR_PACKED_BYTES, .pack = pair_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

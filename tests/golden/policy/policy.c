@@ -550,9 +550,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model policy_model = {
-    .abi = MODC_ABI, .name = "policy", .schema = POLICY_SCHEMA, .rtol = RTOL_OF_POLICY,
+    .abi = MODC_ABI, .name = "policy", .schema = POLICY_SCHEMA,
+    .rtol = RTOL_OF_POLICY,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct policy_params), .context_bytes = sizeof(struct policy),
+    .params_bytes = sizeof(struct policy_params),
+    .context_bytes = sizeof(struct policy),
     .param_block = POLICY_PARAM_BYTES,
     .packed_block = POLICY_PACKED_BYTES, .pack = policy_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

@@ -381,9 +381,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model stream_model = {
-    .abi = MODC_ABI, .name = "stream", .schema = STREAM_SCHEMA, .rtol = RTOL_OF_STREAM,
+    .abi = MODC_ABI, .name = "stream", .schema = STREAM_SCHEMA,
+    .rtol = RTOL_OF_STREAM,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct stream_params), .context_bytes = sizeof(struct stream),
+    .params_bytes = sizeof(struct stream_params),
+    .context_bytes = sizeof(struct stream),
     .param_block = STREAM_PARAM_BYTES,
     .packed_block = STREAM_PACKED_BYTES, .pack = stream_pack_all,
     .state_block = STREAM_STATE_BYTES,

@@ -793,9 +793,11 @@ static const struct modc_module modules_table[] = {
 };
 
 const struct modc_model tensors_model = {
-    .abi = MODC_ABI, .name = "tensors", .schema = TENSORS_SCHEMA, .rtol = RTOL_OF_TENSORS,
+    .abi = MODC_ABI, .name = "tensors", .schema = TENSORS_SCHEMA,
+    .rtol = RTOL_OF_TENSORS,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct tensors_params), .context_bytes = sizeof(struct tensors),
+    .params_bytes = sizeof(struct tensors_params),
+    .context_bytes = sizeof(struct tensors),
     .param_block = TENSORS_PARAM_BYTES,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,
     .module_count = TENSORS_MODULES, .modules = modules_table,

@@ -617,9 +617,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model text_model = {
-    .abi = MODC_ABI, .name = "text", .schema = TEXT_SCHEMA, .rtol = RTOL_OF_TEXT,
+    .abi = MODC_ABI, .name = "text", .schema = TEXT_SCHEMA,
+    .rtol = RTOL_OF_TEXT,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct text_params), .context_bytes = sizeof(struct text),
+    .params_bytes = sizeof(struct text_params),
+    .context_bytes = sizeof(struct text),
     .param_block = TEXT_PARAM_BYTES,
     .packed_block = TEXT_PACKED_BYTES, .pack = text_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

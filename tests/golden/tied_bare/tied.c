@@ -195,9 +195,11 @@ static const struct modc_key keys_table[] = {
 };
 
 const struct modc_model tied_model = {
-    .abi = MODC_ABI, .name = "tied", .schema = TIED_SCHEMA, .rtol = RTOL_OF_TIED,
+    .abi = MODC_ABI, .name = "tied", .schema = TIED_SCHEMA,
+    .rtol = RTOL_OF_TIED,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct tied_params), .context_bytes = sizeof(struct tied),
+    .params_bytes = sizeof(struct tied_params),
+    .context_bytes = sizeof(struct tied),
     .param_block = TIED_PARAM_BYTES,
     .packed_block = TIED_PACKED_BYTES, .pack = tied_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

@@ -1223,9 +1223,11 @@ static const int gradients_table[] = { /* keys */
 };
 
 const struct modc_model trained_model = {
-    .abi = MODC_ABI, .name = "trained", .schema = TRAINED_SCHEMA, .rtol = RTOL_OF_TRAINED,
+    .abi = MODC_ABI, .name = "trained", .schema = TRAINED_SCHEMA,
+    .rtol = RTOL_OF_TRAINED,
     .align = MODC_ALIGN, .tensor_align = 64,
-    .params_bytes = sizeof(struct trained_params), .context_bytes = sizeof(struct trained),
+    .params_bytes = sizeof(struct trained_params),
+    .context_bytes = sizeof(struct trained),
     .param_block = TRAINED_PARAM_BYTES,
     .packed_block = TRAINED_PACKED_BYTES, .pack = trained_pack_all,
     .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,

@@ -172,6 +172,10 @@ def parts_of(text):
     return parts
 
 
+def lines_of(lines, statements):
+    return [line for _, start, count in statements for line in lines[start:start + count]]
+
+
 def runs_of(texts):
     """Runs of changed statements, as (function, those that go, those that come): of functions that both texts have, and of what stands
     outside of functions. Lines of statements that are broken elsewhere."""
@@ -181,6 +185,8 @@ def runs_of(texts):
     for name in sorted(sides[0].keys() & sides[1].keys(), key=str):
         one, other = sides[0][name], sides[1][name]
         at = 0, 0
+        if [row[0] for row in one] == [row[0] for row in other] and lines_of(lines[0], one) == lines_of(lines[1], other):
+            continue
         for a, b, c, d in [*opcodes(*([row[0] for row in rows] for rows in (one, other))), (len(one), len(one), len(other), len(other))]:
             for (_, start, count), (_, place, others) in zip(one[at[0]:a], other[at[1]:c]):
                 if lines[0][start:start + count] != lines[1][place:place + others]:
@@ -215,8 +221,10 @@ def changed_definitions(texts, telling):
     """What only one of the texts defines, of tensors also more often or as another type, without what the other one has under
     another name."""
     known = [definitions_of(text) for text in texts]
-    names = [{(kind, what): {name for own, name, other in side if (own, other) == (kind, what)} for kind, _, what in side}
-             for side in known]
+    names = [collections.defaultdict(set), collections.defaultdict(set)]
+    for found, side in zip(names, known):
+        for kind, name, what in side:
+            found[kind, what].add(name)
     renamed = {name for what in set(names[0]) & set(names[1]) if not names[0][what] & names[1][what]
                for side in names for name in side[what]
                if not any(telling.tells(own, words_of(own), ()) for own in names[0][what] | names[1][what])}

@@ -242,6 +242,8 @@ static struct nest kept_first(struct arena *arena, const struct nest *own)
     struct nest nest = *own;
     int order[MAX_DIMS], count = 0;
 
+    if (own->ndim == 0)
+        return nest;
     nest.operands = ARENA_ARRAY(arena, own->operand_count, struct nest_operand);
     for (int reduced = 0; reduced < 2; reduced++)
         for (int i = 0; i < last; i++)

@@ -314,7 +314,8 @@ bool is_own_gradient(const struct module *module, const char *name);
 const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result);
 
 /* Of what a region's function takes and gives: an input, results and their gradients by a stem, a slot. */
-const char *region_input(struct cx *cx, const struct value *input);
+const char *region_input(struct cx *cx, const struct graph *graph, const struct value *input);
+const char *region_gradient(struct cx *cx, const struct graph *graph, const struct value *input);
 const char *region_result(struct cx *cx, const struct graph *graph, const char *stem, int result);
 const char *region_slot(struct cx *cx, const struct graph *graph, const struct module_tensor *slot);
 

@@ -200,6 +200,8 @@ static struct names taken_names(struct planner *planner)
     for (int i = 0; i < graph->value_count; i++)
         if (variant->places[i].kind != PLACE_CONST)
             take(planner, &taken, variant->places[i].name);
+    for (int i = 0; i < planner->plan->variant_count; i++)
+        take(planner, &taken, planner->plan->variants[i]->function);
     return taken;
 }
 
@@ -298,20 +300,60 @@ const char *planner_gradient_name(struct cx *cx, const struct plan *plan, struct
 
 /* ---- functions of regions ---- */
 
-const char *region_input(struct cx *cx, const struct value *input)
+static bool is_size(const struct graph *graph, const char *name)
 {
-    return input->name ? c_argument(cx, input->name)
-                       : arena_format(&cx->arena, "x%d", input->op->input.index);
+    const struct module_tree *tree = graph->program->tree;
+
+    for (int i = 0; i < tree->size_count; i++)
+        if (strcmp(tree->sizes[i].c_name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *region_input(struct cx *cx, const struct graph *graph, const struct value *input)
+{
+    const char *name = input->name ? c_argument(cx, input->name)
+                                   : arena_format(&cx->arena, "x%d", input->op->input.index);
+
+    return is_size(graph, name) ? arena_format(&cx->arena, "%s_", name) : name;
+}
+
+static bool is_input(struct cx *cx, const struct graph *graph, const char *name)
+{
+    for (int i = 0; graph && i < graph->input_count; i++)
+        if (strcmp(region_input(cx, graph, graph->inputs[i]), name) == 0)
+            return true;
+    return false;
+}
+
+/* What the spec says keeps its name. */
+static const char *beside_inputs(struct cx *cx, const struct graph *graph, const char *name)
+{
+    while (is_input(cx, graph, name) || is_size(graph, name))
+        name = arena_format(&cx->arena, "%s_", name);
+    return name;
 }
 
 const char *region_result(struct cx *cx, const struct graph *graph, const char *stem, int result)
 {
-    return graph->result_count == 1 ? stem : arena_format(&cx->arena, "%s%d", stem, result);
+    return beside_inputs(cx, graph,
+                         graph->result_count == 1 ? stem : arena_format(&cx->arena, "%s%d", stem, result));
+}
+
+const char *region_gradient(struct cx *cx, const struct graph *graph, const struct value *input)
+{
+    const char *name = beside_inputs(cx, graph,
+                                     arena_format(&cx->arena, "d%s", region_input(cx, graph, input)));
+
+    for (int i = 0; i < graph->result_count; i++)
+        if (strcmp(region_result(cx, graph, "dy", i), name) == 0)
+            return beside_inputs(cx, graph, arena_format(&cx->arena, "%s_in", name));
+    return name;
 }
 
 const char *region_slot(struct cx *cx, const struct graph *graph, const struct module_tensor *slot)
 {
-    return c_argument(cx, emitted_flat(cx, relative_path(graph->root, slot->path)));
+    return beside_inputs(cx, graph, c_argument(cx, emitted_flat(cx, relative_path(graph->root, slot->path))));
 }
 
 /* "_to_x_mask": the inputs whose gradients it gives. */
@@ -322,7 +364,7 @@ static const char *wanted_words(struct cx *cx, const struct region *region)
     text_add(&words, "_to");
     for (int i = 0; i < region->graph->input_count; i++)
         if (region->wanted && region->wanted[i])
-            text_printf(&words, "_%s", region_input(cx, region->graph->inputs[i]));
+            text_printf(&words, "_%s", region_input(cx, region->graph, region->graph->inputs[i]));
     return words.data;
 }
 
@@ -341,10 +383,25 @@ static const char *shape_words(struct cx *cx, const struct region *region)
     return words.data;
 }
 
-static bool is_function(const struct plan *plan, const char *name)
+/* A function that is planned already, or what a caller may call one of its arguments, which then would hide the function. */
+static bool is_taken(struct cx *cx, const struct plan *plan, const char *name)
 {
+    const struct program *program = plan->program;
+
     for (int i = 0; i < plan->variant_count; i++)
         if (strcmp(plan->variants[i]->function, name) == 0)
+            return true;
+    for (int i = 0; i < program->entry_count; i++) {
+        const struct graph *graph = program->entries[i].graphs[0][0];
+
+        for (int o = 0; o < graph->result_count; o++)
+            if (strcmp(c_argument(cx, graph->output_names[o]), name) == 0)
+                return true;
+        if (is_input(cx, graph, name))
+            return true;
+    }
+    for (int i = 0; i < program->region_count; i++)
+        if (is_input(cx, program->regions[i]->graph, name))
             return true;
     return false;
 }
@@ -359,11 +416,11 @@ const char *planner_region_function(struct cx *cx, const struct plan *plan, cons
                           arena_format(arena, "_%s", region->entry), shape_words(cx, region)};
     const char *stem = region->name, *name = arena_format(arena, "%s_%s", stem, kind);
 
-    for (size_t i = 1; is_function(plan, name) && i < sizeof more / sizeof *more; i++) {
+    for (size_t i = 1; is_taken(cx, plan, name) && i < sizeof more / sizeof *more; i++) {
         stem = arena_format(arena, "%s%s", stem, more[i]);
         name = arena_format(arena, "%s_%s", stem, kind);
     }
-    for (int round = 2; is_function(plan, name); round++)
+    for (int round = 2; is_taken(cx, plan, name); round++)
         name = arena_format(arena, "%s_%d_%s", stem, round, kind);
     return name;
 }

@@ -111,7 +111,7 @@ static void place_gradient(struct planner *planner, struct place *place)
     }
     input = gradient_input(graph, place->index);
     place->kind = PLACE_OUTPUT;
-    place->name = graph->region ? arena_format(&planner->cx->arena, "d%s", region_input(planner->cx, input))
+    place->name = graph->region ? region_gradient(planner->cx, graph, input)
                                 : c_gradient(planner->cx, graph, input->name, false);
 }
 
@@ -140,7 +140,7 @@ static void place_input(struct planner *planner, struct place *place, struct val
 {
     place->kind = PLACE_INPUT;
     place->index = value->op->input.index;
-    place->name = region_input(planner->cx, value);
+    place->name = region_input(planner->cx, planner->variant->graph, value);
 }
 
 static void place_tensor(struct planner *planner, struct place *place, struct value *value)

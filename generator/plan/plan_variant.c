@@ -560,7 +560,7 @@ bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struc
                               .arguments = ARENA_ARRAY(&cx->arena, graph->input_count + 1, const char *)};
 
     for (int i = 0; i < graph->input_count; i++)
-        planner.arguments[i] = graph->region            ? region_input(cx, graph->inputs[i])
+        planner.arguments[i] = graph->region            ? region_input(cx, graph, graph->inputs[i])
                                : graph->inputs[i]->name ? c_argument(cx, graph->inputs[i]->name)
                                                         : NULL;
     if (!graph->region)

@@ -464,6 +464,27 @@ function(modc_compile_tests)
     endforeach()
 endfunction()
 
+# Names that are something else in C, or in what is emitted: as what of a spec they may be.
+function(modc_names_tests)
+    if(NOT MODC_PYTHON OR NOT MODC_CLANG OR MODC_SANITIZE) # what is emitted is the same in every build
+        return()
+    endif()
+    set(compilers ${CMAKE_C_COMPILER} ${MODC_CLANG})
+    foreach(compiler ${MODC_AARCH64} ${MODC_ARM})
+        if(compiler)
+            list(APPEND compilers ${compiler})
+        endif()
+    endforeach()
+    list(REMOVE_DUPLICATES compilers)
+    list(JOIN compilers "," compilers)
+    list(JOIN MODC_WARNINGS "," warnings)
+    list(JOIN MODC_CXX_WARNINGS "," cxx_warnings)
+    foreach(kind modules parameters state inputs locals outputs sizes classes arguments entries models)
+        modc_test(names_${kind} compile ${MODC_PYTHON} tests/support/c_names.py $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/names/${kind} ${kind} ${compilers} "${MODC_CXX}" ${warnings} ${cxx_warnings})
+    endforeach()
+endfunction()
+
 # modc_api_test(NAME PROGRAM SPECS... [ENV NAME=VALUE...]): a program of tests/api with what is emitted for the specs.
 function(modc_api_test name program)
     cmake_parse_arguments(PARSE_ARGV 2 api "" "" "ENV")

@@ -49,6 +49,8 @@ struct cx {
     } variant;
     bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
     const struct options *options;
+    const char
+        *model;    /* what its macros and functions begin with, once the spec has said it; see emitted.h */
     int spec_room; /* while the spec is read: 1 and how many more expressions it may hold; else 0 */
     struct parsed *parsed[64]; /* texts of the tables; eval_tables.c's */
     double evaluated;          /* what computing constants has cost so far; see op_interpret */

@@ -4,41 +4,72 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/c_names.h"
 #include "base/templates.h"
 #include "base/text.h"
 
-/* Keywords of C and C++, and words that standard headers or compilers define as macros. */
-static const char c_words[] =
-    " alignas alignof and and_eq asm assert atomic_cancel atomic_commit atomic_noexcept auto bitand "
-    "bitor bool break case catch char char16_t char32_t char8_t class co_await co_return co_yield "
-    "compl complex concept const const_cast consteval constexpr constinit continue decltype default "
-    "delete do double dynamic_cast else enum errno explicit export extern false float for friend "
-    "goto i386 if imaginary inline int linux long mutable namespace new noexcept "
-    "noreturn not not_eq nullptr operator or or_eq private protected public register "
-    "reinterpret_cast requires restrict return short signed sizeof static static_assert "
-    "static_cast struct switch synchronized template this thread_local throw true try typedef typeid "
-    "typename typeof typeof_unqual union unix unsigned using virtual void volatile wchar_t while xor "
-    "xor_eq NULL EOF I ";
-
 /* The head of emitted structs, and macros of headers of Windows: avoided as members and arguments, but no reason to refuse
  * a model's name. */
-static const char member_words[] = " base far huge interface near pascal small ";
+static const char *const member_words[] = {"base", "far", "huge", "interface", "near", "pascal", "small"};
 
-/* `word` is one of those in `list`, which has a blank around each. */
-static bool is_listed(struct cx *cx, const char *list, const char *word)
+/* What macros of an emitted file begin with, where no `MODEL_` stands in front. */
+static const char *const macro_stems[] = {"CONTEXT_OF_", "MACS_OF_", "RTOL_OF_", "TENSORS_OF_"};
+
+static bool begins_with(const char *name, const char *start)
 {
-    return !strchr(word, ' ') && strstr(list, arena_format(&cx->arena, " %s ", word));
+    return strncmp(name, start, strlen(start)) == 0;
 }
 
-bool emitted_keyword(struct cx *cx, const char *name)
+/* A macro or a constant of the model or of the runtime: POLICY_PACKED_BYTES, MODC_LANES. */
+static bool is_own_macro(struct cx *cx, const char *name)
 {
-    return is_listed(cx, c_words, name);
+    const char *model = cx->model ? text_upper(&cx->arena, cx->model) : "";
+
+    for (size_t i = 0; i < sizeof macro_stems / sizeof *macro_stems; i++)
+        if (begins_with(name, macro_stems[i]))
+            return true;
+    if (*model && begins_with(name, model) && name[strlen(model)] == '_' &&
+        strcmp(name, text_upper(&cx->arena, name)) == 0)
+        return true;
+    return begins_with(name, "MODC_");
+}
+
+/* A function that functions of the model may call: policy_act_eval, policy_load. */
+static bool is_own_function(const struct cx *cx, const char *name)
+{
+    const char *rest = cx->model && begins_with(name, cx->model) ? name + strlen(cx->model) : "";
+
+    for (int i = 0; *rest == '_' && emitted_endings[i]; i++)
+        if (text_ends_with(rest, emitted_endings[i]))
+            return true;
+    return *rest == '_' && emitted_function(rest + 1);
+}
+
+bool emitted_reserved(const char *name)
+{
+    return c_is_keyword(name) || c_is_macro(name) || c_is_type(name);
+}
+
+/* `name` with underscores behind it: with three where the name with one may be another of its kind, as __STDC__, _SIZE_T_ or what
+ * the model has of a name with an underscore. Nobody ends a name with three. */
+static const char *apart(struct cx *cx, const char *name, bool far)
+{
+    size_t length = strlen(name);
+
+    while (far && length > 0 && name[length - 1] == '_')
+        length--;
+    return arena_format(&cx->arena, "%.*s%s", (int)length, name, far ? "___" : "_");
 }
 
 const char *emitted_name(struct cx *cx, const char *name)
 {
-    if (emitted_keyword(cx, name) || is_listed(cx, member_words, name))
-        return arena_format(&cx->arena, "%s_", name);
+    bool far = is_own_macro(cx, name) || (name[0] == '_' && c_is_macro(name)),
+         taken = far || emitted_reserved(name);
+
+    for (size_t i = 0; i < sizeof member_words / sizeof *member_words; i++)
+        taken |= strcmp(name, member_words[i]) == 0;
+    if (taken)
+        return apart(cx, name, far);
 
     bool begins = isalpha((unsigned char)name[0]) || name[0] == '_' || (name[0] & 0x80);
     char *result = arena_format(&cx->arena, "%s%s", begins ? "" : "_", name);
@@ -62,11 +93,12 @@ const char *c_argument(struct cx *cx, const char *name)
         "base",       "float_mode", "gradients", "training",  "module", "counter", "gradient", "kept",
         "kept_slots", "zeros",      "given",     "optimizer", "memcpy", "memset"};
 
-    bool taken = strstr(name, "_call") || strstr(name, "_shadow") || strstr(name, "constant_") == name;
+    bool far = begins_with(name, "modc_") || is_own_function(cx, name),
+         taken = far || strstr(name, "_call") || strstr(name, "_shadow") || begins_with(name, "constant_");
 
     for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
         taken |= strcmp(locals[i], name) == 0;
-    return taken ? arena_format(&cx->arena, "%s_", name) : emitted_name(cx, name);
+    return taken ? apart(cx, name, far) : emitted_name(cx, name);
 }
 
 const char *emitted_size(struct cx *cx, const char *name)
@@ -78,12 +110,12 @@ const char *emitted_size(struct cx *cx, const char *name)
 
 /* ---- names that every model has -------------------------------------------------------------------------------- */
 
-static const char *const functions[] = {
+const char *const emitted_functions[] = {
     "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "destroy", "eval",
-    "get", "init", "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters", "pack",
-    "pack_all", "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset",
-    "reset_state", "save", "save_bytes", "seed", "set_executor", "set_isa", "set_threads", "train", "unpack",
-    "weights",
+    "get", "get_gradient", "init", "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters",
+    "pack", "pack_all", "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset",
+    "reset_state", "save", "save_bytes", "schedule_step", "seed", "set_executor", "set_grad_enabled",
+    "set_isa", "set_threads", "train", "training_load_bytes", "training_save_bytes", "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter",
     "get_submodule", "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children",
@@ -109,12 +141,16 @@ const char *const emitted_endings[] = {"_eval",
                                        "_train_saving_fenced",
                                        "_eval_backward_fenced",
                                        "_train_backward_fenced",
+                                       "_backward",
+                                       "_fenced",
+                                       "_fenced_backward",
+                                       "_train_fenced_backward",
                                        NULL};
 
 bool emitted_function(const char *name)
 {
-    for (int i = 0; functions[i]; i++)
-        if (strcmp(functions[i], name) == 0)
+    for (int i = 0; emitted_functions[i]; i++)
+        if (strcmp(emitted_functions[i], name) == 0)
             return true;
     return false;
 }
@@ -122,7 +158,8 @@ bool emitted_function(const char *name)
 bool emitted_struct(const char *name)
 {
     return strcmp(name, "params") == 0 || strcmp(name, "packed") == 0 || strcmp(name, "state") == 0 ||
-           strcmp(name, "code") == 0 || strcmp(name, "rollout") == 0 || strcmp(name, "window") == 0;
+           strcmp(name, "code") == 0 || strcmp(name, "rollout") == 0 || strcmp(name, "window") == 0 ||
+           strcmp(name, "training") == 0;
 }
 
 const char *emitted_flat(struct cx *cx, const char *path)

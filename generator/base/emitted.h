@@ -10,10 +10,11 @@
 #include "base/arena.h"
 #include "base/diag.h"
 
-/* A keyword of C or C++, or what standard headers or compilers define as a macro. */
-bool emitted_keyword(struct cx *cx, const char *name);
+/* A keyword of C or C++, or what headers or compilers may define as a macro or a type (c_names.h). */
+bool emitted_reserved(const char *name);
 
-/* `name` as an identifier in C: keywords get a trailing underscore. */
+/* `name` as an identifier in C: those that are reserved, macros and constants of the model (cx->model, once that is known) and of
+ * the runtime get a trailing underscore, or three. */
 const char *emitted_name(struct cx *cx, const char *name);
 
 /* The same in upper case: names that are equal so cannot stand beside each other. */
@@ -25,10 +26,13 @@ const char *c_argument(struct cx *cx, const char *name);
 /* A size, in functions and in kernels: what a template calls something gets an underscore, too. */
 const char *emitted_size(struct cx *cx, const char *name);
 
-/* Whether every model has a function or object of this name, or a later version of modc will. */
+/* Functions and objects that every model has, or a later version of modc will; NULL ends. */
+extern const char *const emitted_functions[];
+/* Whether it is one of them. */
 bool emitted_function(const char *name);
 
-/* The same for struct tags: policy_params, policy_packed, policy_state, policy_code, policy_rollout, policy_window. */
+/* The same for struct tags: policy_params, policy_packed, policy_state, policy_code, policy_rollout, policy_window,
+ * policy_training. */
 bool emitted_struct(const char *name);
 
 /* One identifier for a path: "trunk.0" -> "trunk_0". */
@@ -56,7 +60,8 @@ const char *emitted_workspace(struct cx *cx, const char *entry, bool training, e
 /* The other constants, in a list that ends with NULL. */
 extern const char *const emitted_constants[];
 
-/* How the functions of an entry's variants end: policy_act_eval, policy_act_train_fenced; NULL ends. */
+/* How the functions of an entry's variants end, and what stands in front of their WORKSPACE_BYTES: policy_act_eval,
+ * policy_act_train_fenced, POLICY_ACT_FENCED; NULL ends. */
 extern const char *const emitted_endings[];
 
 #endif

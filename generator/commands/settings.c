@@ -57,7 +57,7 @@ static bool name_model(struct cx *cx, struct spec *spec, const char *name)
 
     if (!spec_check_model_name(cx, name, whole))
         return false;
-    spec->model = spec->root.name = name;
+    spec->model = spec->root.name = cx->model = name;
     return true;
 }
 

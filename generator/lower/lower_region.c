@@ -51,6 +51,21 @@ static bool has_kinds(const struct module_tree *tree, const struct module *modul
     return false;
 }
 
+/* Whether the struct or the functions of a region `name` would have the name of what each model has, or of an entry. */
+static bool is_of_model(const struct program *program, const char *name)
+{
+    const struct spec *spec = program->tree->spec;
+    const size_t length = strlen(program->tree->name);
+    const char *own = strncmp(name, program->tree->name, length) == 0 && name[length] == '_'
+                          ? name + length + 1
+                          : name;
+    bool entry = strcmp(own, "forward") == 0 || strcmp(own, program->tree->name) == 0; /* policy_eval */
+
+    for (int i = 0; i < spec->entry_count; i++)
+        entry |= strcmp(spec->entries[i]->name, own) == 0;
+    return entry || emitted_struct(name) || emitted_function(name);
+}
+
 /* Named by the class; where its instances differ, by the list or module that the first of them is in, too. Another region's name
  * is not taken. */
 static const char *region_name(struct eval *eval, const struct module *module)
@@ -65,7 +80,7 @@ static const char *region_name(struct eval *eval, const struct module *module)
         add_break(&name);
     }
     add_words(&name, module->class_name);
-    own = emitted_struct(name.data) ? arena_format(arena, "%s_", name.data) : name.data;
+    own = is_of_model(program, name.data) ? arena_format(arena, "%s_", name.data) : name.data;
     for (int i = 0, round = 2; i < program->region_count; i++) {
         if (strcmp(program->regions[i]->name, own) != 0 ||
             strcmp(program->regions[i]->signature, module->signature) == 0)

@@ -20,12 +20,15 @@ void module_check_class_names(struct cx *cx, const struct spec *spec)
     }
 }
 
-static bool are_siblings(const char *a, const char *b)
+/* Whether both are of one module, which they cannot be with one name: spec_modules.c said so. */
+static bool is_known_clash(struct cx *cx, const char *a, const char *b)
 {
     const char *last_a = strrchr(a, '.'), *last_b = strrchr(b, '.');
     size_t length_a = last_a ? (size_t)(last_a - a) : 0, length_b = last_b ? (size_t)(last_b - b) : 0;
 
-    return length_a == length_b && strncmp(a, b, length_a) == 0;
+    return length_a == length_b && strncmp(a, b, length_a) == 0 &&
+           strcmp(emitted_upper(cx, last_a ? last_a + 1 : a), emitted_upper(cx, last_b ? last_b + 1 : b)) ==
+               0;
 }
 
 static void check_constant(struct builder *build, struct names *names, const char *constant, const char *path,
@@ -37,7 +40,7 @@ static void check_constant(struct builder *build, struct names *names, const cha
     if (first && !first->loc.source) {
         diag_error(build->cx, loc, "the module '%s' would have the name of a constant of every model, %s_%s",
                    path, prefix, constant);
-    } else if (first && !are_siblings(first->name, path)) { /* spec_modules.c looks at siblings */
+    } else if (first && !is_known_clash(build->cx, first->name, path)) {
         diag_error(build->cx, loc, "'%s' and '%s' give one name in C, %s_%s", first->name, path, prefix,
                    constant);
         diag_note(build->cx, first->loc, "'%s' is defined here", first->name);

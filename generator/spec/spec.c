@@ -76,16 +76,24 @@ static void check_entry(struct reader *r, const struct spec_function *entry, con
     }
 }
 
-/* Each variant of an entry has a function of its own: act_eval, act_train_fenced. */
+/* Each variant of an entry has a function of its own, act_eval, act_train_fenced, and each entry has tables, without the model's
+ * name: act_io. */
 static void check_variants(struct reader *r, const struct spec_function *entry, const char *other)
 {
+    static const char *const tables[] = {"_io", "_call", "_backward_call"};
+    const char *function = arena_format(&r->cx->arena, "%s_%s", r->spec->model, entry->name);
     size_t length = strlen(other);
+    bool taken = false;
 
     for (int i = 0; emitted_endings[i]; i++)
-        if (strncmp(entry->name, other, length) == 0 && strcmp(entry->name + length, emitted_endings[i]) == 0)
-            diag_error(r->cx, entry->loc,
-                       "the entry '%s' would have the name of a function of the entry '%s', %s_%s",
-                       entry->name, other, r->spec->model, entry->name);
+        taken |= strncmp(entry->name, other, length) == 0 &&
+                 strcmp(entry->name + length, emitted_endings[i]) == 0;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        taken |= strncmp(function, other, length) == 0 && strcmp(function + length, tables[i]) == 0;
+    if (taken)
+        diag_error(r->cx, entry->loc,
+                   "the entry '%s' would have the name of a function or constant of the entry '%s', %s",
+                   entry->name, other, function);
 }
 
 static void check_forward(struct reader *r)

@@ -218,9 +218,9 @@ void spec_read_entries(struct reader *r, const struct node *key, const struct no
             diag_hint(r->cx, "move it out of 'entries'");
             continue;
         }
-        if (emitted_function(signature.name)) {
+        if (emitted_function(signature.name) || emitted_struct(signature.name)) {
             diag_error(r->cx, signature.loc,
-                       "the entry '%s' would have the name of a function of every model, %s_%s",
+                       "the entry '%s' would have the name of a function or struct of every model, %s_%s",
                        signature.name, r->spec->model, signature.name);
             continue;
         }

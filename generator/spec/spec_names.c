@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/c_names.h"
+
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -72,9 +74,11 @@ bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc)
     struct reader r = {.cx = cx};
     const char *upper = emitted_upper(cx, name);
 
-    if (emitted_keyword(cx, name))
-        diag_error(cx, loc, "the model's name is the prefix of everything in C, where '%s' is a keyword",
-                   name);
+    if (emitted_reserved(name))
+        diag_error(cx, loc, "the model's name is the prefix of everything in C, where '%s' is a %s", name,
+                   c_is_keyword(name) ? "keyword"
+                   : c_is_type(name)  ? "type"
+                                      : "macro, or reserved for one");
     else if (!spec_check_identifier(&r, name, loc))
         return false;
     else if (strncmp(upper, "MODC", 4) == 0 && (upper[4] == 0 || upper[4] == '_'))

@@ -19,7 +19,7 @@ void spec_read_model(struct reader *r, const struct node *key, const struct node
 
     r->has_model = true;
     if (text && spec_check_model_name(r->cx, text, node->loc)) {
-        r->spec->model = text;
+        r->spec->model = r->cx->model = text;
         r->spec->model_loc = node->loc;
     }
 }

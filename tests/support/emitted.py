@@ -20,7 +20,7 @@ def listed(source, name):
 
 
 def check(folder, source):
-    functions, constants, variants = (listed(source, name) for name in ("functions", "emitted_constants", "emitted_endings"))
+    functions, constants, variants = (listed(source, name) for name in ("emitted_functions", "emitted_constants", "emitted_endings"))
     header = next(folder.glob("*.h"))
     model = header.stem
     text = header.read_text() + header.with_suffix(".c").read_text()
@@ -29,12 +29,12 @@ def check(folder, source):
     entries = own | {entry + variant for entry in own for variant in variants}
     for name in sorted(set(re.findall(rf"^[a-z][\w ]*[ *]{model}_(\w+)(?:\(|\[| MODC| =|;)", text, re.M))):
         if name not in functions | entries:
-            yield f"{model}_{name} is not in `functions`"
+            yield f"{model}_{name} is not in `emitted_functions`"
     for name in sorted(set(re.findall(rf"^#define {model.upper()}_(\w+)", text, re.M))):
         if name not in constants and not re.fullmatch(r"(\w+_)?(MAX_\w+|WORKSPACE_BYTES)", name):
             yield f"{model.upper()}_{name} is not in `emitted_constants`"
     for name in sorted(set(re.findall(rf"struct {model}_(\w+) \{{", text))):
-        if name not in ("params", "packed", "state", "code", "rollout", "window") and not re.fullmatch(r"block|\w+_packed", name):
+        if name not in ("params", "packed", "state", "code", "rollout", "window", "training") and not re.fullmatch(r"block|\w+_packed", name):
             yield f"struct {model}_{name}: see emitted_struct"
 
 
@@ -47,6 +47,15 @@ def check_width(folder):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if len(line) > WIDTH and max(map(len, line.split())) < WIDTH - 40:
                 yield f"{path.name}:{number} has {len(line)} columns: {line.strip()}"
+
+
+def check_wrappers(known):
+    """Functions that macros of the runtime define under the model's name."""
+    table = re.search(r"wrappers\[\] = \{\n(.*?)\n\};", pathlib.Path("generator/emit/emit_header.c").read_text(), re.S)[1]
+    for names in re.findall(r'FUNCTIONS",\s+"(.*?)"', table):
+        for name in names.split():
+            if name not in known:
+                yield f"{name} is not in `emitted_functions`"
 
 
 def check_locals():
@@ -64,7 +73,8 @@ def check_locals():
 
 
 def main(modc):
-    source, faults = pathlib.Path("generator/base/emitted.c").read_text(), [*check_locals()]
+    source = pathlib.Path("generator/base/emitted.c").read_text()
+    faults = [*check_locals(), *check_wrappers(listed(source, "emitted_functions"))]
     for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([modc, "generate", *case, "-o", folder], check=True, stdout=subprocess.DEVNULL)

@@ -386,6 +386,26 @@ static void names_in_c(void **state)
     assert_string_equal(emitted_name(&cx, "fc1"), "fc1");
     assert_string_equal(emitted_name(&cx, "default"), "default_");
     assert_string_equal(emitted_name(&cx, "new"), "new_");
+    assert_string_equal(emitted_name(&cx, "NAN"), "NAN_");
+    assert_string_equal(emitted_name(&cx, "UINT_FAST16_WIDTH"), "UINT_FAST16_WIDTH_");
+    assert_string_equal(emitted_name(&cx, "M_PIf64x"), "M_PIf64x_");
+    assert_string_equal(emitted_name(&cx, "size_t"), "size_t_");
+    assert_string_equal(emitted_name(&cx, "_SIZE_T"), "_SIZE_T___"); /* stddef.h has _SIZE_T_ */
+    assert_string_equal(emitted_name(&cx, "__STDC_"), "__STDC___");
+    assert_string_equal(emitted_name(&cx, "MODC_LANES"), "MODC_LANES___");
+    cx.model = "net";
+    assert_string_equal(emitted_name(&cx, "NET_MODULES"), "NET_MODULES___");
+    assert_string_equal(c_argument(&cx, "net_load"), "net_load___");
+    assert_string_equal(c_argument(&cx, "modc_check"), "modc_check___");
+    /* What C does not need keeps its name. */
+    assert_string_equal(emitted_name(&cx, "net_load"), "net_load");
+    assert_string_equal(emitted_name(&cx, "NET_Block"), "NET_Block");
+    assert_string_equal(emitted_name(&cx, "INT_Block"), "INT_Block");
+    assert_string_equal(emitted_name(&cx, "M_1"), "M_1");
+    assert_string_equal(c_argument(&cx, "isnan"), "isnan");
+    assert_string_equal(c_argument(&cx, "h_t"), "h_t");
+    assert_string_equal(c_argument(&cx, "y1"), "y1");
+    assert_string_equal(c_argument(&cx, "_x"), "_x");
     assert_string_equal(emitted_name(&cx, "0"), "_0");
     assert_string_equal(emitted_name(&cx, "b-c d"), "b_c_d");
     arena_free(&cx.arena);
@@ -625,7 +645,8 @@ static void faults_of_modules(void **state)
         {HEAD TAIL "entries:\n  act(x): {max: {}}\n", 6, 3, "the entry 'act' has no 'statements'", NULL},
         {HEAD TAIL "entries:\n  act(x): {statement: return x, statements: return x}\n", 6, 12,
          "an entry has no key", "'statements'"},
-        {HEAD TAIL "entries:\n  init(x): return x\n", 6, 3, "a function of every model, m_init", NULL},
+        {HEAD TAIL "entries:\n  init(x): return x\n", 6, 3, "a function or struct of every model, m_init",
+         NULL},
         {HEAD TAIL "entries:\n  forward(x): return x\n", 6, 3, "has a key of its own", NULL},
         {HEAD TAIL "entries:\n  act(x): return x\n  Act(x): return x\n", 7, 3, "give one name in C, ACT",
          NULL},
@@ -642,6 +663,8 @@ static void faults_of_names(void **state)
         {"modc: 1\nmodel: a-b\ninputs: {x: [4]}\n" TAIL, 2, 8, "'a-b' is not a name", NULL},
         {"modc: 1\nmodel: class\ninputs: {x: [4]}\n" TAIL, 2, 8, "'class' is a keyword", NULL},
         {"modc: 1\nmodel: int\ninputs: {x: [4]}\n" TAIL, 2, 8, "'int' is a keyword", NULL},
+        {"modc: 1\nmodel: NAN\ninputs: {x: [4]}\n" TAIL, 2, 8, "'NAN' is a macro", NULL},
+        {"modc: 1\nmodel: size_t\ninputs: {x: [4]}\n" TAIL, 2, 8, "'size_t' is a type", NULL},
         {"modc: 1\nmodel: lambda\ninputs: {x: [4]}\n" TAIL, 2, 8, "'lambda' is a word of the language", NULL},
         {"modc: 1\nmodel: modc\ninputs: {x: [4]}\n" TAIL, 2, 8, "belongs to the runtime", NULL},
         {"modc: 1\nmodel: _m\ninputs: {x: [4]}\n" TAIL, 2, 8, "are reserved", NULL},

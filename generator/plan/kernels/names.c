@@ -3,6 +3,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/c_names.h"
+#include "base/emitted.h"
 #include "base/names.h"
 #include "plan/kernels/draft.h"
 #include "plan/plan_pack.h"
@@ -360,10 +362,15 @@ void note_entry(const struct kernel_calls *calls, const struct packed *entry)
 
 /* ---- the names of all kernels --------------------------------------------------------------------------------- */
 
-/* Like a type of C: int32_t. */
-static bool is_type(const char *name)
+/* Like a type of C, int32_t, a function of a header, lgamma_r, or a table of the model, keys_table. */
+static bool is_of_others(const char *name)
 {
-    return text_ends_with(name, "_t") && name[2];
+    static const char *const ends[] = {"_t", "_table", "_io", "_call"};
+
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (text_ends_with(name, ends[i]) && name[strlen(ends[i])])
+            return true;
+    return c_is_function(name);
 }
 
 /* Whom it serves, and what it does there: "fc_relu", "fc_dweight", "trunk_linear_tanh" of several of a list. */
@@ -416,15 +423,28 @@ static const char *telling(struct cx *cx, const struct kernel *kernel, int what)
     }
 }
 
-/* Locals of functions would hide a kernel of their name; kernels that are named already keep theirs. */
+/* Locals of functions would hide a kernel of their name, and other functions of the model have theirs; kernels that are named
+ * already keep what they have. */
 static struct names taken_names(struct cx *cx, const struct plan *plan)
 {
+    const struct module_tree *tree = plan->program->tree;
     struct names taken = {0};
 
     for (int i = 0; i < plan->variant_count; i++)
         for (int id = 0; id < plan->variants[i]->graph->value_count; id++)
             if (plan->variants[i]->places[id].name)
                 names_add(&cx->arena, &taken, plan->variants[i]->places[id].name, "", (struct loc){0});
+    for (int i = 0; i < tree->size_count; i++)
+        names_add(&cx->arena, &taken, tree->sizes[i].c_name, "", (struct loc){0});
+    for (int i = 0; i < plan->variant_count; i++)
+        names_add(&cx->arena, &taken, plan->variants[i]->function, "", (struct loc){0});
+    for (int i = 0; emitted_functions[i]; i++)
+        names_add(&cx->arena, &taken, arena_format(&cx->arena, "%s_%s", plan->model, emitted_functions[i]),
+                  "", (struct loc){0});
+    for (int i = 0; i < plan->program->entry_count; i++)
+        names_add(&cx->arena, &taken,
+                  arena_format(&cx->arena, "%s_%s", plan->model, plan->program->entries[i].name), "",
+                  (struct loc){0});
     for (int i = 0; i < plan->function_count; i++) {
         const char *name = plan->functions[i]->name;
 
@@ -469,7 +489,7 @@ static bool *group_names(struct naming *naming)
 
 static bool is_free(const struct naming *naming, int i)
 {
-    return !is_type(naming->names[i]) && !names_find(naming->taken, naming->names[i]);
+    return !is_of_others(naming->names[i]) && !names_find(naming->taken, naming->names[i]);
 }
 
 static bool has_word(const char *words, const char *word, size_t length)

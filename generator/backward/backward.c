@@ -121,6 +121,20 @@ static void find_wanted(struct backward *b)
     }
 }
 
+/* As PyTorch: "element 0 of tensors does not require grad and does not have a grad_fn". */
+static void check_loss(const struct backward *b)
+{
+    const struct graph *graph = b->graph;
+    const struct spec_training *training = graph->program->tree->spec->training;
+
+    if (!graph->loss || graph->region || !graph->training || b->wanted[graph->outputs[0]->id])
+        return;
+    diag_error(graph->cx, training->loss_loc, "the loss depends on no parameter that is trained");
+    diag_hint(
+        graph->cx,
+        "no step would change anything: look for detach() or a comparison on the way to it, or for 'freeze'");
+}
+
 static bool *flow_of_region(const struct region *region, const bool *wanted)
 {
     struct region asked = *region;
@@ -841,6 +855,7 @@ static void write_backward(struct graph *graph)
     b.wanted = ARENA_ARRAY(arena, b.value_count + 1, bool);
     b.parts = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
     find_wanted(&b);
+    check_loss(&b);
     add_yield(&b);
     give_unread(&b);
     for (int i = op_count - 1; i >= 0; i--) {

@@ -942,7 +942,7 @@ void modc_fill_constant(const struct modc_key *key, void *out);
 
 /* Whether modc_convert takes these types: equal ones, or two float types. */
 bool modc_converts(enum modc_dtype to, enum modc_dtype from);
-/* out and in do not overlap; neither needs to be aligned. MODC_ARGUMENT: modc_converts is false. */
+/* out and in do not overlap; neither needs to be aligned. Bools come out as 0 or 1. MODC_ARGUMENT: modc_converts is false. */
 enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *in, enum modc_dtype in_dtype,
                               size_t count);
 

@@ -109,7 +109,8 @@ double modc_number(const void *from, enum modc_dtype dtype)
     double real;
 
     switch (dtype) {
-    case MODC_BOOL:
+    case MODC_BOOL: /* whose bytes may come from elsewhere: as in PyTorch, what is not 0 is true */
+        return *(const unsigned char *)from != 0;
     case MODC_UINT8:
         return *(const unsigned char *)from;
     case MODC_INT8:
@@ -183,7 +184,7 @@ enum modc_status modc_convert(void *out, enum modc_dtype out_dtype, const void *
 
     if (!modc_converts(out_dtype, in_dtype))
         return MODC_ARGUMENT;
-    if (in_dtype == out_dtype) {
+    if (in_dtype == out_dtype && in_dtype != MODC_BOOL) {
         if (count > 0)
             memcpy(to, from, count * in_bytes);
         return MODC_OK;

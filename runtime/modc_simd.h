@@ -161,6 +161,9 @@
 #define MODC_ALONE
 #endif
 
+/* An element of a tensor of bools, whose bytes may come from elsewhere: as in PyTorch, what is not 0 is true. */
+#define MODC_TRUE(element) (*(const unsigned char *)&(element) != 0)
+
 /* MODC_UNROLL before a loop of the register tile, whose bounds are constants once it is inlined: all of it, early.
  * With a count, or without the word full, clang unrolls too late, and the tile stays in memory.
  * MODC_ROLL before the loop around it, which clang would unroll into more than the registers hold; MODC_ROLL_SHORT where gcc

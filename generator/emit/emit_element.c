@@ -36,7 +36,7 @@ const char *element_put(struct cx *cx, struct element element)
 
 const char *element_read(struct cx *cx, struct element element, const char *place)
 {
-    const char *get = element_get(cx, element);
+    const char *get = element.stored == DTYPE_BOOL ? "MODC_TRUE" : element_get(cx, element);
 
     return get ? arena_format(&cx->arena, "%s(%s)", get, place) : place;
 }

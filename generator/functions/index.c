@@ -382,10 +382,13 @@ const struct function_row index_functions[] = {
              " _sum_of_bags(scaled, held, bag, bags))\n"
              "y = y / used.clamp(min=1).to(y.dtype) if mode == 'mean' else y\n"
              "return y[:-1] if include_last_offset and offsets is not None else y"},
+    /* Offsets begin at 0 and do not fall; one that does otherwise is as wrong an index as one behind the end. */
     {"_bag_of(input, offsets)", HIDDEN,
-     .body =
-         "first = zeros(input.shape[0] + 1, dtype=torch.int64).index_add(0, offsets, ones_like(offsets).long())\n"
-         "return first.cumsum(0)[:-1] - 1"},
+     .body = "past = input.shape[0] + 1\n"
+             "wrong = where(arange(offsets.shape[0]) == 0, offsets != 0, offsets < offsets.roll(1))\n"
+             "first = zeros(past, dtype=torch.int64).index_add(0, where(wrong, past, offsets),"
+             " ones_like(offsets).long())\n"
+             "return first.cumsum(0)[:-1] - 1"},
     {"_sum_of_bags(rows, held, bag, bags)", HIDDEN,
      .body = "kept = where(held[..., None], rows, zeros_like(rows))\n"
              "return (kept.sum(1) if bag is None else"

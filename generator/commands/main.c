@@ -1,6 +1,7 @@
 /* main.c - the command line. Calls each room once, in order: whoever opens this file first sees the whole compiler. */
 #define _POSIX_C_SOURCE 200809L
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -165,8 +166,10 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     progress_step("reading %s ...", path);
     struct spec *spec = spec_read(cx, source);
     *status = EXIT_COMMAND_LINE;
-    if (!settings_apply(cx, spec))
+    if (!settings_apply(cx, spec)) {
+        assert(diag_errors(cx) > 0);
         return NULL;
+    }
     if (dump_wants(dump, cx, "spec"))
         spec_dump(dump->out, spec, dump->json);
 
@@ -181,8 +184,10 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     struct plan *plans = NULL, **end = &plans;
     for (int i = 0; i < spec->dtype_count; i++, end = &(*end)->next) {
         *end = make_plan(cx, programs[i], i == 0 ? dump : &none);
-        if (!*end)
+        if (!*end) {
+            assert(diag_errors(cx) > 0); /* whoever gives up has said why */
             return NULL;
+        }
     }
     return plans;
 }

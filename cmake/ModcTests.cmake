@@ -485,6 +485,15 @@ function(modc_names_tests)
     endforeach()
 endfunction()
 
+# All algorithms in one model.
+function(modc_algorithms_test)
+    if(MODC_PYTHON)
+        list(JOIN MODC_WARNINGS "," warnings)
+        modc_test(compile_algorithms compile ${MODC_PYTHON} tests/support/algorithms.py $<TARGET_FILE:modc>
+                  ${CMAKE_CURRENT_BINARY_DIR}/algorithms ${CMAKE_C_COMPILER} ${warnings})
+    endif()
+endfunction()
+
 # modc_api_test(NAME PROGRAM SPECS... [ENV NAME=VALUE...]): a program of tests/api with what is emitted for the specs.
 function(modc_api_test name program)
     cmake_parse_arguments(PARSE_ARGV 2 api "" "" "ENV")

@@ -76,7 +76,10 @@ static const char *region_name(struct eval *eval, const struct module *module)
     const char *own;
 
     if (has_kinds(program->tree, module)) {
-        add_words(&name, module->array ? module->parent->path : module->path);
+        const char *path = module->array ? module->parent->path : module->path;
+
+        text_add(&name, isdigit((unsigned char)path[0]) ? "y" : ""); /* of a list */
+        add_words(&name, path);
         add_break(&name);
     }
     add_words(&name, module->class_name);

@@ -20,7 +20,8 @@ static void add_op(struct graph *graph, struct run *run, struct op *op)
     ARENA_PUSH(&graph->cx->arena, run->ops, run->count, op);
 }
 
-/* Whether `next` calls the instance behind that of `last`, on its result, with all else as it was. */
+/* Whether `next` calls the instance behind that of `last`, on its result, with all else as it was. What a region reads or writes
+ * of an instance by pointers of their own (slots) lies in no array that a loop could walk over. */
 static bool follows(const struct op *first, const struct op *last, const struct op *next)
 {
     const struct module *a = last->invoke.instance, *b = next->invoke.instance;
@@ -28,8 +29,9 @@ static bool follows(const struct op *first, const struct op *last, const struct 
     if (next->code != GRAPH_OP_CALL || next->invoke.region != first->invoke.region ||
         next->invoke.part != first->invoke.part || !a->array || !b->array || a->parent != b->parent ||
         b->index != a->index + a->subtree + 1 || next->input_count < 1 ||
-        next->invoke.region->graph->result_count != 1 || next->inputs[0] != last->outputs[0] ||
-        !dims_equal(next->inputs[0], next->outputs[0]) || next->inputs[0]->dtype != next->outputs[0]->dtype)
+        next->invoke.region->slot_count > 0 || next->invoke.region->graph->result_count != 1 ||
+        next->inputs[0] != last->outputs[0] || !dims_equal(next->inputs[0], next->outputs[0]) ||
+        next->inputs[0]->dtype != next->outputs[0]->dtype)
         return false;
     for (int i = 1; i < next->input_count; i++)
         if (next->inputs[i] != first->inputs[i] || next->inputs[i] == first->inputs[0])

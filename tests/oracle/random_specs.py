@@ -105,6 +105,54 @@ CLASSES = {
       - h = norm(conv(x))
       - return relu(h + skip(x))""",
 }
+# A tree in which one class stands deep in two others, which call it with values of other shapes: once and again, of one
+# instance and of several, under lists and beside what is never called.
+CLASSES |= {
+    "Feed(dim)": """
+    modules:
+      wi: Linear(dim, dim + 3, bias=False)
+      act: {activation}
+      wo: Linear(dim + 3, dim, bias=False)
+    forward(x):
+      - return wo(act(wi(x)))""",
+    "Layer(dim)": """
+    modules:
+      feed: Feed(dim)
+    forward(x):
+      - return 0.5 * x + 0.5 * feed(x)""",
+    "Near(dim)": """
+    modules:
+      layer: [Affine(dim), Layer(dim)]
+    forward(x):
+      - return layer[1](layer[0](x))""",
+    "Far(dim)": """
+    modules:
+      layer:
+        - Affine(dim)
+        - Layer(dim)
+        - Feed(dim)
+    forward(x, y):
+      - h = layer[1](x.unsqueeze(0))
+      - return layer[2](layer[1](h[0] + y)) + h[0]""",
+    "Lower(dim, count)": """
+    modules:
+      block: count x Near(dim)
+    forward(x):
+      - return block(x)""",
+    "Upper(dim)": """
+    modules:
+      block: [Far(dim), Near(dim)]
+    forward(x, y):
+      - h = block[0](x, y)
+      - return block[1](stack([h, y]))[0]""",
+    "Tree(dim, count=1)": """
+    modules:
+      lower: Lower(dim, count)
+      upper: Upper(dim)
+    forward(x):
+      - h = lower(x)
+      - return upper(h, x) + lower(h.unsqueeze(0))[0]""",
+}
 # The same with a buffer that is read, written and read again.
 WRITING = {
     "Affine(dim)": """
@@ -118,7 +166,9 @@ WRITING = {
       - self.level = 0.5 * level + 0.5 * weight
       - return 0.5 * y + 0.5 * level * x""",
 }
-NEEDS = {"Stack(dim, count)": ["Affine(dim)"]}
+NEEDS = {"Stack(dim, count)": ["Affine(dim)"],
+         "Tree(dim, count=1)": ["Affine(dim)", "Feed(dim)", "Layer(dim)", "Near(dim)", "Far(dim)", "Lower(dim, count)",
+                                "Upper(dim)"]}
 FUNCTIONS = {
     "swap(v)": ["half = v.shape[-1] // 2", "return cat([v[..., half:], v[..., :half]], dim=-1)"],
     "blend(v, w, amount=0.25)": ["return v * amount + w * (1.0 - amount)"],
@@ -811,7 +861,7 @@ class Draw:
         """A module for values whose last dimension is a number: (YAML of one line, dims of its result)."""
         n = dims[-1].const
         out = self.features()
-        way = self.random.randrange(14)
+        way = self.random.randrange(15)
         if way < 4:
             return self.linear(n, out), dims[:-1] + (Dim(out),)
         if way < 7:
@@ -838,6 +888,9 @@ class Draw:
         if way == 12:
             self.use_class("Stack(dim, count)")
             return f"Stack({n}, {self.pick([1, 2, 4])})", dims
+        if way == 13:
+            self.use_class("Tree(dim, count=1)")
+            return self.pick([f"Tree({self.number(n)})", f"Tree({n}, count=2)", f"2 x Tree({n})"]), dims
         self.use_class("Affine(dim)")
         return self.pick([f"Affine({n})", f"2 x Affine({n})", f"Affine({n}) for i in range(2)"]), dims
 

@@ -105,7 +105,7 @@ static const char *params_of(struct emit *e, const struct region_call *call)
 
 static const char *packed_of(struct emit *e, const struct region_call *call, const struct variant *region)
 {
-    const struct module *instance = call->op->invoke.instance;
+    const struct module *instance = plan_in_group(e->plan, call->caller, call->op->invoke.instance);
     const struct pack_group *group = call->caller->group;
 
     for (int i = 0; i < group->child_count; i++) {

@@ -313,6 +313,11 @@ bool is_own_gradient(const struct module *module, const char *name);
 
 const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result);
 
+/* What is to the instance of a class that its packed struct was made of, as `module` is to the variant's own: where a class is
+ * called with several shapes, these may be two. */
+const struct module *plan_in_group(const struct plan *plan, const struct variant *variant,
+                                   const struct module *module);
+
 /* Of what a region's function takes and gives: an input, results and their gradients by a stem, a slot. */
 const char *region_input(struct cx *cx, const struct graph *graph, const struct value *input);
 const char *region_gradient(struct cx *cx, const struct graph *graph, const struct value *input);

@@ -83,11 +83,19 @@ struct pack_group *planner_find_group(const struct plan *plan, const struct modu
     return NULL;
 }
 
+const struct module *plan_in_group(const struct plan *plan, const struct variant *variant,
+                                   const struct module *module)
+{
+    return plan->program->tree
+        ->modules[variant->group->root->index + module->index - variant->graph->root->index];
+}
+
 /* The instances of a region inside the packed struct of what calls it. */
 void planner_add_child_group(struct planner *planner, const struct op *op, struct pack_group *group)
 {
     struct pack_group *own = planner->variant->group;
-    const struct module *instance = op->invoke.instance, *first = instance;
+    const struct module *instance = plan_in_group(planner->plan, planner->variant, op->invoke.instance),
+                        *first = instance;
     const char *member;
     int count = 0;
 

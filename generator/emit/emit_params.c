@@ -57,21 +57,13 @@ bool has_tensors(const struct module *module)
     return false;
 }
 
-/* Which group is of the module's class; 0: none is. Classes that a region is made of have named structs, so that functions can
- * take them. */
-static int group_of(const struct emit *e, const struct module *module)
+/* Classes that a region is made of have named structs, so that functions can take them. */
+static const char *struct_name(struct emit *e, const struct module *module)
 {
     for (int i = 1; module->signature && module->parent && i < e->plan->group_count; i++)
         if (strcmp(e->plan->groups[i]->root->signature, module->signature) == 0)
-            return i;
-    return 0;
-}
-
-static const char *struct_name(struct emit *e, const struct module *module)
-{
-    const int group = group_of(e, module);
-
-    return group > 0 ? arena_format(&e->cx->arena, "%s_%s", e->m, e->plan->groups[group]->name) : NULL;
+            return arena_format(&e->cx->arena, "%s_%s", e->m, e->plan->groups[i]->name);
+    return NULL;
 }
 
 /* One of an array, or a part of one: the struct's text stands for all of them. */
@@ -201,33 +193,17 @@ static void print_members(struct emit *e, struct text *out, const struct module 
     }
 }
 
-/* The struct of a class, behind those that it has as members: an instance that nothing calls may be of a class that is called
- * later, elsewhere. */
-static void print_class(struct emit *e, struct text *out, int index, bool *printed)
-{
-    const struct pack_group *group = e->plan->groups[index];
-    const struct module *root = group->root;
-
-    if (printed[index] || !has_tensors(root))
-        return;
-    printed[index] = true;
-    for (int i = root->index + 1; i <= root->index + root->subtree; i++) {
-        const int own = group_of(e, e->tree->modules[i]);
-
-        if (own > 0)
-            print_class(e, out, own, printed);
-    }
-    text_printf(out, "/* %s */\nstruct %s_%s {\n", root->signature, e->m, group->name);
-    print_members(e, out, root, 4);
-    text_add(out, "};\n\n");
-}
-
 void print_params(struct emit *e, struct text *out)
 {
-    bool *printed = ARENA_ARRAY(&e->cx->arena, e->plan->group_count + 1, bool);
+    for (int i = 1; i < e->plan->group_count; i++) {
+        const struct pack_group *group = e->plan->groups[i];
 
-    for (int i = 1; i < e->plan->group_count; i++)
-        print_class(e, out, i, printed);
+        if (!has_tensors(group->root))
+            continue;
+        text_printf(out, "/* %s */\nstruct %s_%s {\n", group->root->signature, e->m, group->name);
+        print_members(e, out, group->root, 4);
+        text_add(out, "};\n\n");
+    }
     text_printf(
         out,
         "/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */\nstruct %s_params {\n"

@@ -319,6 +319,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
             !plan_variants(cx, plan, entry, entry->saving, "_saving"))
             return NULL;
     }
+    planner_order_groups(cx, plan);
     for (int i = 0; i < plan->group_count; i++) {
         planner_lay_out_group(plan, plan->groups[i]);
         for (int j = 0; j < plan->groups[i]->entry_count; j++) {

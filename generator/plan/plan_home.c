@@ -90,6 +90,35 @@ const struct module *plan_in_group(const struct plan *plan, const struct variant
         ->modules[variant->group->root->index + module->index - variant->graph->root->index];
 }
 
+/* Behind those of the classes inside it. */
+static void put_group(const struct plan *plan, struct pack_group *group, struct pack_group **ordered,
+                      int *count)
+{
+    struct module *const *modules = plan->program->tree->modules + group->root->index;
+
+    for (int i = 0; i < *count; i++)
+        if (ordered[i] == group)
+            return;
+    for (int i = 1; i <= group->root->subtree; i++) {
+        struct pack_group *inside = modules[i]->signature ? planner_find_group(plan, modules[i]) : NULL;
+
+        if (inside)
+            put_group(plan, inside, ordered, count);
+    }
+    ordered[(*count)++] = group;
+}
+
+void planner_order_groups(struct cx *cx, struct plan *plan)
+{
+    struct pack_group **ordered = ARENA_ARRAY(&cx->arena, plan->group_count, struct pack_group *);
+    int count = 1;
+
+    ordered[0] = plan->groups[0];
+    for (int i = 1; i < plan->group_count; i++)
+        put_group(plan, plan->groups[i], ordered, &count);
+    plan->groups = ordered;
+}
+
 /* The instances of a region inside the packed struct of what calls it. */
 void planner_add_child_group(struct planner *planner, const struct op *op, struct pack_group *group)
 {

@@ -1,0 +1,65 @@
+/* modc_safetensors.h - reads and writes safetensors in memory, for any tensors. A part of modc.h, which includes it: models load and
+ * save through it, and programs their inputs and results. */
+#ifndef MODC_SAFETENSORS_H
+#define MODC_SAFETENSORS_H
+
+#include "modc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A file in memory that passed every check of module-semantics 7.3. */
+struct modc_reader {
+    const unsigned char *bytes;  /* the whole file */
+    size_t length, header, data; /* header: bytes of JSON after the first 8; data: where tensors start */
+    bool duplicates;             /* a name stands there twice; the last one counts */
+    size_t count;                /* tensors */
+};
+
+struct modc_item {
+    const char *name; /* as it stands in the JSON, between the quotes */
+    size_t name_length;
+    const char *dtype_name; /* "F32" */
+    int dtype;              /* enum modc_dtype, or -1: one that modc does not have */
+    int ndim;               /* may be over MODC_MAX_DIMS; dims has the first ones */
+    uint64_t dims[MODC_MAX_DIMS];
+    const void *data;
+    size_t bytes;
+};
+
+/* MODC_FORMAT; report may be NULL. */
+enum modc_status modc_reader_open(struct modc_reader *reader, const void *bytes, size_t length,
+                                  struct modc_report *report);
+/* *at: 0 at first. In the order of the JSON; false at the end. */
+bool modc_reader_next(const struct modc_reader *reader, size_t *at, struct modc_item *item);
+bool modc_reader_find(const struct modc_reader *reader, const char *name, struct modc_item *item);
+/* Decodes the name (JSON escapes), cut to capacity with its 0 byte; returns the whole length. */
+size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity);
+
+bool modc_item_is(const struct modc_item *item, const char *name); /* without decoding it first */
+bool modc_item_has_shape(const struct modc_item *item, int ndim, const int *dims);
+
+struct modc_named_tensor {
+    const char *name;
+    struct modc_tensor tensor;
+};
+
+/* Tensors to write, wherever they lie: get may leave name NULL (not in the file), copy gives the bytes. */
+struct modc_writer {
+    int count;
+    const void *user;
+    void (*get)(const struct modc_writer *writer, int index, struct modc_named_tensor *named);
+    enum modc_status (*copy)(const struct modc_writer *writer, int index, void *out);
+};
+
+/* As modc_save_bytes. MODC_ARGUMENT: a name stands there twice with one dtype. */
+enum modc_status modc_writer_run(const struct modc_writer *writer, void *out, size_t capacity,
+                                 size_t *length);
+enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out,
+                                    size_t capacity, size_t *length);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

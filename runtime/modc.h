@@ -74,8 +74,9 @@ enum modc_status {
     MODC_MEMORY,     /* hosted builds: no memory */
     MODC_ARGUMENT,   /* an argument has a value that is not allowed */
     MODC_CONSUMED, /* backward: there was no forward that keeps for it, or another call or backward came after */
-    MODC_NONFINITE,  /* a gradient is NaN or infinite */
-    MODC_UNSUPPORTED /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
+    MODC_NONFINITE,   /* a gradient is NaN or infinite */
+    MODC_UNSUPPORTED, /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
+    MODC_BUSY         /* a hook calls with the context whose call it runs in: it needs one of its own */
 };
 
 const char *modc_status_text(enum modc_status status);
@@ -596,6 +597,7 @@ struct modc_context {
     char *workspace; /* the state block is at its head */
     size_t workspace_bytes;
     bool training;
+    bool busy; /* a hook of one of its calls runs */
     uint64_t seed, counter;
     struct modc_hook *hooks; /* in running order; NULL: the fused variant runs */
     const struct modc_hook_set *hook_set;
@@ -617,9 +619,9 @@ enum modc_status modc_init(struct modc_context *net, const struct modc_model *mo
                            struct modc_params *params, void *workspace, size_t bytes);
 void modc_train(struct modc_context *net, bool mode);
 
-/* What a call kept for backward is gone with them. */
-void modc_seed(struct modc_context *net, uint64_t seed); /* and counter 0 */
-void modc_reset_state(struct modc_context *net);
+/* What a call kept for backward is gone with them. MODC_POINTER, MODC_BUSY. */
+enum modc_status modc_seed(struct modc_context *net, uint64_t seed); /* and counter 0 */
+enum modc_status modc_reset_state(struct modc_context *net);
 
 /* What calls of this context run on; NULL: the model is compiled once. */
 const struct modc_isa *modc_get_isa(const struct modc_context *net);
@@ -642,7 +644,7 @@ struct modc_training {
 
 /* From now on calls of the context keep what backward needs, in its workspace: it has to have the bytes of a
  * BACKWARD_WORKSPACE constant. No gradient is there yet, and all are wanted. block: model->gradient_block bytes, for the
- * gradients. MODC_POINTER, MODC_ALIGNMENT, MODC_SIZE, MODC_UNSUPPORTED (a model without backward). */
+ * gradients. MODC_POINTER, MODC_BUSY, MODC_ALIGNMENT, MODC_SIZE, MODC_UNSUPPORTED (a model without backward). */
 enum modc_status modc_training_init(struct modc_training *training, struct modc_context *net, void *block,
                                     size_t bytes);
 
@@ -662,7 +664,7 @@ enum modc_status modc_get_gradient(const struct modc_training *training, const c
                                    const void **gradient);
 
 /* Whether backward computes the gradients of a parameter, or of all of a module ("trunk.0"; "": the model): from the next
- * backward on. Its memory stays. MODC_NAME. */
+ * backward on. Its memory stays. MODC_NAME, MODC_BUSY. */
 enum modc_status modc_requires_grad(struct modc_training *training, const char *name, bool requires_grad);
 
 /* For emitted code: the number, of the gradient's dtype, which is not 0 where the gradient is there. */
@@ -678,8 +680,8 @@ static inline bool modc_saves(const struct modc_context *net)
 }
 
 /* For emitted code. Before backward: whether the workspace still holds what forward kept, entry as in saved, and the
- * parameters are those of forward. MODC_POINTER, MODC_CONSUMED, MODC_STALE. Behind it: the gradients that it gave, by number,
- * are there now, if they were wanted; given NULL: the first `count`. */
+ * parameters are those of forward. MODC_POINTER, MODC_BUSY, MODC_CONSUMED, MODC_STALE. Behind it: the gradients that it gave, by
+ * number, are there now, if they were wanted; given NULL: the first `count`. */
 enum modc_status modc_backward_begin(struct modc_context *net, int entry);
 void modc_backward_end(struct modc_context *net, const int *given, int count);
 
@@ -690,7 +692,7 @@ bool modc_has_x86_64_v4(void);
 #endif
 
 /* What an emitted call tests first; clears the fault. need: the variant's workspace bytes, state included.
- * MODC_POINTER, MODC_WORKSPACE, MODC_STALE. */
+ * MODC_POINTER, MODC_BUSY, MODC_WORKSPACE, MODC_STALE. */
 enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers);
 
 /* What emitted code asks before it reads at indices or divides: whether count integers lie in [lowest, end), or are not 0;
@@ -723,7 +725,12 @@ enum {
  * types that these have. data is NULL where no gradient came to an output, and for all inputs where none of them has one; 0
  * stands for inputs without one beside others, and goes no further. Pre-hooks may change what they are given for the outputs
  * in these two ways, before the module's own backward runs; full backward hooks that for the inputs, when all that the module
- * read them for is done. Gradients of parameters are added behind the last hook. */
+ * read them for is done. Gradients of parameters are added behind the last hook.
+ *
+ * A hook returns to the call that it runs in. Until then the context is busy: its entries, backward, steps of its training and
+ * what else would write to it are MODC_BUSY, and change nothing; a context of the hook's own, of the same parameters too, is not.
+ * Hooks, the mode, grad_enabled, threads and instruction sets may be changed, for the next call. Who writes parameters in a hook,
+ * by load, reset, a step of another context or modc_changed, ends the call with MODC_STALE: half of it would be of other weights. */
 struct modc_hook_call {
     struct modc_context *context;
     const struct modc_model *model;
@@ -1034,9 +1041,9 @@ size_t modc_workspace(const struct modc_model *model); /* the largest of all ent
     {                                                                                                        \
         modc_train(&net->base, false);                                                                       \
     }                                                                                                        \
-    static inline void model##_seed(struct model *net, uint64_t seed)                                        \
+    static inline enum modc_status model##_seed(struct model *net, uint64_t seed)                            \
     {                                                                                                        \
-        modc_seed(&net->base, seed);                                                                         \
+        return modc_seed(&net->base, seed);                                                                  \
     }                                                                                                        \
     static inline void model##_print(void (*write)(void *user, const char *text, size_t length), void *user) \
     {                                                                                                        \
@@ -1045,9 +1052,9 @@ size_t modc_workspace(const struct modc_model *model); /* the largest of all ent
 
 /* Models with state. */
 #define MODC_STATE_FUNCTIONS(model)                                                                          \
-    static inline void model##_reset_state(struct model *net)                                                \
+    static inline enum modc_status model##_reset_state(struct model *net)                                    \
     {                                                                                                        \
-        modc_reset_state(&net->base);                                                                        \
+        return modc_reset_state(&net->base);                                                                 \
     }
 
 /* Hosted builds. The workspace of a context that was created is its own, by malloc. */

@@ -65,6 +65,8 @@ enum modc_status modc_training_init(struct modc_training *training, struct modc_
 
     if (training == NULL || net == NULL || net->model == NULL || block == NULL)
         return MODC_POINTER;
+    if (net->busy)
+        return MODC_BUSY;
     model = net->model;
     if (model->training_bytes == 0)
         return MODC_UNSUPPORTED;
@@ -137,6 +139,8 @@ enum modc_status modc_requires_grad(struct modc_training *training, const char *
     const struct modc_model *model = training->model;
     bool found = name[0] == '\0';
 
+    if (training->net->busy)
+        return MODC_BUSY;
     for (int k = 0; k < model->key_count; k++) {
         if (!is_of(model->keys[k].name, name))
             continue;
@@ -154,6 +158,8 @@ enum modc_status modc_backward_begin(struct modc_context *net, int entry)
 {
     if (net == NULL || net->trainer == NULL)
         return MODC_POINTER;
+    if (net->busy)
+        return MODC_BUSY;
     if ((net->saved - 1) / 2 != entry || net->saved == 0)
         return MODC_CONSUMED;
     if (net->params->version != net->saved_version)

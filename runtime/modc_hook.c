@@ -44,8 +44,7 @@ enum modc_status modc_init(struct modc_context *net, const struct modc_model *mo
     net->fault_module = -1;
     if (model->dispatch != NULL)
         choose_best(net);
-    modc_reset_state(net);
-    return MODC_OK;
+    return modc_reset_state(net);
 }
 
 const struct modc_isa *modc_get_isa(const struct modc_context *net)
@@ -83,15 +82,25 @@ void modc_train(struct modc_context *net, bool mode)
     net->training = mode;
 }
 
-void modc_seed(struct modc_context *net, uint64_t seed)
+enum modc_status modc_seed(struct modc_context *net, uint64_t seed)
 {
+    if (net == NULL)
+        return MODC_POINTER;
+    if (net->busy)
+        return MODC_BUSY;
     net->seed = seed;
     net->counter = 0;
     net->saved = 0; /* masks could not be drawn again */
+    return MODC_OK;
 }
 
-void modc_reset_state(struct modc_context *net)
+enum modc_status modc_reset_state(struct modc_context *net)
 {
+    if (net == NULL || net->model == NULL)
+        return MODC_POINTER;
+    if (net->busy)
+        return MODC_BUSY;
+
     const struct modc_model *model = net->model;
     char *tensor = net->workspace;
 
@@ -103,12 +112,15 @@ void modc_reset_state(struct modc_context *net)
                   model->tensor_align;
     }
     net->saved = 0;
+    return MODC_OK;
 }
 
 enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers)
 {
     if (net == NULL || net->model == NULL || net->params == NULL)
         return MODC_POINTER;
+    if (net->busy)
+        return MODC_BUSY;
 
     const struct modc_params *params = net->params;
 
@@ -465,6 +477,8 @@ static bool are_aligned(const struct modc_tensor *tensors, int count)
     return true;
 }
 
+/* While it runs the context is busy: its workspace holds the call that goes on behind. That reads the parameters too, so that
+ * a hook that wrote them ends it. */
 static enum modc_status run_hook(struct modc_context *net, const struct modc_call *call,
                                  const struct modc_hook *hook)
 {
@@ -475,15 +489,20 @@ static enum modc_status run_hook(struct modc_context *net, const struct modc_cal
                                     .user = hook->user};
     uint64_t before = shape_hash(call->inputs, call->input_count) ^
                       shape_hash(call->outputs, call->output_count) * 3;
+    uint64_t version = net->params->version;
     enum modc_status status;
 
     *(call->backward ? &record.grad_inputs : &record.inputs) = call->inputs;
     *(call->backward ? &record.grad_input_count : &record.input_count) = call->input_count;
     *(call->backward ? &record.grad_outputs : &record.outputs) = call->outputs;
     *(call->backward ? &record.grad_output_count : &record.output_count) = call->output_count;
+    net->busy = true;
     status = hook->call(&record);
+    net->busy = false;
     if (status != MODC_OK)
         return status;
+    if (net->params->version != version)
+        return MODC_STALE;
 
     uint64_t after = shape_hash(call->inputs, call->input_count) ^
                      shape_hash(call->outputs, call->output_count) * 3;

@@ -61,9 +61,11 @@ static bool is_finite(const void *data, enum modc_dtype dtype, size_t count)
     return ((found | ((word & exponent) + one)) & sign) == 0;
 }
 
-/* Whether all parameters can be written. */
+/* Whether all parameters can be written, and now. */
 static enum modc_status check_params(const struct modc_training *training)
 {
+    if (training->net->busy)
+        return MODC_BUSY;
     if (training->net->params->read_only)
         return MODC_READ_ONLY;
     for (int i = 0; i < training->model->gradient_count; i++)
@@ -117,6 +119,8 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
 
     if (optimizer == NULL || training == NULL || training->net == NULL || (block == NULL && table->block > 0))
         return MODC_POINTER;
+    if (training->net->busy)
+        return MODC_BUSY;
     if ((uintptr_t)block % training->model->align != 0)
         return MODC_ALIGNMENT;
     if (bytes < table->block)
@@ -192,8 +196,11 @@ static void update(struct modc_optimizer *optimizer, int index, const void *grad
 
 enum modc_status modc_optimizer_begin(struct modc_optimizer *optimizer)
 {
-    optimizer->left_out = false;
-    return check_params(optimizer->training);
+    enum modc_status status = check_params(optimizer->training);
+
+    if (status == MODC_OK)
+        optimizer->left_out = false;
+    return status;
 }
 
 void modc_optimizer_apply(struct modc_optimizer *optimizer, int index, const void *gradient)

@@ -132,6 +132,8 @@ enum modc_status modc_optimizer_save_bytes(const struct modc_optimizer *optimize
 {
     struct modc_writer writer = {optimizer->table->saved_count, optimizer, get, copy};
 
+    if (optimizer->training->net->busy)
+        return MODC_BUSY;
     return modc_writer_run(&writer, out, capacity, length);
 }
 
@@ -251,6 +253,8 @@ enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, con
 
     if (fault != NULL)
         *fault = NULL;
+    if (optimizer->training->net->busy)
+        return MODC_BUSY;
     status = modc_reader_open(&reader, bytes, length, NULL);
     if (status != MODC_OK)
         return status;

@@ -29,6 +29,7 @@ const char *modc_status_text(enum modc_status status)
         [MODC_CONSUMED] = "no forward call keeps what backward needs, or another call came after it",
         [MODC_NONFINITE] = "a gradient is NaN or infinite",
         [MODC_UNSUPPORTED] = "left out of this build, or not in this machine",
+        [MODC_BUSY] = "a hook uses the context whose call it runs in",
     };
 
     return (unsigned)status < sizeof texts / sizeof texts[0] ? texts[status] : "unknown status";

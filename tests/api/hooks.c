@@ -60,6 +60,48 @@ static enum modc_status look(struct modc_hook_call *call)
     return MODC_OK;
 }
 
+/* Calls with the context that it runs in, of which nothing may change, and with one of its own. */
+struct inside {
+    struct modc_hook hook;
+    struct hooked own;
+    struct hooked_training own_training;
+    MODC_ALIGNED char workspace[HOOKED_FENCED_BACKWARD_WORKSPACE_BYTES], gradients[HOOKED_TRAINING_BYTES];
+    double logits[LOGITS], shares[WIDE], dx[IN];
+    int calls;
+};
+
+static enum modc_status call_inside(struct modc_hook_call *call)
+{
+    struct inside *inside = call->user;
+    double loss, dropped_logits[LOGITS], dropped_shares[WIDE], dropped_dx[IN];
+    static char state[4096];
+    size_t length = 0;
+
+    CHECK(call->context == &net.base);
+    CHECK(hooked_forward(&net, BATCH, x, mask, dropped_logits, dropped_shares) == MODC_BUSY);
+    CHECK(hooked_loss(&net, BATCH, x, mask, target, &loss) == MODC_BUSY);
+    CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dropped_dx) == MODC_BUSY);
+    CHECK(hooked_loss_backward(&net, BATCH) == MODC_BUSY);
+    CHECK(hooked_train_step(&training, BATCH, x, mask, target, &loss) == MODC_BUSY);
+    CHECK(hooked_step(&training) == MODC_BUSY);
+    CHECK(hooked_training_init(&training, &net, gradients, sizeof gradients) == MODC_BUSY);
+    CHECK(hooked_requires_grad_(&training, "", false) == MODC_BUSY);
+    CHECK(hooked_training_save_bytes(&training, state, sizeof state, &length) == MODC_BUSY && length == 0);
+    CHECK(hooked_training_load_bytes(&training, state, sizeof state, NULL) == MODC_BUSY);
+    CHECK(hooked_seed(&net, 1) == MODC_BUSY && modc_reset_state(&net.base) == MODC_BUSY);
+
+    CHECK_OK(hooked_forward(&inside->own, BATCH, x, mask, inside->logits, inside->shares));
+    CHECK_OK(hooked_backward(&inside->own, BATCH, dlogits, dshares, inside->dx));
+    inside->calls++;
+    return MODC_OK;
+}
+
+static enum modc_status draw_weights(struct modc_hook_call *call)
+{
+    (void)call;
+    return hooked_reset(&params, 4);
+}
+
 /* ---- calls ------------------------------------------------------------------------------------------------------ */
 
 static void forward(void)
@@ -487,6 +529,78 @@ static void test_refusals(void)
     modc_hook_remove(&looking);
 }
 
+static void test_busy(void)
+{
+    static struct inside inside;
+    static const int modules[] = {HOOKED_ROOT, HOOKED_BLOCK_FC, HOOKED_TWICE};
+    static struct gradients plain, now;
+    double logits_before[LOGITS], shares_before[WIDE], dx_before[IN];
+    int calls = 0;
+    struct modc_hook looking = {.call = look, .user = &calls};
+
+    CHECK_OK(hooked_init(&inside.own, &params, inside.workspace, sizeof inside.workspace));
+    CHECK_OK(
+        hooked_training_init(&inside.own_training, &inside.own, inside.gradients, sizeof inside.gradients));
+    CHECK_OK(hooked_register_forward_hook(&net, HOOKED_ROOT, &looking, 0));
+    take_gradients(&plain);
+    memcpy(logits_before, logits, sizeof logits);
+    memcpy(shares_before, shares, sizeof shares);
+    memcpy(dx_before, dx, sizeof dx);
+    modc_hook_remove(&looking);
+    for (int i = 0; i < 12; i++) {
+        inside.hook = (struct modc_hook){.call = call_inside, .user = &inside};
+        inside.calls = 0;
+        switch (i % 4) {
+        case 0:
+            CHECK_OK(hooked_register_forward_pre_hook(&net, modules[i / 4], &inside.hook, 0));
+            break;
+        case 1:
+            CHECK_OK(hooked_register_forward_hook(&net, modules[i / 4], &inside.hook, 0));
+            break;
+        case 2:
+            CHECK_OK(hooked_register_full_backward_pre_hook(&net, modules[i / 4], &inside.hook, 0));
+            break;
+        default:
+            CHECK_OK(hooked_register_full_backward_hook(&net, modules[i / 4], &inside.hook, 0));
+        }
+        take_gradients(&now);
+        modc_hook_remove(&inside.hook);
+        CHECK(inside.calls == (modules[i / 4] == HOOKED_TWICE ? 2 : 1));
+        CHECK(same_gradients(&plain, &now));
+        CHECK(memcmp(logits_before, logits, sizeof logits) == 0 &&
+              memcmp(shares_before, shares, sizeof shares) == 0 && memcmp(dx_before, dx, sizeof dx) == 0);
+    }
+}
+
+/* A call of which half would be of other weights; the next one is as if there had been none. */
+static void test_weights_inside(void)
+{
+    struct modc_hook drawing = {.call = draw_weights};
+    double before[LOGITS];
+
+    forward();
+    memcpy(before, logits, sizeof before);
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            CHECK_OK(hooked_register_forward_hook(&net, HOOKED_BLOCK, &drawing, 0));
+        else
+            CHECK_OK(hooked_register_full_backward_hook(&net, HOOKED_BLOCK, &drawing, 0));
+        if (i == 0) {
+            CHECK(hooked_forward(&net, BATCH, x, mask, logits, shares) == MODC_STALE);
+        } else {
+            forward();
+            CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dx) == MODC_STALE);
+        }
+        CHECK(net.base.fault_module == HOOKED_BLOCK);
+        CHECK(hooked_backward(&net, BATCH, dlogits, dshares, dx) == MODC_CONSUMED);
+        modc_hook_remove(&drawing);
+        CHECK_OK(hooked_reset(&params, 3));
+        CHECK_OK(hooked_pack(&params, NULL, 0));
+        forward();
+        CHECK(memcmp(before, logits, sizeof before) == 0);
+    }
+}
+
 int main(void)
 {
     CHECK_OK(hooked_bind(&params, block, sizeof block));
@@ -510,6 +624,8 @@ int main(void)
     test_changes();
     test_failures();
     test_registration();
+    test_busy();
+    test_weights_inside();
     test_refusals();
     return 0;
 }

@@ -966,7 +966,9 @@ enum modc_status modc_save(const struct modc_params *params, const char *path);
 /* The file's bytes, read-only, until modc_unmap. */
 enum modc_status modc_map(const char *path, const void **bytes, size_t *length);
 void modc_unmap(const void *bytes, size_t length);
-/* Writes a file at once: under another name first, then renamed. MODC_FILE. */
+/* Writes a file at once: under a name of its own first, which takes the file's place when it is on the disk. Where there was a file
+ * it keeps its mode; a symbolic link stays one. A device or a pipe is written as it is. MODC_FILE: then there is the old file as it
+ * was, or the new one where its folder alone could not be brought to the disk. */
 enum modc_status modc_write_file(const char *path, const void *bytes, size_t length);
 
 /* struct MODEL_params with its parameter block and packed block in one allocation, bound; no weights. */

@@ -74,7 +74,7 @@ static bool write_all(int file, const char *bytes, size_t length)
 /* A device or a pipe cannot be replaced by renaming. */
 static bool write_through(const char *path, const void *bytes, size_t length)
 {
-    int file = open(path, O_WRONLY | O_CLOEXEC);
+    int file = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 
     if (file < 0)
         return false;
@@ -84,51 +84,133 @@ static bool write_through(const char *path, const void *bytes, size_t length)
     return close(file) == 0 && good;
 }
 
-/* Through another name, so that nobody sees half a file and a full disk leaves the old one. */
-static bool write_renamed(const char *path, char *other, const void *bytes, size_t length)
+enum { LONGEST_PATH = 4096, LONGEST_ENDING = 64 };
+
+/* Length of the folder of a path with its slash; 0: it is a name alone. */
+static size_t folder_length(const char *path)
 {
-    mode_t mask = umask(0);
+    const char *slash = strrchr(path, '/');
 
-    umask(mask);
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
 
-    int file = mkstemp(other);
+/* Where symbolic links lead, so that they stay links; the file need not be there. False: errno says why. */
+static bool follow_links(const char *path, char target[LONGEST_PATH])
+{
+    char link[LONGEST_PATH];
+    size_t length = strlen(path);
+
+    if (length >= LONGEST_PATH) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(target, path, length + 1);
+    for (int links = 0; links < 40; links++) {
+        ssize_t got = readlink(target, link, sizeof link);
+        size_t folder = got > 0 && link[0] == '/' ? 0 : folder_length(target);
+
+        if (got < 0)
+            return errno == EINVAL || errno == ENOENT; /* no link, or nothing */
+        if (folder + (size_t)got >= LONGEST_PATH) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
+        memcpy(target + folder, link, (size_t)got);
+        target[folder + (size_t)got] = '\0';
+    }
+    errno = ELOOP;
+    return false;
+}
+
+/* A new file beside `path`, of a name that nobody else has, for other threads and processes write too. A new file gets the mode that
+ * the process gives to files; what replaces one is for its owner alone until keep_mode. */
+static int open_beside(const char *path, bool replaces, char other[LONGEST_PATH + LONGEST_ENDING])
+{
+    int file = -1;
+
+    for (int i = 0; file < 0 && i < 10000; i++) {
+        snprintf(other, LONGEST_PATH + LONGEST_ENDING, "%s.%ld-%d.new", path, (long)getpid(), i);
+        file = open(other, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
+}
+
+/* Mode and owner of the file that this one takes the place of. Of a group that cannot be given, its members get no more than all. */
+static bool keep_mode(int file, const struct stat *old)
+{
+    mode_t mode = old->st_mode & 0777;
+    struct stat own;
+
+    if (fstat(file, &own) != 0)
+        return false;
+    if ((own.st_uid != old->st_uid || own.st_gid != old->st_gid) &&
+        fchown(file, old->st_uid, old->st_gid) != 0)
+        mode = (mode & 0707) | (mode & 7) << 3;
+    return fchmod(file, mode) == 0;
+}
+
+/* What renaming changed is on the disk when the folder is. Some file systems know no such thing. */
+static bool sync_folder(char *path)
+{
+    path[folder_length(path)] = '\0';
+
+    int folder = open(path[0] != '\0' ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (folder < 0)
+        return errno == EACCES; /* files may be made in it, but it may not be read */
+
+    bool good = fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP;
+    int error = errno;
+
+    close(folder);
+    errno = error;
+    return good;
+}
+
+/* Through another name, so that nobody sees half a file, and a full disk or a machine that stops leaves the old one. */
+static bool write_renamed(char *path, const struct stat *old, const void *bytes, size_t length)
+{
+    char other[LONGEST_PATH + LONGEST_ENDING];
+    int file = open_beside(path, old != NULL, other);
 
     if (file < 0)
         return false;
 
-    bool good = write_all(file, bytes, length) && fchmod(file, 0666 & ~mask) == 0;
+    bool good = write_all(file, bytes, length) && (old == NULL || keep_mode(file, old)) && fsync(file) == 0;
+    int error = errno;
 
-    good = close(file) == 0 && good;
-    good = good && rename(other, path) == 0;
-    if (!good) {
-        int error = errno;
-
-        unlink(other);
-        errno = error;
+    if (close(file) != 0 && good) {
+        good = false;
+        error = errno;
     }
-    return good;
+    if (good && rename(other, path) == 0)
+        return sync_folder(path);
+    if (good)
+        error = errno;
+    unlink(other);
+    errno = error;
+    return false;
 }
 
 enum modc_status modc_write_file(const char *path, const void *bytes, size_t length)
 {
-    static const char ending[] = ".XXXXXX";
+    char target[LONGEST_PATH];
     struct stat info;
+    bool there = stat(path, &info) == 0;
 
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    if (!there && errno != ENOENT)
+        return MODC_FILE;
+    if (there && !S_ISREG(info.st_mode))
         return write_through(path, bytes, length) ? MODC_OK : MODC_FILE;
-
-    size_t path_length = strlen(path);
-    char *other = malloc(path_length + sizeof ending);
-
-    if (other == NULL)
-        return MODC_MEMORY;
-    memcpy(other, path, path_length);
-    memcpy(other + path_length, ending, sizeof ending);
-
-    bool good = write_renamed(path, other, bytes, length);
-
-    free(other);
-    return good ? MODC_OK : MODC_FILE;
+    if (!follow_links(path, target))
+        return MODC_FILE;
+    if (there && stat(target, &info) != 0) {
+        errno = EINVAL; /* a link of /proc to what has no name any more */
+        return MODC_FILE;
+    }
+    return write_renamed(target, there ? &info : NULL, bytes, length) ? MODC_OK : MODC_FILE;
 }
 
 enum modc_status modc_load(struct modc_params *params, const char *path, unsigned flags,

@@ -6,9 +6,14 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "../support/tiny.h"
 
@@ -1252,6 +1257,145 @@ static void test_host(void **state)
     remove(path);
 }
 
+/* A folder of its own, whose path stands in front of every name; and another one in front of another. */
+static const char *in_folder(const char *name)
+{
+    static char folder[32], paths[4][64];
+    static int next;
+
+    if (folder[0] == '\0') {
+        snprintf(folder, sizeof folder, "test_runtime_XXXXXX");
+        assert_non_null(mkdtemp(folder));
+    }
+    next = (next + 1) % 4;
+    snprintf(paths[next], sizeof paths[next], "%s%s%s", folder, name[0] != '\0' ? "/" : "", name);
+    return paths[next];
+}
+
+static void assert_content(const char *path, const char *expected)
+{
+    char found[64] = "";
+    FILE *file = fopen(path, "rb");
+
+    assert_non_null(file);
+    found[fread(found, 1, sizeof found - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(found, expected);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat info;
+
+    assert_int_equal(lstat(path, &info), 0);
+    return info.st_mode;
+}
+
+/* How many names a folder has. */
+static int count_names(const char *path)
+{
+    DIR *folder = opendir(path);
+    int count = -2; /* itself and the one above */
+
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static enum modc_status write_text(const char *path, const char *text)
+{
+    return modc_write_file(path, text, strlen(text));
+}
+
+static void test_modes(void **state)
+{
+    (void)state;
+    const mode_t mask = umask(027);
+
+    assert_int_equal(write_text(in_folder("new"), "1"), MODC_OK);
+    assert_int_equal(mode_of(in_folder("new")) & 07777, 0640);
+    for (int i = 0; i < 3; i++) {
+        static const mode_t modes[] = {0600, 0664, 0444};
+
+        assert_int_equal(chmod(in_folder("new"), modes[i]), 0);
+        assert_int_equal(write_text(in_folder("new"), "22"), MODC_OK);
+        assert_int_equal(mode_of(in_folder("new")) & 07777, modes[i]);
+        assert_content(in_folder("new"), "22");
+    }
+    assert_int_equal(umask(mask), 027);
+    assert_int_equal(count_names(in_folder("")), 1);
+    assert_int_equal(remove(in_folder("new")), 0);
+}
+
+/* To a file, through another link, into another folder, and to nothing; then in a circle. */
+static void test_links(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in_folder("deep"), 0777), 0);
+    assert_int_equal(write_text(in_folder("deep/file"), "old"), MODC_OK);
+    assert_int_equal(symlink("deep/file", in_folder("link")), 0);
+    assert_int_equal(symlink("../link", in_folder("deep/second")), 0);
+    assert_int_equal(symlink("deep/none", in_folder("dangling")), 0);
+    assert_int_equal(write_text(in_folder("deep/second"), "new"), MODC_OK);
+    assert_content(in_folder("deep/file"), "new");
+    assert_int_equal(write_text(in_folder("dangling"), "there"), MODC_OK);
+    assert_content(in_folder("deep/none"), "there");
+    assert_true(S_ISLNK(mode_of(in_folder("link"))) && S_ISLNK(mode_of(in_folder("deep/second"))) &&
+                S_ISLNK(mode_of(in_folder("dangling"))) && S_ISREG(mode_of(in_folder("deep/file"))));
+    assert_int_equal(symlink("circle", in_folder("circle")), 0);
+    assert_int_equal(write_text(in_folder("circle"), "new"), MODC_FILE);
+    assert_true(errno == ELOOP && S_ISLNK(mode_of(in_folder("circle"))));
+    assert_int_equal(count_names(in_folder("")), 4);
+    assert_int_equal(count_names(in_folder("deep")), 3);
+    static const char *const names[] = {"deep/file", "deep/second", "deep/none", "deep",
+                                        "link",      "dangling",    "circle"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(remove(in_folder(names[i])), 0);
+}
+
+static const char *const texts[] = {"a", "a much longer text than the other one"};
+
+static void *save_often(void *path)
+{
+    for (int i = 0; i < 200; i++)
+        if (write_text(path, texts[i % 2]) != MODC_OK)
+            return path;
+    return NULL;
+}
+
+/* Whole files, each of one of them, and nothing is left beside. */
+static void test_saves_at_once(void **state)
+{
+    pthread_t threads[4];
+    const void *bytes;
+    size_t length;
+    char path[64];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("file"));
+    assert_int_equal(write_text(path, "a"), MODC_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, save_often, path), 0);
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(modc_map(path, &bytes, &length), MODC_OK);
+        const char *whole = texts[length != 1];
+
+        assert_true(length == strlen(whole) && memcmp(bytes, whole, length) == 0);
+        modc_unmap(bytes, length);
+    }
+    for (int i = 0; i < 4; i++) {
+        void *failed;
+
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(count_names(in_folder("")), 1);
+    assert_int_equal(remove(path), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1282,6 +1426,9 @@ int main(void)
         TEST(test_always_call),
         TEST(test_context),
         TEST(test_host),
+        TEST(test_modes),
+        TEST(test_links),
+        TEST(test_saves_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

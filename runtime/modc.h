@@ -963,7 +963,8 @@ enum modc_status modc_load(struct modc_params *params, const char *path, unsigne
                            struct modc_report *report);
 enum modc_status modc_save(const struct modc_params *params, const char *path);
 
-/* The file's bytes, read-only, until modc_unmap. */
+/* The file's bytes, read-only, until modc_unmap. MODC_FILE; errno is EINVAL where it is a folder, a pipe, a device or a socket, none
+ * of which is opened. */
 enum modc_status modc_map(const char *path, const void **bytes, size_t *length);
 void modc_unmap(const void *bytes, size_t length);
 /* Writes a file at once: under a name of its own first, which takes the file's place when it is on the disk. Where there was a file

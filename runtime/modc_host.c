@@ -20,8 +20,17 @@
 enum modc_status modc_map(const char *path, const void **bytes, size_t *length)
 {
     struct stat info;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
     enum modc_status status = MODC_FILE;
+
+    /* before it is opened: a pipe would wait for a writer, and a device do something */
+    if (stat(path, &info) != 0)
+        return MODC_FILE;
+    if (!S_ISREG(info.st_mode)) {
+        errno = EINVAL;
+        return MODC_FILE;
+    }
+
+    int file = open(path, O_RDONLY | O_CLOEXEC);
 
     if (file < 0)
         return MODC_FILE;

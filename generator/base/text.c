@@ -309,6 +309,14 @@ struct source *source_read(struct cx *cx, const char *path, size_t limit, const 
     return source;
 }
 
+void source_hint_pipe(struct cx *cx, const char *path)
+{
+    struct stat info;
+
+    if (stat(path, &info) == 0 && S_ISFIFO(info.st_mode))
+        diag_hint(cx, "what comes from a pipe can be written to a file first: its size is needed");
+}
+
 bool source_same(const char *path, const char *other)
 {
     struct stat a, b;

@@ -62,6 +62,9 @@ uint64_t text_hash_large(const void *bytes,
  * directories, unreadable files and files over `limit` bytes among the causes. */
 struct source *source_read(struct cx *cx, const char *path, size_t limit, const char **error);
 
+/* Behind an error about a file that has to be one: a hint where it is a pipe. */
+void source_hint_pipe(struct cx *cx, const char *path);
+
 /* Both paths name one file, which is there. "-" is none. */
 bool source_same(const char *path, const char *other);
 

@@ -39,19 +39,22 @@ struct run {
 
 static bool check_read(struct cx *cx, const struct run_option *option)
 {
-    int file = open(option->value, O_RDONLY | O_NOCTTY);
     struct stat info;
-    int reason = 0;
+    const char *reason = NULL;
 
-    if (file < 0 || fstat(file, &info) != 0)
-        reason = errno;
+    if (stat(option->value, &info) != 0)
+        reason = strerror(errno);
     else if (S_ISDIR(info.st_mode))
-        reason = EISDIR;
-    if (file >= 0)
-        close(file);
-    if (reason != 0)
-        diag_error(cx, nowhere, "%s: cannot read '%s': %s", option->name, option->value, strerror(reason));
-    return reason == 0;
+        reason = strerror(EISDIR);
+    else if (!S_ISREG(info.st_mode))
+        reason = "it is not a file"; /* to open a pipe would wait for a writer */
+    else if (access(option->value, R_OK) != 0)
+        reason = strerror(errno);
+    if (reason) {
+        diag_error(cx, nowhere, "%s: cannot read '%s': %s", option->name, option->value, reason);
+        source_hint_pipe(cx, option->value);
+    }
+    return !reason;
 }
 
 static bool check_write(struct cx *cx, const struct run_option *option)

@@ -196,6 +196,7 @@ static bool load_file(struct embedding *e, const char *path)
     if (modc_map(path, &bytes, &length) != MODC_OK) {
         diag_error(e->cx, nowhere, "cannot read '%s': %s", path,
                    errno == EINVAL ? "it is not a file" : strerror(errno));
+        source_hint_pipe(e->cx, path);
         return false;
     }
     status = modc_load_bytes(params, bytes, length, MODC_STRICT, report);

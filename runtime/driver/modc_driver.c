@@ -76,6 +76,11 @@ size_t modc_driver_count(const struct modc_tensor *tensor)
     return modc_tensor_bytes(tensor) / modc_dtype_bytes(tensor->dtype);
 }
 
+const char *modc_driver_unreadable(void)
+{
+    return errno == EINVAL ? "it is not a file" : strerror(errno);
+}
+
 int modc_driver_open_file(const char *path, struct modc_reader *reader)
 {
     struct modc_report *report = modc_driver_zeroed(1, sizeof *report);
@@ -84,7 +89,7 @@ int modc_driver_open_file(const char *path, struct modc_reader *reader)
     int status = EXIT_OK;
 
     if (modc_map(path, &bytes, &length) != MODC_OK) {
-        status = modc_driver_fail(EXIT_FILES, path, "%s", strerror(errno));
+        status = modc_driver_fail(EXIT_FILES, path, "%s", modc_driver_unreadable());
     } else if (modc_reader_open(reader, bytes, length, report) != MODC_OK) {
         report->status = MODC_FORMAT;
         modc_driver_print_report(path, report);

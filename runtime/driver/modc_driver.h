@@ -89,6 +89,8 @@ const char *modc_driver_dtype_name(enum modc_dtype dtype);
 void modc_driver_shape_text(const struct modc_item *item, char *out);
 /* The elements of a tensor. */
 size_t modc_driver_count(const struct modc_tensor *tensor);
+/* Why modc_map or modc_load gave MODC_FILE just now. */
+const char *modc_driver_unreadable(void);
 /* Maps a file and checks that it is safetensors. On success the caller unmaps reader->bytes. */
 int modc_driver_open_file(const char *path, struct modc_reader *reader);
 /* Prints what is wrong with a file. */

@@ -28,7 +28,7 @@ int modc_driver_prepare_weights(struct run *run)
 
         status = modc_load(run->params, path, MODC_STRICT, report);
         if (status == MODC_FILE) {
-            modc_driver_fail(EXIT_FILES, path, "%s", strerror(errno));
+            modc_driver_fail(EXIT_FILES, path, "%s", modc_driver_unreadable());
         } else if (status != MODC_OK) {
             modc_driver_print_report(path, report);
         }

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "../support/tiny.h"
@@ -1396,6 +1398,36 @@ static void test_saves_at_once(void **state)
     assert_int_equal(remove(path), 0);
 }
 
+/* What has no size is no file: it is said at once. */
+static void test_no_files(void **state)
+{
+    struct fixture *f = *state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int bound = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", in_folder("socket"));
+    assert_true(bound >= 0 && bind(bound, (struct sockaddr *)&address, sizeof address) == 0);
+    assert_int_equal(mkfifo(in_folder("pipe"), 0666), 0);
+
+    const char *const paths[] = {in_folder("pipe"), in_folder("socket"), in_folder(""), "/dev/zero"};
+
+    alarm(20);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        errno = 0;
+        assert_int_equal(modc_load(&f->params.head, paths[i], MODC_STRICT, &f->report), MODC_FILE);
+        assert_int_equal(errno, EINVAL);
+        assert_report(&f->report, "a file cannot be read or written");
+    }
+    alarm(0);
+    assert_int_equal(write_text("/dev/null", "text"), MODC_OK);
+    assert_int_equal(write_text(in_folder(""), "text"), MODC_FILE);
+    assert_int_equal(write_text(in_folder("socket"), "text"), MODC_FILE);
+    close(bound);
+    assert_int_equal(remove(in_folder("pipe")), 0);
+    assert_int_equal(remove(in_folder("socket")), 0);
+    assert_int_equal(remove(in_folder("")), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1429,6 +1461,7 @@ int main(void)
         TEST(test_modes),
         TEST(test_links),
         TEST(test_saves_at_once),
+        TEST(test_no_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

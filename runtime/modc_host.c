@@ -236,7 +236,12 @@ enum modc_status modc_load(struct modc_params *params, const char *path, unsigne
         }
         return status;
     }
-    status = modc_load_bytes(params, bytes, length, flags, report);
+
+    size_t memory_bytes = modc_reader_index_bytes(bytes, length);
+    void *memory = malloc(memory_bytes); /* what is NULL makes it slower */
+
+    status = modc_load_indexed(params, bytes, length, flags, memory, memory_bytes, report);
+    free(memory);
     modc_unmap(bytes, length);
     return status;
 }

@@ -1,9 +1,9 @@
-/* modc_safetensors.c - reads and writes safetensors in memory.
+/* modc_safetensors.c - reads safetensors in memory.
  *
  * Apart from modc_state.c because it knows files, not models: the driver uses it for inputs and outputs. The
  * reader checks what the reference reader checks (module-semantics 7.3), in its order, without allocating:
  * the JSON is walked in passes, see note [sorting without memory]. */
-#include "modc.h"
+#include "modc_places.h"
 
 #include <string.h>
 
@@ -46,13 +46,12 @@ static const struct file_dtype {
 };
 enum { FILE_DTYPES = sizeof file_dtypes / sizeof file_dtypes[0] };
 
-static int rank_of(enum modc_dtype dtype)
+const char *modc_file_dtype(enum modc_dtype dtype, int *rank)
 {
-    int rank = 0;
-
-    while (rank < FILE_DTYPES - 1 && file_dtypes[rank].dtype != (int)dtype)
-        rank++;
-    return rank;
+    *rank = 0;
+    while (*rank < FILE_DTYPES - 1 && file_dtypes[*rank].dtype != (int)dtype)
+        ++*rank;
+    return file_dtypes[*rank].name;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------------- */
@@ -61,6 +60,7 @@ static int rank_of(enum modc_dtype dtype)
 struct slice {
     const unsigned char *text;
     size_t length;
+    bool plain; /* no JSON: a C string, which ends at its 0 byte, without escapes */
 };
 
 struct decoder {
@@ -100,14 +100,14 @@ static int next_byte(struct decoder *d)
 {
     if (d->held_at < d->held_count)
         return d->held[d->held_at++];
-    if (d->rest.length == 0)
+    if (d->rest.length == 0 || (d->rest.plain && d->rest.text[0] == '\0'))
         return -1;
 
     const unsigned char *text = d->rest.text;
     size_t used = 1;
     int byte = text[0];
 
-    if (byte == '\\') {
+    if (byte == '\\' && !d->rest.plain) {
         static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
 
         used = 2;
@@ -135,37 +135,34 @@ static int next_byte(struct decoder *d)
 
 static struct decoder decode(struct slice slice)
 {
-    struct decoder d = {{slice.text, slice.length}, {0, 0, 0, 0}, 0, 0};
+    struct decoder d = {slice, {0, 0, 0, 0}, 0, 0};
 
     return d;
 }
 
-static bool slice_is(struct slice slice, const char *text)
-{
-    struct decoder d = decode(slice);
-
-    for (;; text++) {
-        int byte = next_byte(&d);
-
-        if (byte < 0)
-            return *text == '\0';
-        if (byte == 0 || byte != (unsigned char)*text)
-            return false;
-    }
-}
-
-static bool slices_equal(struct slice a, struct slice b)
+/* Less than 0, 0 or more, as strcmp. */
+static int compare_slices(struct slice a, struct slice b)
 {
     struct decoder x = decode(a), y = decode(b);
 
     for (;;) {
-        int byte = next_byte(&x);
+        int one = next_byte(&x), other = next_byte(&y);
 
-        if (byte != next_byte(&y))
-            return false;
-        if (byte < 0)
-            return true;
+        if (one != other || one < 0)
+            return one - other;
     }
+}
+
+static struct slice plain_slice(const char *text)
+{
+    struct slice slice = {(const unsigned char *)text, SIZE_MAX, true};
+
+    return slice;
+}
+
+static bool slice_is(struct slice slice, const char *text)
+{
+    return compare_slices(slice, plain_slice(text)) == 0;
 }
 
 static uint64_t slice_hash(struct slice slice)
@@ -269,6 +266,7 @@ static bool scan_string(struct scan *s, struct slice *out)
         if (c == '"') {
             out->text = s->text + start;
             out->length = s->at - 1 - start;
+            out->plain = false;
             return true;
         }
         if (c < 0x20 || (c == '\\' && !scan_escape(s)))
@@ -512,27 +510,76 @@ static enum step scan_member(struct scan *s, struct entry *entry)
     return scan_info(s, entry) ? STEP_ENTRY : STEP_FAULT;
 }
 
-/* Whether a later entry, from `from` on, has the same name: then that one counts. */
-static bool is_dead(const struct scan *all, size_t from, struct slice name)
-{
-    struct scan s = {all->text, all->length, from};
-    struct entry entry;
-
-    for (;;) {
-        enum step step = scan_member(&s, &entry);
-
-        if (step == STEP_END || step == STEP_FAULT)
-            return false;
-        if (step == STEP_ENTRY && slices_equal(name, entry.name))
-            return true;
-    }
-}
-
 static struct scan scan_of(const struct modc_reader *reader, size_t at)
 {
     struct scan s = {reader->bytes + 8, reader->header, at};
 
     return s;
+}
+
+/* The name that stands there; it was read before. */
+static struct slice name_at(const struct modc_reader *reader, size_t at)
+{
+    struct scan s = scan_of(reader, at);
+    struct slice name = {NULL, 0, false};
+
+    scan_string(&s, &name);
+    return name;
+}
+
+/* The whole entry there; it cannot be false, since it was read before. */
+static bool entry_at(const struct modc_reader *reader, size_t at, struct entry *entry)
+{
+    struct scan s = scan_of(reader, at);
+
+    entry->at = at;
+    return scan_string(&s, &entry->name) && take(&s, ':') && scan_info(&s, entry);
+}
+
+/* As strcmp, of a name with this hash and one of the index. */
+static int compare_indexed(const struct modc_reader *reader, struct slice name, uint64_t hash,
+                           const struct modc_place *place)
+{
+    if (hash != place->first)
+        return hash < place->first ? -1 : 1;
+    return compare_slices(name, name_at(reader, place->at));
+}
+
+/* The last one in the index with this name; NULL: there is none. */
+static const struct modc_place *find_indexed(const struct modc_reader *reader, struct slice name)
+{
+    const uint64_t hash = slice_hash(name);
+    size_t low = 0, high = reader->indexed; /* those before low are not behind it, those from high on are */
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (compare_indexed(reader, name, hash, &reader->index[middle]) >= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || compare_indexed(reader, name, hash, &reader->index[low - 1]) != 0)
+        return NULL;
+    return &reader->index[low - 1];
+}
+
+/* Whether a later entry has the same name: then that one counts. s stands behind this one. */
+static bool is_dead(const struct modc_reader *reader, const struct scan *s, const struct entry *entry)
+{
+    struct scan rest = *s;
+    struct entry other;
+
+    if (reader->index != NULL)
+        return find_indexed(reader, entry->name)->at != entry->at;
+    for (;;) {
+        enum step step = scan_member(&rest, &other);
+
+        if (step == STEP_END || step == STEP_FAULT)
+            return false;
+        if (step == STEP_ENTRY && compare_slices(entry->name, other.name) == 0)
+            return true;
+    }
 }
 
 static bool next_entry(const struct modc_reader *reader, size_t *at, struct entry *entry)
@@ -544,7 +591,7 @@ static bool next_entry(const struct modc_reader *reader, size_t *at, struct entr
 
         if (step == STEP_END || step == STEP_FAULT)
             return false;
-        if (step == STEP_METADATA || (reader->duplicates && is_dead(&s, s.at, entry->name)))
+        if (step == STEP_METADATA || (reader->duplicates && is_dead(reader, &s, entry)))
             continue;
         *at = s.at;
         return true;
@@ -552,64 +599,6 @@ static bool next_entry(const struct modc_reader *reader, size_t *at, struct entr
 }
 
 /* ---- checks -------------------------------------------------------------------------------------------- */
-
-/* Note [sorting without memory]: a batch takes the smallest BATCH places that are larger than the last one
- * of the batch before, in one pass over all of them. n places are walked in order in n / BATCH + 1 passes. */
-enum { BATCH = MODC_SMALL ? 24 : 512 };
-
-struct place {
-    uint64_t first, second;
-    size_t at;
-};
-
-struct batch {
-    struct place places[BATCH];
-    int count;
-    bool started;
-    struct place last;
-};
-
-static bool place_less(const struct place *a, const struct place *b)
-{
-    if (a->first != b->first)
-        return a->first < b->first;
-    if (a->second != b->second)
-        return a->second < b->second;
-    return a->at < b->at;
-}
-
-static void batch_start(struct batch *batch)
-{
-    batch->count = 0;
-    batch->started = false;
-}
-
-/* Before the next pass. */
-static void batch_next(struct batch *batch)
-{
-    batch->started = true;
-    batch->last = batch->places[batch->count - 1];
-    batch->count = 0;
-}
-
-static void batch_offer(struct batch *batch, struct place place)
-{
-    if (batch->started && !place_less(&batch->last, &place))
-        return;
-
-    int i = batch->count;
-
-    if (batch->count == BATCH) {
-        if (!place_less(&place, &batch->places[BATCH - 1]))
-            return;
-        i--;
-    } else {
-        batch->count++;
-    }
-    for (; i > 0 && place_less(&place, &batch->places[i - 1]); i--)
-        batch->places[i] = batch->places[i - 1];
-    batch->places[i] = place;
-}
 
 static bool valid_utf8(const unsigned char *text, size_t length, size_t *at)
 {
@@ -660,38 +649,144 @@ static enum modc_format check_json(struct modc_reader *reader, size_t *at)
     return step == STEP_END && peek(&s) < 0 ? MODC_FORMAT_OK : MODC_FORMAT_JSON;
 }
 
-/* Equal names have equal hashes; hashes that are equal by chance only make the reader slower. */
-static void find_duplicates(struct modc_reader *reader)
+static bool indexed_less(const struct modc_reader *reader, const struct modc_place *a,
+                         const struct modc_place *b, bool by_name)
 {
-    struct batch batch;
-    size_t live = 0;
+    if (by_name && a->first == b->first) {
+        const int order = compare_slices(name_at(reader, a->at), name_at(reader, b->at));
 
-    batch_start(&batch);
-    for (size_t seen = 0; seen < reader->count;) {
+        return order != 0 ? order < 0 : a->at < b->at;
+    }
+    return modc_place_less(a, b);
+}
+
+/* Heapsort: the heap's root is its last one. by_name: `first` is the hash of the name. */
+static void sort_places(const struct modc_reader *reader, struct modc_place *places, size_t count,
+                        bool by_name)
+{
+    size_t start = count / 2, end = count;
+
+    while (end > 1) {
+        struct modc_place moved;
+        size_t hole, child;
+
+        if (start > 0) { /* makes the heap */
+            hole = --start;
+            moved = places[hole];
+        } else { /* the root to where the heap ends */
+            hole = 0;
+            moved = places[--end];
+            places[end] = places[0];
+        }
+        while ((child = 2 * hole + 1) < end) {
+            child += child + 1 < end && indexed_less(reader, &places[child], &places[child + 1], by_name);
+            if (!indexed_less(reader, &moved, &places[child], by_name))
+                break;
+            places[hole] = places[child];
+            hole = child;
+        }
+        places[hole] = moved;
+    }
+}
+
+/* All names in order, if there is memory for them. */
+static void make_index(struct modc_reader *reader, struct modc_place *places)
+{
+    struct entry entry;
+    size_t count = 0;
+
+    for (size_t at = 0; next_entry(reader, &at, &entry); count++)
+        places[count] = (struct modc_place){slice_hash(entry.name), 0, entry.at};
+    sort_places(reader, places, count, true);
+    reader->index = places;
+    reader->indexed = count;
+    for (size_t i = 1; i < count && !reader->duplicates; i++)
+        reader->duplicates = places[i].first == places[i - 1].first &&
+                             compare_slices(name_at(reader, places[i].at),
+                                            name_at(reader, places[i - 1].at)) == 0;
+}
+
+/* Whether the names stand there in a few runs, each in order, and none twice: as files are written, with a run for each dtype.
+ * False where it is not known. */
+static bool runs_without_duplicates(const struct modc_reader *reader)
+{
+    enum { RUNS = MODC_SMALL ? 8 : 32 };
+    struct run {
+        struct slice name;
+        size_t at, end; /* behind the name's entry, and behind the last one */
+    } runs[RUNS];
+    struct slice before = {NULL, 0, false};
+    struct entry entry;
+    int count = 0;
+
+    for (size_t at = 0; next_entry(reader, &at, &entry); before = entry.name) {
+        if (count == 0 || compare_slices(before, entry.name) >= 0) {
+            if (count == RUNS)
+                return false;
+            runs[count++] = (struct run){entry.name, at, at};
+        }
+        runs[count - 1].end = at;
+    }
+    before.text = NULL;
+    while (count > 0) {
+        struct run *least = &runs[0];
+
+        for (int i = 1; i < count; i++)
+            if (compare_slices(runs[i].name, least->name) < 0)
+                least = &runs[i];
+        if (before.text != NULL && compare_slices(before, least->name) == 0)
+            return false;
+        before = least->name;
+        if (least->at == least->end) {
+            *least = runs[--count];
+            continue;
+        }
+        if (!next_entry(reader, &least->at, &entry))
+            return false; /* cannot be: it was read before */
+        least->name = entry.name;
+    }
+    return true;
+}
+
+/* Equal names have equal hashes; hashes that are equal by chance only make the reader slower. */
+static void find_equal_hashes(struct modc_reader *reader)
+{
+    struct modc_batch batch;
+
+    modc_batch_start(&batch);
+    for (size_t seen = 0; seen < reader->count && !reader->duplicates;) {
         size_t at = 0;
         struct entry entry;
 
         while (next_entry(reader, &at, &entry)) {
-            struct place place = {slice_hash(entry.name), 0, entry.at};
+            struct modc_place place = {slice_hash(entry.name), 0, entry.at};
 
-            batch_offer(&batch, place);
+            modc_batch_offer(&batch, place);
         }
         for (int i = 0; i < batch.count; i++) {
-            const struct place *before = i > 0 ? &batch.places[i - 1] : batch.started ? &batch.last : NULL;
+            const struct modc_place *before = i > 0           ? &batch.places[i - 1]
+                                              : batch.started ? &batch.last
+                                                              : NULL;
 
             if (before != NULL && before->first == batch.places[i].first)
                 reader->duplicates = true;
         }
-        if (reader->duplicates)
-            break;
         seen += (size_t)batch.count;
-        batch_next(&batch);
+        modc_batch_next(&batch);
     }
+}
+
+static void find_duplicates(struct modc_reader *reader, struct modc_place *places)
+{
+    struct entry entry;
+    size_t live = 0;
+
+    if (places != NULL)
+        make_index(reader, places);
+    else if (!runs_without_duplicates(reader))
+        find_equal_hashes(reader);
     if (!reader->duplicates)
         return;
-
-    struct entry entry;
-
     for (size_t at = 0; next_entry(reader, &at, &entry);)
         live++;
     reader->count = live;
@@ -726,42 +821,70 @@ static bool check_as_listed(const struct modc_reader *reader, uint64_t *end)
     return true;
 }
 
-static enum modc_format check_sorted(const struct modc_reader *reader, uint64_t *end, struct slice *name)
+/* The entry at a place, behind the one that ended at *end. */
+static enum modc_format check_place(const struct modc_reader *reader, const struct modc_place *place,
+                                    uint64_t *end, struct slice *name)
 {
-    struct batch batch;
+    struct entry entry;
 
-    batch_start(&batch);
-    *end = 0;
+    if (!entry_at(reader, place->at, &entry))
+        return MODC_FORMAT_JSON;
+
+    enum modc_format format = check_entry(&entry, *end);
+
+    if (format != MODC_FORMAT_OK)
+        *name = entry.name;
+    *end = entry.end;
+    return format;
+}
+
+static enum modc_format check_in_batches(const struct modc_reader *reader, uint64_t *end, struct slice *name)
+{
+    enum modc_format format = MODC_FORMAT_OK;
+    struct modc_batch batch;
+
+    modc_batch_start(&batch);
     for (size_t seen = 0; seen < reader->count;) {
         size_t at = 0;
         struct entry entry;
 
         while (next_entry(reader, &at, &entry)) {
-            struct place place = {entry.begin, entry.end, entry.at};
+            struct modc_place place = {entry.begin, entry.end, entry.at};
 
-            batch_offer(&batch, place);
+            modc_batch_offer(&batch, place);
         }
-        for (int i = 0; i < batch.count; i++) {
-            struct scan s = scan_of(reader, batch.places[i].at);
-
-            if (!scan_string(&s, &entry.name) || !take(&s, ':') || !scan_info(&s, &entry))
-                return MODC_FORMAT_JSON; /* cannot be: it was read before */
-
-            enum modc_format format = check_entry(&entry, *end);
-
-            if (format != MODC_FORMAT_OK) {
-                *name = entry.name;
-                return format;
-            }
-            *end = entry.end;
-        }
+        for (int i = 0; i < batch.count && format == MODC_FORMAT_OK; i++)
+            format = check_place(reader, &batch.places[i], end, name);
+        if (format != MODC_FORMAT_OK)
+            return format;
         seen += (size_t)batch.count;
-        batch_next(&batch);
+        modc_batch_next(&batch);
     }
     return MODC_FORMAT_OK;
 }
 
-static enum modc_format check_file(struct modc_reader *reader, size_t *at, struct slice *name)
+/* places: of as many as there are, or NULL. */
+static enum modc_format check_sorted(const struct modc_reader *reader, struct modc_place *places,
+                                     uint64_t *end, struct slice *name)
+{
+    enum modc_format format = MODC_FORMAT_OK;
+    struct entry entry;
+    size_t count = 0;
+
+    *end = 0;
+    if (places == NULL)
+        return check_in_batches(reader, end, name);
+    for (size_t at = 0; next_entry(reader, &at, &entry); count++)
+        places[count] = (struct modc_place){entry.begin, entry.end, entry.at};
+    sort_places(reader, places, count, false);
+    for (size_t i = 0; i < count && format == MODC_FORMAT_OK; i++)
+        format = check_place(reader, &places[i], end, name);
+    return format;
+}
+
+/* memory: for so many places, twice over. */
+static enum modc_format check_file(struct modc_reader *reader, struct modc_place *memory, size_t room,
+                                   size_t *at, struct slice *name)
 {
     uint64_t header = 0, end;
     enum modc_format format;
@@ -779,9 +902,15 @@ static enum modc_format check_file(struct modc_reader *reader, size_t *at, struc
     format = check_json(reader, at);
     if (format != MODC_FORMAT_OK)
         return format;
-    find_duplicates(reader);
+    if (reader->count > room / 2)
+        memory = NULL;
+
+    struct modc_place *other = memory != NULL ? memory + reader->count
+                                              : NULL; /* the count of live ones is no larger */
+
+    find_duplicates(reader, memory);
     if (!check_as_listed(reader, &end)) {
-        format = check_sorted(reader, &end, name);
+        format = check_sorted(reader, other, &end, name);
         if (format != MODC_FORMAT_OK)
             return format;
     }
@@ -802,20 +931,35 @@ static size_t slice_text(struct slice slice, char *out, size_t capacity)
     return length;
 }
 
-enum modc_status modc_reader_open(struct modc_reader *reader, const void *bytes, size_t length,
-                                  struct modc_report *report)
+/* What the first 8 bytes say, as far as it is there. */
+static size_t header_length(const unsigned char *bytes, size_t length)
 {
-    size_t at = 0;
-    struct slice name = {NULL, 0};
+    uint64_t header = 0;
 
+    for (size_t i = 8; i-- > 0 && length >= 8;)
+        header = header << 8 | bytes[i];
+    return header < length ? (size_t)header : length;
+}
+
+size_t modc_reader_index_bytes(const void *bytes, size_t length)
+{
+    static const char shortest[] = "'':{'dtype':'U8','shape':[],'data_offsets':[0,0]}";
+    const size_t most = header_length(bytes, length) / (sizeof shortest - 1) + 1;
+
+    return 2 * most * sizeof(struct modc_place);
+}
+
+enum modc_status modc_reader_open_indexed(struct modc_reader *reader, const void *bytes, size_t length,
+                                          void *memory, size_t memory_bytes, struct modc_report *report)
+{
+    size_t at = 0, room = memory != NULL ? memory_bytes / sizeof(struct modc_place) : 0;
+    struct slice name = {NULL, 0, false};
+
+    memset(reader, 0, sizeof *reader);
     reader->bytes = bytes;
     reader->length = bytes != NULL ? length : 0;
-    reader->header = 0;
-    reader->data = 0;
-    reader->duplicates = false;
-    reader->count = 0;
 
-    enum modc_format format = check_file(reader, &at, &name);
+    enum modc_format format = check_file(reader, memory, room, &at, &name);
 
     if (report != NULL) {
         report->format = format;
@@ -825,27 +969,38 @@ enum modc_status modc_reader_open(struct modc_reader *reader, const void *bytes,
     return format == MODC_FORMAT_OK ? MODC_OK : MODC_FORMAT;
 }
 
+enum modc_status modc_reader_open(struct modc_reader *reader, const void *bytes, size_t length,
+                                  struct modc_report *report)
+{
+    return modc_reader_open_indexed(reader, bytes, length, NULL, 0, report);
+}
+
+static void fill_item(const struct modc_reader *reader, const struct entry *entry, struct modc_item *item)
+{
+    item->name = (const char *)entry->name.text;
+    item->name_length = entry->name.length;
+    item->dtype_name = entry->dtype->name;
+    item->dtype = entry->dtype->dtype;
+    item->ndim = entry->ndim;
+    for (int i = 0; i < MODC_MAX_DIMS; i++)
+        item->dims[i] = i < entry->ndim ? entry->dims[i] : 0;
+    item->data = reader->bytes + reader->data + (size_t)entry->begin;
+    item->bytes = (size_t)(entry->end - entry->begin);
+}
+
 bool modc_reader_next(const struct modc_reader *reader, size_t *at, struct modc_item *item)
 {
     struct entry entry;
 
     if (!next_entry(reader, at, &entry))
         return false;
-    item->name = (const char *)entry.name.text;
-    item->name_length = entry.name.length;
-    item->dtype_name = entry.dtype->name;
-    item->dtype = entry.dtype->dtype;
-    item->ndim = entry.ndim;
-    for (int i = 0; i < MODC_MAX_DIMS; i++)
-        item->dims[i] = i < entry.ndim ? entry.dims[i] : 0;
-    item->data = reader->bytes + reader->data + (size_t)entry.begin;
-    item->bytes = (size_t)(entry.end - entry.begin);
+    fill_item(reader, &entry, item);
     return true;
 }
 
 static struct slice item_slice(const struct modc_item *item)
 {
-    struct slice slice = {(const unsigned char *)item->name, item->name_length};
+    struct slice slice = {(const unsigned char *)item->name, item->name_length, false};
 
     return slice;
 }
@@ -868,269 +1023,24 @@ size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity)
     return slice_text(item_slice(item), out, capacity);
 }
 
+static bool find_by_index(const struct modc_reader *reader, const char *name, struct modc_item *item)
+{
+    const struct modc_place *place = find_indexed(reader, plain_slice(name));
+    struct entry entry;
+
+    if (place == NULL || !entry_at(reader, place->at, &entry))
+        return false;
+    fill_item(reader, &entry, item);
+    return true;
+}
+
 bool modc_reader_find(const struct modc_reader *reader, const char *name, struct modc_item *item)
 {
+    if (reader->index != NULL)
+        return find_by_index(reader, name, item);
     for (size_t at = 0; modc_reader_next(reader, &at, item);) {
         if (modc_item_is(item, name))
             return true;
     }
     return false;
-}
-
-/* ---- writing ------------------------------------------------------------------------------------------- */
-
-static int compare_text(const char *a, const char *b)
-{
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    return (int)(unsigned char)*a - (int)(unsigned char)*b;
-}
-
-/* Counts where out is NULL. */
-struct sink {
-    char *out;
-    size_t at;
-};
-
-static void put(struct sink *sink, const char *text)
-{
-    for (; *text != '\0'; text++, sink->at++) {
-        if (sink->out != NULL)
-            sink->out[sink->at] = *text;
-    }
-}
-
-static void put_number(struct sink *sink, uint64_t number)
-{
-    char digits[24];
-    int i = (int)sizeof digits - 1;
-
-    digits[i] = '\0';
-    do {
-        digits[--i] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    put(sink, digits + i);
-}
-
-static void put_string(struct sink *sink, const char *text)
-{
-    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt", hex[] = "0123456789abcdef";
-
-    put(sink, "\"");
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        char piece[7] = {*text, '\0', '\0', '\0', '\0', '\0', '\0'};
-
-        for (int i = 0; from[i] != '\0'; i++) {
-            if (*text == from[i]) {
-                piece[0] = '\\';
-                piece[1] = to[i];
-            }
-        }
-        if (c < 0x20 && piece[0] != '\\') {
-            piece[0] = '\\';
-            piece[1] = 'u';
-            piece[2] = piece[3] = '0';
-            piece[4] = hex[c >> 4];
-            piece[5] = hex[c & 15];
-        }
-        put(sink, piece);
-    }
-    put(sink, "\"");
-}
-
-static void put_entry(struct sink *sink, const struct modc_named_tensor *named, uint64_t begin)
-{
-    const struct modc_tensor *tensor = &named->tensor;
-
-    put_string(sink, named->name);
-    put(sink, ":{\"dtype\":\"");
-    put(sink, file_dtypes[rank_of(tensor->dtype)].name);
-    put(sink, "\",\"shape\":[");
-    for (int i = 0; i < tensor->ndim; i++) {
-        if (i > 0)
-            put(sink, ",");
-        put_number(sink, (uint64_t)tensor->dims[i]);
-    }
-    put(sink, "],\"data_offsets\":[");
-    put_number(sink, begin);
-    put(sink, ",");
-    put_number(sink, begin + modc_tensor_bytes(tensor));
-    put(sink, "]}");
-}
-
-/* Whether a stands before b in a file. */
-static bool tensor_less(const struct modc_named_tensor *a, const struct modc_named_tensor *b)
-{
-    int x = rank_of(a->tensor.dtype), y = rank_of(b->tensor.dtype);
-
-    return x != y ? x > y : compare_text(a->name, b->name) < 0;
-}
-
-/* The tensors in file order; as note [sorting without memory]. */
-struct order {
-    const struct modc_writer *writer;
-    int held[BATCH], count, at; /* indices */
-    int last;                   /* or -1 */
-};
-
-static void order_start(struct order *order, const struct modc_writer *writer)
-{
-    order->writer = writer;
-    order->count = 0;
-    order->at = 0;
-    order->last = -1;
-}
-
-static struct modc_named_tensor tensor_of(const struct modc_writer *writer, int index)
-{
-    struct modc_named_tensor named;
-
-    named.name = NULL;
-    writer->get(writer, index, &named);
-    return named;
-}
-
-static void order_refill(struct order *order)
-{
-    const struct modc_writer *writer = order->writer;
-    struct modc_named_tensor last = {NULL, {NULL, MODC_BOOL, 0, {0}}};
-
-    if (order->last >= 0)
-        last = tensor_of(writer, order->last);
-    order->count = 0;
-    order->at = 0;
-    for (int index = 0; index < writer->count; index++) {
-        struct modc_named_tensor named = tensor_of(writer, index);
-
-        if (named.name == NULL || (order->last >= 0 && !tensor_less(&last, &named)))
-            continue;
-
-        int i = order->count;
-
-        if (i == BATCH) {
-            struct modc_named_tensor largest = tensor_of(writer, order->held[BATCH - 1]);
-
-            if (!tensor_less(&named, &largest))
-                continue;
-            i--;
-        } else {
-            order->count++;
-        }
-        for (; i > 0; i--) {
-            struct modc_named_tensor before = tensor_of(writer, order->held[i - 1]);
-
-            if (!tensor_less(&named, &before))
-                break;
-            order->held[i] = order->held[i - 1];
-        }
-        order->held[i] = index;
-    }
-}
-
-/* The next tensor of the file, or -1. */
-static int order_next(struct order *order)
-{
-    if (order->at == order->count) {
-        if (order->count > 0 && order->count < BATCH)
-            return -1;
-        order_refill(order);
-        if (order->count == 0)
-            return -1;
-    }
-    order->last = order->held[order->at++];
-    return order->last;
-}
-
-/* The padded header with its length in front, and how many bytes of data follow. False: a name stands there
- * twice. */
-static bool put_header(struct sink *sink, const struct modc_writer *writer, uint64_t *data)
-{
-    struct order order;
-    struct modc_named_tensor before = {NULL, {NULL, MODC_BOOL, 0, {0}}};
-
-    *data = 0;
-    sink->at = 8;
-    put(sink, "{");
-    order_start(&order, writer);
-    for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
-        struct modc_named_tensor named = tensor_of(writer, index);
-
-        if (before.name != NULL && !tensor_less(&before, &named))
-            return false;
-        if (before.name != NULL)
-            put(sink, ",");
-        put_entry(sink, &named, *data);
-        *data += modc_tensor_bytes(&named.tensor);
-        before = named;
-    }
-    put(sink, "}");
-    while (sink->at % 8 != 0)
-        put(sink, " ");
-    if (sink->out != NULL) {
-        uint64_t header = sink->at - 8;
-
-        for (int i = 0; i < 8; i++)
-            sink->out[i] = (char)(header >> (8 * i) & 0xff);
-    }
-    return true;
-}
-
-enum modc_status modc_writer_run(const struct modc_writer *writer, void *out, size_t capacity, size_t *length)
-{
-    struct sink sink = {NULL, 0};
-    uint64_t data;
-
-    if (!put_header(&sink, writer, &data))
-        return MODC_ARGUMENT;
-    if (data > SIZE_MAX - sink.at || sink.at - 8 > 100000000)
-        return MODC_SIZE;
-    *length = sink.at + (size_t)data;
-    if (out == NULL)
-        return MODC_OK;
-    if (capacity < *length)
-        return MODC_SIZE;
-    sink.out = out;
-    put_header(&sink, writer, &data);
-
-    struct order order;
-
-    order_start(&order, writer);
-    for (int index = order_next(&order); index >= 0; index = order_next(&order)) {
-        struct modc_named_tensor named = tensor_of(writer, index);
-        enum modc_status status = writer->copy(writer, index, sink.out + sink.at);
-
-        if (status != MODC_OK)
-            return status;
-        sink.at += modc_tensor_bytes(&named.tensor);
-    }
-    return MODC_OK;
-}
-
-static void get_named(const struct modc_writer *writer, int index, struct modc_named_tensor *named)
-{
-    const struct modc_named_tensor *tensors = writer->user;
-
-    *named = tensors[index];
-}
-
-static enum modc_status copy_named(const struct modc_writer *writer, int index, void *out)
-{
-    const struct modc_named_tensor *tensors = writer->user;
-    size_t bytes = modc_tensor_bytes(&tensors[index].tensor);
-
-    if (bytes > 0)
-        memcpy(out, tensors[index].tensor.data, bytes);
-    return MODC_OK;
-}
-
-enum modc_status modc_write_tensors(const struct modc_named_tensor *tensors, int count, void *out,
-                                    size_t capacity, size_t *length)
-{
-    struct modc_writer writer = {count, tensors, get_named, copy_named};
-
-    return modc_writer_run(&writer, out, capacity, length);
 }

@@ -15,6 +15,15 @@ struct modc_reader {
     size_t length, header, data; /* header: bytes of JSON after the first 8; data: where tensors start */
     bool duplicates;             /* a name stands there twice; the last one counts */
     size_t count;                /* tensors */
+    const struct modc_place
+        *index; /* NULL, or all that stands there, by name: in the memory of modc_reader_open_indexed */
+    size_t indexed;
+};
+
+/* Where something stands, and what it is sorted by. */
+struct modc_place {
+    uint64_t first, second;
+    size_t at;
 };
 
 struct modc_item {
@@ -31,6 +40,11 @@ struct modc_item {
 /* MODC_FORMAT; report may be NULL. */
 enum modc_status modc_reader_open(struct modc_reader *reader, const void *bytes, size_t length,
                                   struct modc_report *report);
+/* The same with memory, aligned for struct modc_place, that lasts as long as the reader: of modc_reader_index_bytes(bytes, length) all
+ * takes n log n steps for n tensors, with less or none (NULL) it may take n squared. */
+enum modc_status modc_reader_open_indexed(struct modc_reader *reader, const void *bytes, size_t length,
+                                          void *memory, size_t memory_bytes, struct modc_report *report);
+size_t modc_reader_index_bytes(const void *bytes, size_t length);
 /* *at: 0 at first. In the order of the JSON; false at the end. */
 bool modc_reader_next(const struct modc_reader *reader, size_t *at, struct modc_item *item);
 bool modc_reader_find(const struct modc_reader *reader, const char *name, struct modc_item *item);
@@ -39,6 +53,9 @@ size_t modc_item_name(const struct modc_item *item, char *out, size_t capacity);
 
 bool modc_item_is(const struct modc_item *item, const char *name); /* without decoding it first */
 bool modc_item_has_shape(const struct modc_item *item, int ndim, const int *dims);
+
+/* How a file calls a type, and where in its order tensors of it stand: the highest rank first. */
+const char *modc_file_dtype(enum modc_dtype dtype, int *rank);
 
 struct modc_named_tensor {
     const char *name;

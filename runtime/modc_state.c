@@ -2,7 +2,7 @@
  *
  * Everything works over the constant tables of struct modc_model. A load checks the whole file against the
  * tables before it copies the first byte, so that a failed one leaves the parameters as they were. */
-#include "modc.h"
+#include "modc_places.h"
 
 #include <string.h>
 
@@ -462,11 +462,30 @@ static bool begins(const char *text, size_t length, const char *start, size_t *u
     return i < length && text[i] == '.';
 }
 
+/* The child that a number names, where all children have as many modules below them: they stand in even steps. -1: not so. */
+static int numbered_child(const struct modc_model *model, int parent, const char *text, size_t length)
+{
+    const int last = parent + model->modules[parent].subtree,
+              step = last > parent ? model->modules[parent + 1].subtree + 1 : 1;
+    int child = parent + 1;
+
+    for (size_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++) {
+        const int number = (child - parent - 1) / step * 10 + (text[i] - '0');
+
+        if (number > (last - parent) / step)
+            return -1;
+        child = parent + 1 + number * step;
+    }
+    return child <= last && model->modules[child].parent == parent ? child : -1;
+}
+
 /* Finds the key with the item's name, or -1; *module becomes the module that load_state_dict would look for
  * it in. Goes down the tree by path, so that a file of n keys takes n times the children on the way, not n
- * squared. */
+ * squared; those of a list of equal modules are found by their number. */
 static int find_key(const struct modc_model *model, const struct modc_item *item, int *module)
 {
+    enum { LONGEST_ESCAPED = MODC_SMALL ? 128 : 1024 };
+    char decoded[LONGEST_ESCAPED];
     const char *rest = item->name;
     size_t length = item->name_length, used = 0;
     bool escaped = false;
@@ -475,18 +494,19 @@ static int find_key(const struct modc_model *model, const struct modc_item *item
     for (size_t i = 0; i < length; i++)
         escaped = escaped || rest[i] == '\\';
     if (escaped) {
-        int key = 0;
-
-        while (key < model->key_count &&
-               !(in_state_dict(&model->keys[key]) && modc_item_is(item, model->keys[key].name)))
-            key++;
-        return key < model->key_count ? key : -1;
+        rest = decoded;
+        length = modc_item_name(item, decoded, sizeof decoded);
+        length = length < sizeof decoded ? length : sizeof decoded - 1;
     }
-    for (int child = 1, end = model->modules[0].subtree; child <= end;) {
+    for (int parent = 0, child = 1, end = model->modules[0].subtree; child <= end;) {
+        const int guess = child == parent + 1 ? numbered_child(model, parent, rest, length) : -1;
+
+        if (guess > 0 && begins(rest, length, model->modules[guess].name, &used))
+            child = guess;
         if (begins(rest, length, model->modules[child].name, &used)) {
             rest += used;
             length -= used;
-            *module = child;
+            *module = parent = child;
             end = child + model->modules[child].subtree;
             child++;
         } else {
@@ -512,6 +532,8 @@ struct load {
     struct modc_reader reader;
     struct modc_report *report; /* may be NULL */
     int faults, missing, unexpected;
+    void *memory; /* for modc_reader_open_indexed, or NULL */
+    size_t memory_bytes;
 };
 
 /* Keeps the first faults in state_dict order. */
@@ -625,34 +647,34 @@ static void check_ties(struct load *load)
     }
 }
 
-/* Whether anything is tied to this key, itself included in the walk of find_tied. */
-static bool is_tied(const struct modc_model *model, int index)
-{
-    if (model->keys[index].tied > 0)
-        return true;
-    for (int i = index + 1; i < model->key_count; i++) {
-        if (i - model->keys[i].tied == index)
-            return true;
-    }
-    return false;
-}
-
+/* Keys of which neither the file has one nor another of their tie, in walks over the file that have a bit each for so many. */
 static void find_missing(struct load *load)
 {
+    enum { WINDOW = MODC_SMALL ? 256 : 32768 };
     const struct modc_model *model = load->model;
+    unsigned char seen[WINDOW / 8]; /* by the first key of the tie */
+    struct modc_item item;
 
-    for (int i = 0; i < model->key_count; i++) {
-        const struct modc_key *key = &model->keys[i];
-        struct modc_item item;
+    for (int from = 0; from < model->key_count; from += WINDOW) {
+        memset(seen, 0, sizeof seen);
+        for (size_t at = 0; modc_reader_next(&load->reader, &at, &item);) {
+            int module, key = find_key(model, &item, &module),
+                        first = key < 0 ? -1 : key - model->keys[key].tied;
 
-        if (!in_state_dict(key) || (key->flags & MODC_KEY_OPTIONAL) != 0 ||
-            modc_reader_find(&load->reader, key->name, &item))
-            continue;
-        if (is_tied(model, i) && find_tied(load, i - key->tied, model->key_count, &item) >= 0)
-            continue;
-        load->missing++;
-        if (load->report != NULL && i < MODC_REPORT_KEYS)
-            load->report->missing[i / 8] |= (unsigned char)(1u << i % 8);
+            if (first >= from && first - from < WINDOW)
+                seen[(first - from) / 8] |= (unsigned char)(1u << (first - from) % 8);
+        }
+        for (int i = from; i < model->key_count; i++) {
+            const struct modc_key *key = &model->keys[i];
+            const int bit = i - key->tied - from;
+
+            if (bit < 0 || bit >= WINDOW || !in_state_dict(key) || (key->flags & MODC_KEY_OPTIONAL) != 0 ||
+                (seen[bit / 8] >> bit % 8 & 1) != 0)
+                continue;
+            load->missing++;
+            if (load->report != NULL && i < MODC_REPORT_KEYS)
+                load->report->missing[i / 8] |= (unsigned char)(1u << i % 8);
+        }
     }
 }
 
@@ -661,36 +683,30 @@ static void find_missing(struct load *load)
 static void list_unexpected(struct load *load)
 {
     struct modc_report *report = load->report;
-    int module = 0, last_module = -1, best_module;
-    size_t last_at = 0, best_at = 0;
-    struct modc_item item, best;
+    struct modc_batch batch;
+    struct modc_item item;
 
-    memset(&best, 0, sizeof best);
-    for (int n = 0; n < load->unexpected; n++) {
+    modc_batch_start(&batch);
+    for (int seen = 0; seen < load->unexpected; seen += MODC_BATCH) {
         size_t at = 0;
+        int module;
 
-        best_module = -1;
         for (size_t before = 0; modc_reader_next(&load->reader, &at, &item); before = at) {
-            if (find_key(load->model, &item, &module) >= 0)
-                continue;
-            if (module < last_module || (module == last_module && before <= last_at))
-                continue;
-            if (best_module < 0 || module < best_module) {
-                best_module = module;
-                best_at = before;
-                best = item;
-            }
+            if (find_key(load->model, &item, &module) < 0)
+                modc_batch_offer(&batch, (struct modc_place){(uint64_t)module, 0, before});
         }
+        for (int i = 0; i < batch.count; i++) {
+            size_t room = MODC_REPORT_TEXT - report->text_length, length = room;
 
-        size_t room = MODC_REPORT_TEXT - report->text_length;
-        size_t length = modc_item_name(&best, report->text + report->text_length, room);
-
-        if (best_module < 0 || length + 1 > room)
-            return;
-        report->text_length += length + 1;
-        report->unexpected_held++;
-        last_module = best_module;
-        last_at = best_at;
+            at = batch.places[i].at;
+            if (modc_reader_next(&load->reader, &at, &item))
+                length = modc_item_name(&item, report->text + report->text_length, room);
+            if (length + 1 > room)
+                return;
+            report->text_length += length + 1;
+            report->unexpected_held++;
+        }
+        modc_batch_next(&batch);
     }
 }
 
@@ -785,7 +801,8 @@ static enum modc_status load_file(struct load *load, const void *bytes, size_t l
     enum modc_status status = run_hooks(MODC_LOAD_PRE, &call);
 
     if (status == MODC_OK)
-        status = modc_reader_open(&load->reader, call.bytes, call.length, load->report);
+        status = modc_reader_open_indexed(&load->reader, call.bytes, call.length, load->memory,
+                                          load->memory_bytes, load->report);
     if (status != MODC_OK)
         return status;
     check_file(load);
@@ -804,8 +821,9 @@ static enum modc_status load_file(struct load *load, const void *bytes, size_t l
     return run_hooks(MODC_LOAD_POST, &call);
 }
 
-enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, size_t length, unsigned flags,
-                                 struct modc_report *report)
+enum modc_status modc_load_indexed(struct modc_params *params, const void *bytes, size_t length,
+                                   unsigned flags, void *memory, size_t memory_bytes,
+                                   struct modc_report *report)
 {
     enum modc_status status;
     struct load load;
@@ -825,6 +843,8 @@ enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, 
         load.params = params;
         load.model = params->model;
         load.flags = flags;
+        load.memory = memory;
+        load.memory_bytes = memory_bytes;
         load.report = report;
         if (report != NULL) {
             report->model = params->model;
@@ -835,6 +855,12 @@ enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, 
     if (report != NULL)
         report->status = status;
     return status;
+}
+
+enum modc_status modc_load_bytes(struct modc_params *params, const void *bytes, size_t length, unsigned flags,
+                                 struct modc_report *report)
+{
+    return modc_load_indexed(params, bytes, length, flags, NULL, 0, report);
 }
 
 /* ---- the report ---------------------------------------------------------------------------------------- */
@@ -959,22 +985,12 @@ static void print_dtype(const struct printer *printer, const char *file_name)
     print(printer, file_name);
 }
 
-static const char *own_dtype(enum modc_dtype dtype)
-{
-    static const char *const names[] = {
-        [MODC_BOOL] = "BOOL",   [MODC_UINT8] = "U8",    [MODC_INT8] = "I8",       [MODC_INT16] = "I16",
-        [MODC_INT32] = "I32",   [MODC_INT64] = "I64",   [MODC_FLOAT16] = "F16",   [MODC_BFLOAT16] = "BF16",
-        [MODC_FLOAT32] = "F32", [MODC_FLOAT64] = "F64", [MODC_COMPLEX64] = "C64",
-    };
-
-    return names[dtype];
-}
-
 static void print_fault(const struct printer *printer, const struct modc_report *report,
                         const struct modc_fault *fault)
 {
     const struct modc_key *key = &report->model->keys[fault->key];
     uint64_t dims[MODC_MAX_DIMS];
+    int rank;
 
     switch (fault->kind) {
     case MODC_FAULT_SHAPE:
@@ -994,7 +1010,7 @@ static void print_fault(const struct printer *printer, const struct modc_report 
         print(printer, ": copying a param with dtype ");
         print_dtype(printer, fault->found_dtype);
         print(printer, " from checkpoint, the dtype in current model is ");
-        print_dtype(printer, own_dtype(key->dtype));
+        print_dtype(printer, modc_file_dtype(key->dtype, &rank));
         print(printer, ".");
         break;
     case MODC_FAULT_TIE:

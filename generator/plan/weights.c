@@ -185,22 +185,19 @@ static bool load_file(struct embedding *e, const char *path)
     struct modc_model *model = model_tables(e);
     struct modc_params *params = arena_alloc(arena, model->params_bytes);
     struct modc_report *report = ARENA_NEW(arena, struct modc_report);
-    const void *bytes = NULL;
-    size_t length = 0;
     enum modc_status status;
 
     e->tensors = aligned_block(arena, e->plan->param_bytes);
     status = modc_bind(params, model, e->tensors, model->param_block);
     assert(status == MODC_OK);
     errno = 0;
-    if (modc_map(path, &bytes, &length) != MODC_OK) {
+    status = modc_load(params, path, MODC_STRICT, report);
+    if (status == MODC_FILE) {
         diag_error(e->cx, nowhere, "cannot read '%s': %s", path,
                    errno == EINVAL ? "it is not a file" : strerror(errno));
         source_hint_pipe(e->cx, path);
         return false;
     }
-    status = modc_load_bytes(params, bytes, length, MODC_STRICT, report);
-    modc_unmap(bytes, length);
     if (status != MODC_OK)
         say_report(e->cx, path, report);
     if (status == MODC_FORMAT)

@@ -69,6 +69,43 @@ static void read_items(const void *bytes, size_t length, struct modc_report *rep
     check(count == reader.count, "a reader counts its tensors");
 }
 
+/* The same file with an index: all of it is the same. */
+static void read_indexed(const void *bytes, size_t length)
+{
+    static struct modc_report plain_report, indexed_report;
+    struct modc_reader plain, indexed;
+    struct modc_item a, b;
+    size_t room = modc_reader_index_bytes(bytes, length), at = 0, other = 0;
+    void *memory = malloc(room);
+    enum modc_status status = modc_reader_open(&plain, bytes, length, &plain_report);
+
+    check(modc_reader_open_indexed(&indexed, bytes, length, memory, room, &indexed_report) == status,
+          "an index changes no status");
+    check(plain_report.format == indexed_report.format &&
+              plain_report.format_at == indexed_report.format_at &&
+              strcmp(plain_report.name, indexed_report.name) == 0,
+          "an index finds the same fault");
+    if (status == MODC_OK) {
+        check(indexed.index != NULL, "there is memory enough");
+        check(plain.count == indexed.count && plain.duplicates == indexed.duplicates,
+              "an index counts the same");
+        while (modc_reader_next(&plain, &at, &a)) {
+            check(modc_reader_next(&indexed, &other, &b) && at == other && a.data == b.data,
+                  "both read the same");
+            if (memchr(a.name, '\\', a.name_length) == NULL && a.name_length < 64) {
+                char name[64];
+
+                memcpy(name, a.name, a.name_length);
+                name[a.name_length] = '\0';
+                check(modc_reader_find(&indexed, name, &b) && a.name == b.name && a.data == b.data,
+                      "a name is found by the index");
+            }
+        }
+        check(!modc_reader_next(&indexed, &other, &b), "both end at the same place");
+    }
+    free(memory);
+}
+
 static void load(struct model *model, const void *bytes, size_t length, unsigned flags,
                  struct modc_report *report)
 {
@@ -113,6 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(bytes, data + 1, length);
     start(&model);
     read_items(bytes, length, &report);
+    read_indexed(bytes, length);
     load(&model, bytes, length, flags, &report);
     free(bytes);
     return 0;

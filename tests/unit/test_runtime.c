@@ -309,12 +309,20 @@ static void test_reader_faults(void **state)
         size_t length;
         char *bytes = make_file(cases[i].header, cases[i].data, &length);
 
-        enum modc_status status = modc_reader_open(&reader, bytes, length, report);
+        size_t room = modc_reader_index_bytes(bytes, length);
+        void *memory = malloc(room);
 
-        if (report->format != cases[i].format ||
-            (cases[i].name[0] != '\0' && strcmp(report->name, cases[i].name) != 0))
-            fail_msg("%s: %d %s", cases[i].header, (int)report->format, report->name);
-        assert_int_equal(status, cases[i].format == MODC_FORMAT_OK ? MODC_OK : MODC_FORMAT);
+        for (int indexed = 0; indexed < 2; indexed++) {
+            enum modc_status status = modc_reader_open_indexed(&reader, bytes, length,
+                                                               indexed ? memory : NULL, room, report);
+
+            if (report->format != cases[i].format ||
+                (cases[i].name[0] != '\0' && strcmp(report->name, cases[i].name) != 0))
+                fail_msg("%s: %d %s", cases[i].header, (int)report->format, report->name);
+            assert_int_equal(status, cases[i].format == MODC_FORMAT_OK ? MODC_OK : MODC_FORMAT);
+            assert_true((reader.index != NULL) == (indexed && status == MODC_OK) || status != MODC_OK);
+        }
+        free(memory);
         free(bytes);
     }
     assert_int_equal(modc_reader_open(&reader, "\x10\0\0\0\0\0\0", 7, report), MODC_FORMAT);
@@ -1274,6 +1282,138 @@ static const char *in_folder(const char *name)
     return paths[next];
 }
 
+/* ---- files of many keys ------------------------------------------------------------------------------- */
+
+enum { LAYERS = 10000, MANY_KEYS = 2 * LAYERS };
+
+/* A list of Linears of one weight and one bias each. */
+struct many {
+    struct modc_model model;
+    struct modc_module modules[LAYERS + 2];
+    struct modc_key keys[MANY_KEYS];
+    char names[MANY_KEYS][24], paths[LAYERS][16];
+};
+
+static struct many *make_many(void)
+{
+    struct many *many = calloc(1, sizeof *many);
+
+    assert_non_null(many);
+    many->modules[0] = (struct modc_module){"", "", "Net", "", -1, LAYERS + 1, false};
+    many->modules[1] = (struct modc_module){"layers", "layers", "ModuleList", "", 0, LAYERS, true};
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(many->paths[i], sizeof many->paths[i], "layers.%d", i);
+        many->modules[i + 2] = (struct modc_module){many->paths[i], many->paths[i] + 7, "Linear", "", 1, 0,
+                                                    false};
+        for (int k = 2 * i; k < 2 * i + 2; k++) {
+            snprintf(many->names[k], sizeof many->names[k], "layers.%d.%s", i,
+                     k % 2 == 0 ? "weight" : "bias");
+            many->keys[k] = (struct modc_key)MODC_PARAMETER(many->names[k], i + 2, FLOAT32, CONSTANT(0.0), 1,
+                                                            {1});
+        }
+    }
+    many->model = (struct modc_model){.name = "many",
+                                      .align = 64,
+                                      .tensor_align = 4,
+                                      .params_bytes = sizeof(struct modc_params) + MANY_KEYS * sizeof(void *),
+                                      .param_block = 4 * MANY_KEYS,
+                                      .key_count = MANY_KEYS,
+                                      .module_count = LAYERS + 2,
+                                      .keys = many->keys,
+                                      .modules = many->modules};
+    return many;
+}
+
+/* A file of the keys in this order, key i of the file with the number i; those from `twice` on stand there once more before. */
+static char *make_many_file(const struct many *many, const int *order, int count, int twice, const char *more,
+                            size_t *length)
+{
+    char *header = malloc(96 * (size_t)(2 * count)), *bytes;
+    size_t used = 1;
+
+    strcpy(header, "{");
+    for (int i = twice; i < count; i++)
+        used += (size_t)sprintf(header + used, F32("%s%s", "1", "0", "4") ",", many->names[order[i]], more);
+    for (int i = 0; i < count; i++)
+        used += (size_t)sprintf(header + used, "%s" F32("%s%s", "1", "%d", "%d"), i > 0 ? "," : "",
+                                many->names[order[i]], more, 4 * i, 4 * i + 4);
+    strcpy(header + used, "}");
+    bytes = make_file(header, 4 * (size_t)count, length);
+    free(header);
+    for (int i = 0; i < count; i++) {
+        float number = (float)i;
+
+        memcpy(bytes + *length - 4 * (size_t)(count - i), &number, sizeof number);
+    }
+    return bytes;
+}
+
+/* Of keys of make_many, by their names. */
+static int compare_names(const void *a, const void *b)
+{
+    char names[2][32];
+
+    for (int i = 0; i < 2; i++) {
+        const int key = *(const int *)(i == 0 ? a : b);
+
+        snprintf(names[i], sizeof names[i], "layers.%d.%s", key / 2, key % 2 == 0 ? "weight" : "bias");
+    }
+    return strcmp(names[0], names[1]);
+}
+
+/* Orders: as the model has them, and one in which no name says where the next one stands. What takes n squared steps for n keys
+ * takes minutes here. */
+static void test_many_keys(void **state)
+{
+    struct fixture *f = *state;
+    struct many *many = make_many();
+    int *order = malloc(MANY_KEYS * sizeof *order);
+    struct modc_params *params;
+    size_t length;
+
+    assert_int_equal(modc_params_create(&many->model, &params), MODC_OK);
+    alarm(60);
+    for (int step = 1; step < MANY_KEYS / 2; step += 7776) {
+        const char *path = in_folder("keys");
+        char *bytes;
+
+        for (int i = 0; i < MANY_KEYS; i++)
+            order[i] = (int)((int64_t)i * step % MANY_KEYS);
+        for (int twice = 0; twice <= MANY_KEYS; twice += MANY_KEYS) {
+            bytes = make_many_file(many, order, MANY_KEYS, twice, "", &length);
+            assert_int_equal(modc_write_file(path, bytes, length), MODC_OK);
+            assert_int_equal(modc_reset(params, 0), MODC_OK);
+            assert_int_equal(modc_load(params, path, MODC_STRICT, &f->report), MODC_OK);
+            for (int i = 0; i < MANY_KEYS; i += 997) {
+                struct modc_tensor tensor;
+
+                assert_int_equal(modc_get_tensor(params, order[i], &tensor), MODC_OK);
+                assert_true(*(float *)tensor.data == (float)i);
+            }
+            free(bytes);
+
+            bytes = make_many_file(many, order, MANY_KEYS, twice, "_", &length);
+            assert_int_equal(modc_write_file(path, bytes, length), MODC_OK);
+            assert_int_equal(modc_load(params, path, MODC_STRICT, &f->report), MODC_KEYS);
+            assert_true(f->report.missing_count == MANY_KEYS && f->report.unexpected_count == MANY_KEYS);
+            assert_int_equal(modc_load(&f->params.head, path, MODC_STRICT, &f->report), MODC_KEYS);
+            assert_true(f->report.unexpected_count == MANY_KEYS && f->report.unexpected_held > 300);
+            free(bytes);
+        }
+    }
+    /* As files are written, without memory for an index. */
+    qsort(order, MANY_KEYS, sizeof *order, compare_names);
+    char *bytes = make_many_file(many, order, MANY_KEYS, MANY_KEYS, "", &length);
+
+    assert_int_equal(modc_load_bytes(params, bytes, length, MODC_STRICT, &f->report), MODC_OK);
+    free(bytes);
+    alarm(0);
+    assert_int_equal(remove(in_folder("keys")), 0);
+    modc_params_destroy(params);
+    free(order);
+    free(many);
+}
+
 static void assert_content(const char *path, const char *expected)
 {
     char found[64] = "";
@@ -1362,7 +1502,7 @@ static const char *const texts[] = {"a", "a much longer text than the other one"
 
 static void *save_often(void *path)
 {
-    for (int i = 0; i < 200; i++)
+    for (int i = 0; i < 30; i++)
         if (write_text(path, texts[i % 2]) != MODC_OK)
             return path;
     return NULL;
@@ -1381,7 +1521,7 @@ static void test_saves_at_once(void **state)
     assert_int_equal(write_text(path, "a"), MODC_OK);
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, save_often, path), 0);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 30; i++) {
         assert_int_equal(modc_map(path, &bytes, &length), MODC_OK);
         const char *whole = texts[length != 1];
 
@@ -1458,6 +1598,7 @@ int main(void)
         TEST(test_always_call),
         TEST(test_context),
         TEST(test_host),
+        TEST(test_many_keys),
         TEST(test_modes),
         TEST(test_links),
         TEST(test_saves_at_once),

@@ -33,6 +33,10 @@ extern "C" {
 #define MODC_MAX_HOOKS (MODC_SMALL ? 8 : 32) /* of one kind on one module of a context, or in one set */
 #endif
 
+#define MODC_OWNER_BYTES 8 /* at the end of a packed block: whose it is */
+/* For emitted code: the length of an array, which is negative where the block has no room for both. */
+#define MODC_PACKED_FITS(packed, bytes) (sizeof(packed) + MODC_OWNER_BYTES <= (bytes) ? 1 : -1)
+
 /* Every block that the caller places (parameters, packed, workspace) starts at a multiple of this. */
 #ifndef MODC_ALIGN
 #if defined __ARM_ARCH_PROFILE && __ARM_ARCH_PROFILE == 'M'
@@ -57,7 +61,7 @@ struct modc_wide {
 
 enum modc_status {
     MODC_OK,
-    MODC_STALE,     /* parameters were not packed, or changed since policy_pack: pack again */
+    MODC_STALE,     /* parameters were not packed, changed since, or others were packed there: policy_pack */
     MODC_ALIGNMENT, /* a block does not start at a multiple of MODC_ALIGN, or a tensor at one of its element */
     MODC_WORKSPACE,  /* the block is smaller than the call needs */
     MODC_SIZE,       /* a size is negative or over its maximum, or sizes disagree */
@@ -385,6 +389,7 @@ struct modc_params {
     uint64_t version;               /* counts every write by load, reset, optimisers and MODEL_changed */
     uint64_t buffer_version;        /* counts forwards that wrote statistics of layers, in training mode */
     void *packed;
+    const void *packed_owner; /* what stands at the end of the block; NULL: it is not looked at */
     uint64_t packed_version, packed_buffer_version; /* what the packed block was made from; 0: nothing */
     bool read_only;
     struct modc_state_hook *state_hooks; /* in running order */
@@ -487,7 +492,8 @@ enum modc_status modc_save_bytes(const struct modc_params *params, void *out, si
                                  size_t *length);
 
 /* Fills params->packed (block of model->packed_block bytes; NULL: the block of the last time) from the
- * parameters. MODC_ALIGNMENT, MODC_SIZE, MODC_POINTER. */
+ * parameters. The block is theirs from then on: calls with others that were packed into it before are MODC_STALE. MODC_ALIGNMENT,
+ * MODC_SIZE, MODC_POINTER. */
 enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes);
 
 /* Gives every parameter and buffer the value it has in PyTorch after torch.manual_seed(seed) and building the

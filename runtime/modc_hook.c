@@ -115,6 +115,18 @@ enum modc_status modc_reset_state(struct modc_context *net)
     return MODC_OK;
 }
 
+/* Whether the packed block is still the one that these parameters were packed into. */
+static bool owns_packed(const struct modc_params *params)
+{
+    const char *end = (const char *)params->packed + params->model->packed_block;
+    const void *owner;
+
+    if (params->packed_owner == NULL)
+        return true;
+    memcpy(&owner, end - MODC_OWNER_BYTES, sizeof owner);
+    return owner == params->packed_owner;
+}
+
 enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_packed, bool uses_buffers)
 {
     if (net == NULL || net->model == NULL || net->params == NULL)
@@ -129,7 +141,8 @@ enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_pac
     net->calls = NULL;
     if (net->workspace_bytes < need)
         return MODC_WORKSPACE;
-    if (uses_packed && (params->packed == NULL || params->packed_version != params->version))
+    if (uses_packed &&
+        (params->packed == NULL || params->packed_version != params->version || !owns_packed(params)))
         return MODC_STALE;
     if (uses_packed && uses_buffers && params->packed_buffer_version != params->buffer_version)
         return MODC_STALE;

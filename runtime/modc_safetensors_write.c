@@ -101,7 +101,7 @@ static bool tensor_less(const struct modc_named_tensor *a, const struct modc_nam
 struct order {
     const struct modc_writer *writer;
     int held[MODC_BATCH], count, at; /* indices */
-    int last;                   /* or -1 */
+    int last;                        /* or -1 */
 };
 
 static void order_start(struct order *order, const struct modc_writer *writer)

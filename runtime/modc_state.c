@@ -10,7 +10,7 @@ const char *modc_status_text(enum modc_status status)
 {
     static const char *const texts[] = {
         [MODC_OK] = "ok",
-        [MODC_STALE] = "parameters are not packed, or changed since",
+        [MODC_STALE] = "parameters are not packed, changed since, or others were packed over them",
         [MODC_ALIGNMENT] = "a block or tensor is not aligned",
         [MODC_WORKSPACE] = "the workspace is too small",
         [MODC_SIZE] = "a size is out of range or does not agree with another",
@@ -154,6 +154,7 @@ enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes
             return MODC_SIZE;
         params->packed = block;
         params->packed_version = 0;
+        params->packed_owner = NULL;
     }
     if (params->packed == NULL)
         return MODC_POINTER;
@@ -161,6 +162,11 @@ enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes
         if (pointer_of(params, i) == NULL)
             return MODC_POINTER;
     }
+
+    char *end = (char *)params->packed + model->packed_block;
+
+    params->packed_owner = params; /* if packing fails, the block is no others' either */
+    memcpy(end - MODC_OWNER_BYTES, &params->packed_owner, sizeof params->packed_owner);
 
     enum modc_status status = model->pack(params);
 

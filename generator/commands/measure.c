@@ -469,7 +469,7 @@ static const char **find_roots(struct measure *m, bool embedded, int *count)
     } else {
         ARENA_PUSH(arena, roots, *count, "modc_bind");
         ARENA_PUSH(arena, roots, *count, target_of(m->cx)->hosted ? "modc_load" : "modc_load_bytes");
-        if (m->plan->groups[0]->bytes > 0)
+        if (plan_packed_block(m->plan) > 0)
             ARENA_PUSH(arena, roots, *count, "modc_pack");
     }
     ARENA_PUSH(arena, roots, *count, "modc_init");

@@ -106,7 +106,7 @@ struct memory memory_of(struct cx *cx, const struct plan *plan, bool embedded)
         add(cx, &memory.flash, "weights", weights_length(cx, plan));
     } else {
         add(cx, &memory.ram, "parameters and buffers", plan->param_bytes);
-        add(cx, &memory.ram, "packed block", plan->groups[0]->bytes);
+        add(cx, &memory.ram, "packed block", plan_packed_block(plan));
     }
     if (memory.entry) {
         const char *name = memory.entry->name;
@@ -200,7 +200,7 @@ static bool does_without_pack(const struct plan *plan)
 static void hint_ram(struct cx *cx, const struct plan *plan, const struct memory *memory)
 {
     const struct target *target = target_of(cx);
-    int64_t packed = plan->groups[0]->bytes, weights = weights_length(cx, plan);
+    int64_t packed = plan_packed_block(plan), weights = weights_length(cx, plan);
     const char *sizes = sizes_text(cx, plan, memory->entry);
 
     if (sizes[0])
@@ -222,7 +222,7 @@ static void hint_flash(struct cx *cx, const struct plan *plan, const struct memo
 {
     int64_t plain = plan->param_bytes;
 
-    if (memory->embedded && plan->groups[0]->bytes > 0 && plain < weights_length(cx, plan) &&
+    if (memory->embedded && plan_packed_block(plan) > 0 && plain < weights_length(cx, plan) &&
         does_without_pack(plan))
         diag_hint(cx, "`pack: none` in the spec leaves PyTorch's layout alone (%s)",
                   text_bytes(&cx->arena, plain));

@@ -146,7 +146,7 @@ static void count_bytes(struct summary *s)
     const struct plan *plan = s->plan;
 
     add_total(s, SUMMARY_RAM, "parameters and buffers", (double)plan->param_bytes, "");
-    add_total(s, SUMMARY_RAM, "packed block", (double)plan->groups[0]->bytes, "");
+    add_total(s, SUMMARY_RAM, "packed block", (double)plan_packed_block(plan), "");
     for (int i = 0; i < plan->program->entry_count; i++) {
         const struct entry *entry = &plan->program->entries[i];
 
@@ -277,6 +277,7 @@ static void gather_memory(struct summary *s)
         if (s->tree->keys[i]->first == s->tree->keys[i])
             add_memory(s, s->tree->keys[i]->owner, SUMMARY_PARAMETERS, tensor_bytes(s, s->tree->keys[i]));
     gather_packed(s, plan->groups[0], 0);
+    add_memory(s, root, SUMMARY_PACKED, plan_packed_block(plan) - plan->groups[0]->bytes); /* whose it is */
     for (int i = 0; i < plan->gradient_count; i++) {
         if (!s->tree->spec->fused)
             add_memory(s, plan->gradients[i]->owner, SUMMARY_GRADIENTS, tensor_bytes(s, plan->gradients[i]));

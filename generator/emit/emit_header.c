@@ -40,7 +40,7 @@ static void print_header_blocks(struct emit *e, struct text *out)
     text_printf(out, "#define %s_PARAM_BYTES %lld /* parameters and buffers in PyTorch's layout */\n", e->M,
                 (long long)at_least_one(e, e->plan->param_bytes));
     text_printf(out, "#define %s_PACKED_BYTES %lld /* what %s_pack makes of them for the kernels */\n", e->M,
-                (long long)at_least_one(e, e->plan->groups[0]->bytes), e->m);
+                (long long)at_least_one(e, plan_packed_block(e->plan)), e->m);
     if (e->weights)
         text_printf(
             out,

@@ -93,7 +93,7 @@ void print_packed_structs(struct emit *e, struct text *out)
         text_add(out, "};\n\n");
     }
     if (e->plan->groups[0]->bytes > 0)
-        text_printf(out, "typedef char %s_packed_fits[sizeof(struct %s) <= %s_PACKED_BYTES ? 1 : -1];\n\n",
+        text_printf(out, "typedef char %s_packed_fits[MODC_PACKED_FITS(struct %s, %s_PACKED_BYTES)];\n\n",
                     e->m, packed_struct(e, e->plan->groups[0]), e->M);
     if (e->tree->state_count > 0) {
         text_printf(out, "struct %s_state {\n", e->m);

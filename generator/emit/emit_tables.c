@@ -171,7 +171,7 @@ static void print_model_tables(struct emit *e, struct text *out)
     const struct module_tree *tree = e->tree;
 
     text_printf(out, "    .param_block = %s_PARAM_BYTES,\n", e->M);
-    if (e->plan->groups[0]->bytes > 0)
+    if (plan_packed_block(e->plan) > 0)
         text_printf(out, "    .packed_block = %s_PACKED_BYTES, .pack = %s_pack_all,\n", e->M, e->m);
     if (e->plan->state_bytes > 0)
         text_printf(

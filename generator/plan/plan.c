@@ -6,6 +6,7 @@
 #include "base/emitted.h"
 #include "base/names.h"
 #include "base/options.h"
+#include "modc.h"
 #include "module/training.h"
 #include "plan/kernel.h"
 #include "plan/planner.h"
@@ -14,6 +15,13 @@
 int64_t plan_aligned(const struct plan *plan, int64_t bytes)
 {
     return (bytes + plan->align - 1) / plan->align * plan->align;
+}
+
+int64_t plan_packed_block(const struct plan *plan)
+{
+    const int64_t bytes = plan->groups[0]->bytes;
+
+    return bytes > 0 ? bytes + plan_aligned(plan, MODC_OWNER_BYTES) : 0;
 }
 
 bool plan_uses(const struct plan *plan, enum packed_format format)

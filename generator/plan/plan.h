@@ -265,6 +265,9 @@ const struct packed *step_packed(const struct step *step, int input);
 /* Rounded up to whole plan->align. */
 int64_t plan_aligned(const struct plan *plan, int64_t bytes);
 
+/* Bytes of the packed block: what is packed, and behind it whose it is. 0: nothing is packed. */
+int64_t plan_packed_block(const struct plan *plan);
+
 /* Whether something is packed in this format. */
 bool plan_uses(const struct plan *plan, enum packed_format format);
 

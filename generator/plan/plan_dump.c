@@ -112,7 +112,7 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
             "{\"model\": \"%s\", \"parameters\": %lld, \"gradients\": %lld, \"state\": %lld, \"packed\": %lld, \"align\": %d, "
             "\"entries\": [",
             plan->model, (long long)plan->param_bytes, (long long)plan->gradient_block,
-            (long long)plan->state_bytes, (long long)plan->groups[0]->bytes, plan->align);
+            (long long)plan->state_bytes, (long long)plan_packed_block(plan), plan->align);
         for (int i = 0; i < plan->program->entry_count; i++)
             text_printf(text, "%s\"%s\"", i ? ", " : "", plan->program->entries[i].name);
         text_add(text, "],\n\"variants\": [\n");
@@ -123,7 +123,7 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
         text_add(text, "],\n\"packed_entries\": [\n");
     } else {
         text_printf(text, "%s: parameters %lld bytes, packed %lld, state %lld\n", plan->model,
-                    (long long)plan->param_bytes, (long long)plan->groups[0]->bytes,
+                    (long long)plan->param_bytes, (long long)plan_packed_block(plan),
                     (long long)plan->state_bytes);
         for (int i = 0; i < plan->variant_count; i++)
             dump_variant(text, plan->variants[i]);

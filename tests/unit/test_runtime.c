@@ -580,7 +580,7 @@ static enum modc_status tiny_pack(struct modc_params *params)
 static void test_pack(void **state)
 {
     struct fixture *f = *state;
-    MODC_ALIGNED char packed[64];
+    MODC_ALIGNED char packed[64], other_block[BLOCK];
     struct modc_model model = tiny_model;
 
     model.pack = tiny_pack;
@@ -600,6 +600,26 @@ static void test_pack(void **state)
     f->params.head.buffer_version++;
     assert_int_equal(modc_check(&f->net.head, 128, true, false), MODC_OK);
     assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_STALE);
+
+    /* Others in the same block, also where they fail; copies of the struct are the same parameters. */
+    struct tiny_params other, moved;
+
+    assert_int_equal(modc_bind(&other.head, &model, other_block, BLOCK), MODC_OK);
+    assert_int_equal(modc_pack(&f->params.head, NULL, 0), MODC_OK);
+    assert_int_equal(modc_pack(&other.head, packed, 64), MODC_OK);
+    assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_STALE);
+    assert_int_equal(modc_check(&f->net.head, 128, false, false), MODC_OK);
+    f->net.head.params = &other.head;
+    assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_OK);
+    pack_status = MODC_UNSUPPORTED;
+    assert_int_equal(modc_pack(&f->params.head, NULL, 0), MODC_UNSUPPORTED);
+    assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_STALE);
+    pack_status = MODC_OK;
+    assert_int_equal(modc_pack(&f->params.head, NULL, 0), MODC_OK);
+    moved = f->params;
+    f->net.head.params = &moved.head;
+    assert_int_equal(modc_check(&f->net.head, 128, true, true), MODC_OK);
+    f->net.head.params = &f->params.head;
     pack_status = MODC_UNSUPPORTED;
     modc_changed(&f->params.head);
     assert_int_equal(modc_pack(&f->params.head, NULL, 0), MODC_UNSUPPORTED);
@@ -1232,7 +1252,8 @@ static void test_context(void **state)
     assert_int_equal(modc_init(net, &tiny_model, &f->params.head, f->workspace, 63), MODC_WORKSPACE);
     assert_int_equal(modc_init(net, &tiny_model, &other.head, f->workspace, 64), MODC_POINTER);
     assert_int_equal(modc_init(net, &tiny_model, &f->params.head, NULL, 0), MODC_WORKSPACE);
-    assert_string_equal(modc_status_text(MODC_STALE), "parameters are not packed, or changed since");
+    assert_string_equal(modc_status_text(MODC_STALE),
+                        "parameters are not packed, changed since, or others were packed over them");
     assert_string_equal(modc_status_text((enum modc_status)99), "unknown status");
 }
 

@@ -219,7 +219,7 @@ static int check(const char *spec, const char *weights, struct setting *settings
     assert_int_equal(embedded->length % align, 0);
     said = run_pack(model, weights);
     compare_group(model->plan->groups[0], embedded->bytes, said->text);
-    expected = said->text + model->plan->groups[0]->bytes;
+    expected = said->text + plan_packed_block(model->plan);
     for (int i = 0; i < tree->key_count; i++) {
         size_t bytes = (size_t)(module_tensor_count(tree->keys[i]) * dtype_rows[tree->keys[i]->dtype].bytes);
 

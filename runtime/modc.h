@@ -982,6 +982,9 @@ void modc_unmap(const void *bytes, size_t length);
  * it keeps its mode; a symbolic link stays one. A device or a pipe is written as it is. MODC_FILE: then there is the old file as it
  * was, or the new one where its folder alone could not be brought to the disk. */
 enum modc_status modc_write_file(const char *path, const void *bytes, size_t length);
+/* The same of what `make` writes, as modc_save_bytes does: it is asked for its length first. MODC_MEMORY, and what make returned. */
+typedef enum modc_status modc_make_file(const void *of, void *out, size_t capacity, size_t *length);
+enum modc_status modc_write_made(const char *path, modc_make_file *make, const void *of);
 
 /* struct MODEL_params with its parameter block and packed block in one allocation, bound; no weights. */
 enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params);

@@ -246,10 +246,10 @@ enum modc_status modc_load(struct modc_params *params, const char *path, unsigne
     return status;
 }
 
-enum modc_status modc_save(const struct modc_params *params, const char *path)
+enum modc_status modc_write_made(const char *path, modc_make_file *make, const void *of)
 {
     size_t length;
-    enum modc_status status = modc_save_bytes(params, NULL, 0, &length);
+    enum modc_status status = make(of, NULL, 0, &length);
 
     if (status != MODC_OK)
         return status;
@@ -258,11 +258,21 @@ enum modc_status modc_save(const struct modc_params *params, const char *path)
 
     if (bytes == NULL)
         return MODC_MEMORY;
-    status = modc_save_bytes(params, bytes, length, &length);
+    status = make(of, bytes, length, &length);
     if (status == MODC_OK)
         status = modc_write_file(path, bytes, length);
     free(bytes);
     return status;
+}
+
+static enum modc_status make_weights(const void *params, void *out, size_t capacity, size_t *length)
+{
+    return modc_save_bytes(params, out, capacity, length);
+}
+
+enum modc_status modc_save(const struct modc_params *params, const char *path)
+{
+    return modc_write_made(path, make_weights, params);
 }
 
 /* ---- allocation ---------------------------------------------------------------------------------------- */

@@ -255,6 +255,15 @@ enum modc_status modc_optimizer_save_bytes(const struct modc_optimizer *optimize
 enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, const void *bytes, size_t length,
                                            const char **fault);
 
+/* The same with memory for modc_reader_open_indexed, or NULL. */
+enum modc_status modc_optimizer_load_indexed(struct modc_optimizer *optimizer, const void *bytes,
+                                             size_t length, void *memory, size_t memory_bytes,
+                                             const char **fault);
+
+/* Hosted builds, modc_optim_host.c: over these two, as modc_save and modc_load. MODC_FILE (errno says more), MODC_MEMORY. */
+enum modc_status modc_optimizer_save(const struct modc_optimizer *optimizer, const char *path);
+enum modc_status modc_optimizer_load(struct modc_optimizer *optimizer, const char *path, const char **fault);
+
 /* ---- the functions of a model ---------------------------------------------------------------------------- */
 
 /* What emitted headers have under the model's name where the spec has `training:`; see MODC_FUNCTIONS in modc.h.
@@ -275,6 +284,19 @@ enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, con
         struct model##_training *training, const void *bytes, size_t length, const char **fault)             \
     {                                                                                                        \
         return modc_optimizer_load_bytes(&training->optimizer.base, bytes, length, fault);                   \
+    }
+
+/* Hosted builds. */
+#define MODC_OPTIMIZER_FILE_FUNCTIONS(model)                                                                 \
+    static inline enum modc_status model##_training_save(const struct model##_training *training,            \
+                                                         const char *path)                                   \
+    {                                                                                                        \
+        return modc_optimizer_save(&training->optimizer.base, path);                                         \
+    }                                                                                                        \
+    static inline enum modc_status model##_training_load(struct model##_training *training,                  \
+                                                         const char *path, const char **fault)               \
+    {                                                                                                        \
+        return modc_optimizer_load(&training->optimizer.base, path, fault);                                  \
     }
 
 /* Where gradients are kept. Behind backward: clips, updates the parameters whose gradients are there and packs them, or

@@ -235,8 +235,9 @@ static enum modc_status take(struct modc_optimizer *optimizer, const struct modc
     return modc_convert(tensor.data, tensor.dtype, item->data, (enum modc_dtype)item->dtype, count);
 }
 
-enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, const void *bytes, size_t length,
-                                           const char **fault)
+enum modc_status modc_optimizer_load_indexed(struct modc_optimizer *optimizer, const void *bytes,
+                                             size_t length, void *memory, size_t memory_bytes,
+                                             const char **fault)
 {
     const struct modc_optimizer_table *table = optimizer->table;
     enum modc_status status;
@@ -247,7 +248,7 @@ enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, con
         *fault = NULL;
     if (optimizer->training->net->busy)
         return MODC_BUSY;
-    status = modc_reader_open(&reader, bytes, length, NULL);
+    status = modc_reader_open_indexed(&reader, bytes, length, memory, memory_bytes, NULL);
     if (status != MODC_OK)
         return status;
     first = first_fault(optimizer, &reader);
@@ -268,4 +269,10 @@ enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, con
             status = take(optimizer, &table->saved[i], &item);
     }
     return status;
+}
+
+enum modc_status modc_optimizer_load_bytes(struct modc_optimizer *optimizer, const void *bytes, size_t length,
+                                           const char **fault)
+{
+    return modc_optimizer_load_indexed(optimizer, bytes, length, NULL, 0, fault);
 }

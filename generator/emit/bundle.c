@@ -16,7 +16,7 @@ static const char runtime_folder[] = "runtime/", driver_folder[] = "driver/"; /*
 bool bundle_is_hosted(const char *name)
 {
     return strcmp(name, "modc_host.c") == 0 || strcmp(name, "modc_threads.c") == 0 ||
-           strcmp(name, "modc_isa.c") == 0;
+           strcmp(name, "modc_isa.c") == 0 || strcmp(name, "modc_optim_host.c") == 0;
 }
 
 /* Behind the folder that a path starts with, or NULL. */

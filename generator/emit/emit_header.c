@@ -268,6 +268,11 @@ static bool has_gradients_alone(const struct emit *e)
     return has_backward(e) && !has_optimizer(e);
 }
 
+static bool has_hosted_optimizer(const struct emit *e)
+{
+    return has_optimizer(e) && is_hosted(e);
+}
+
 static bool has_step(const struct emit *e)
 {
     return has_optimizer(e) && has_gradients(e);
@@ -302,6 +307,7 @@ static const struct wrappers wrappers[] = {
     {"ISA_FUNCTIONS", "isa set_isa", is_dispatched},
     {"TRAINING_FUNCTIONS", "training_init", has_gradients_alone},
     {"OPTIMIZER_FUNCTIONS", "training_init training_save_bytes training_load_bytes", has_optimizer},
+    {"OPTIMIZER_FILE_FUNCTIONS", "training_save training_load", has_hosted_optimizer},
     {"STEP_FUNCTIONS", "step", has_step},
     {"SCHEDULE_FUNCTIONS", "schedule_step", has_schedule},
     {"BACKWARD_FUNCTIONS", "set_grad_enabled requires_grad_", has_backward},

@@ -5,7 +5,9 @@
 #include "student.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef RACES_ALONE
 #define RACES_ALONE 0
@@ -231,6 +233,33 @@ static void check_header(const char *text, const char *instead, enum modc_status
     memcpy(first.state + at, text, length);
 }
 
+/* The same through a file. */
+static void test_paths(void)
+{
+    char path[] = "steps_XXXXXX";
+    const char *fault = "";
+    const void *bytes;
+    size_t length;
+    int file = mkstemp(path);
+
+    CHECK(file >= 0 && close(file) == 0);
+    CHECK_OK(student_training_save(&one.training, path));
+    CHECK_OK(modc_map(path, &bytes, &length));
+    CHECK(length == first.state_length && memcmp(bytes, first.state, length) == 0);
+    modc_unmap(bytes, length);
+    CHECK_OK(student_training_load(&one.training, path, &fault));
+    CHECK(fault == NULL);
+    check_untouched();
+    CHECK_OK(modc_write_file(path, second.state, second.state_length));
+    CHECK(student_training_load(&one.training, path, &fault) == MODC_KEYS && strcmp(fault, "optimizer") == 0);
+    CHECK_OK(modc_write_file(path, first.state, first.state_length - 1));
+    CHECK(student_training_load(&one.training, path, NULL) == MODC_FORMAT);
+    CHECK(remove(path) == 0);
+    CHECK(student_training_load(&one.training, path, &fault) == MODC_FILE && fault == NULL);
+    CHECK(student_training_save(&one.training, "no/such/folder") == MODC_FILE);
+    check_untouched();
+}
+
 static void test_files(void)
 {
     static struct pupil_params params;
@@ -266,6 +295,7 @@ static void test_files(void)
     }
     check_untouched();
     CHECK_OK(student_training_load_bytes(&one.training, first.state, first.state_length, NULL));
+    test_paths();
 }
 
 int main(void)

@@ -12,7 +12,7 @@ mkdir -p "$work"
 "$modc" generate "$spec" --target "$target" -o "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 structs=$("$modc" summary "$spec" --target "$target" | awk '$1 == "structs" { gsub(",", "", $2); print $2 }')
 model=$(basename "$work"/*.h .h)
-if grep -E 'modc_(load|save|create|destroy)\(' "$work"/*.[ch]; then
+if grep -E 'modc_(load|save|optimizer_load|optimizer_save|create|destroy)\(' "$work"/*.[ch]; then
     echo "$spec: functions that need an operating system are emitted for $target" >&2
     exit 1
 fi
@@ -20,7 +20,7 @@ flags="$CFLAGS -Os -mthumb -std=c99 -ffreestanding -ffunction-sections -fdata-se
     -Wvla -Wconversion -Werror -I$work -Iruntime"
 objects=()
 for source in "$work"/*.c runtime/modc_*.c tests/api/firmware.c; do
-    case $source in */modc_host.c | */modc_threads.c) continue ;; esac
+    case $source in */modc_host.c | */modc_optim_host.c | */modc_threads.c) continue ;; esac
     object=$work/object_${#objects[@]}.o
     own=()
     case $source in tests/*) own=(${1:+-DWITH_LIBM} -DHEADER="\"$model.h\"" -DMODEL="$model" -DCAPITALS="${model^^}" -DSTRUCTS="$structs") ;; esac

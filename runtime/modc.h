@@ -416,11 +416,12 @@ enum modc_format {
     MODC_FORMAT_HEADER_LENGTH,
     MODC_FORMAT_UTF8,
     MODC_FORMAT_JSON,
-    MODC_FORMAT_OFFSET,    /* a hole, an overlap, or end before begin, at the tensor report->name */
-    MODC_FORMAT_OVERFLOW,  /* the shape's product does not fit 64 bits */
-    MODC_FORMAT_SUBBYTE,   /* a tensor of 4- or 6-bit elements ends inside a byte */
-    MODC_FORMAT_INFO,      /* shape, dtype and offsets disagree */
-    MODC_FORMAT_INCOMPLETE /* the tensors do not end where the file ends */
+    MODC_FORMAT_OFFSET,     /* a hole, an overlap, or end before begin, at the tensor report->name */
+    MODC_FORMAT_OVERFLOW,   /* the shape's product does not fit 64 bits */
+    MODC_FORMAT_SUBBYTE,    /* a tensor of 4- or 6-bit elements ends inside a byte */
+    MODC_FORMAT_INFO,       /* shape, dtype and offsets disagree */
+    MODC_FORMAT_INCOMPLETE, /* the tensors do not end where the file ends */
+    MODC_FORMAT_PICKLE /* it fails, and begins as what torch.save writes: a zip with a pickle, or a pickle */
 };
 
 enum modc_fault_kind {

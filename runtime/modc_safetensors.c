@@ -931,6 +931,13 @@ static size_t slice_text(struct slice slice, char *out, size_t capacity)
     return length;
 }
 
+/* A zip, or a pickle of protocol 2 and later. Both are lengths of headers too, if not probable ones. */
+static bool is_pickle(const unsigned char *bytes, size_t length)
+{
+    return length >= 8 && ((bytes[0] == 'P' && bytes[1] == 'K' && bytes[2] == 3 && bytes[3] == 4) ||
+                           (bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5 && bytes[7] != 0));
+}
+
 /* What the first 8 bytes say, as far as it is there. */
 static size_t header_length(const unsigned char *bytes, size_t length)
 {
@@ -961,6 +968,10 @@ enum modc_status modc_reader_open_indexed(struct modc_reader *reader, const void
 
     enum modc_format format = check_file(reader, memory, room, &at, &name);
 
+    if (format != MODC_FORMAT_OK && is_pickle(reader->bytes, reader->length)) {
+        format = MODC_FORMAT_PICKLE;
+        name.length = 0;
+    }
     if (report != NULL) {
         report->format = format;
         report->format_at = format == MODC_FORMAT_UTF8 || format == MODC_FORMAT_JSON ? 8 + at : 0;

@@ -200,7 +200,12 @@ static bool load_file(struct embedding *e, const char *path)
     }
     if (status != MODC_OK)
         say_report(e->cx, path, report);
-    if (status == MODC_FORMAT)
+    if (status == MODC_FORMAT && report->format == MODC_FORMAT_PICKLE)
+        diag_hint(
+            e->cx,
+            "safetensors.torch.save_file(torch.load('%s', map_location='cpu'), FILE) converts it in PyTorch",
+            path);
+    else if (status == MODC_FORMAT)
         diag_hint(e->cx, "safetensors.torch.save_file(model.state_dict(), FILE) writes one in PyTorch");
     return status == MODC_OK;
 }

@@ -192,6 +192,10 @@ static void test_files(void **state)
     assert_int_equal(modc_write_file(path("bad"), "bad", 3), MODC_OK);
     assert_int_equal(DRIVE("--inputs", path("bad")), 3);
     assert_true(printed("err", "header too small"));
+    assert_int_equal(modc_write_file(path("bad"), "PK\3\4\0\0\0\0\0", 9), MODC_OK);
+    assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("bad")), 3);
+    assert_true(printed("err", "this is a pickle") &&
+                printed("err", "hint: safetensors.torch.save_file(torch.load('"));
     assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("bad")), 3);
     assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("x")), 3);
     assert_true(

@@ -331,6 +331,28 @@ static void test_reader_faults(void **state)
     assert_int_equal(report->format, MODC_FORMAT_HEADER_LENGTH); /* 100 000 000 is allowed */
     assert_int_equal(modc_reader_open(&reader, "\x01\xe1\xf5\x05\0\0\0\0{}", 10, report), MODC_FORMAT);
     assert_int_equal(report->format, MODC_FORMAT_HEADER_TOO_LARGE);
+
+    /* What torch.save writes, and wrote before 1.6; and no pickles: a header of that length, which is there, and a length alone. */
+    static const char zip[] = "PK\3\4\0\0\x08\x08\0\0archive/data.pkl",
+                      old[] = "\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P";
+    size_t length = 0x280;
+    char *spaces = malloc(length + 8);
+
+    assert_int_equal(modc_reader_open(&reader, zip, sizeof zip, report), MODC_FORMAT);
+    assert_int_equal(report->format, MODC_FORMAT_PICKLE);
+    assert_int_equal(modc_reader_open(&reader, old, sizeof old, report), MODC_FORMAT);
+    assert_int_equal(report->format, MODC_FORMAT_PICKLE);
+    report->status = MODC_FORMAT;
+    assert_report(
+        report,
+        "Error while deserializing header: this is a pickle, as torch.save writes it, not safetensors");
+    memset(spaces, ' ', length + 8);
+    memcpy(spaces, "\x80\2\0\0\0\0\0\0{}", 10);
+    assert_int_equal(modc_reader_open(&reader, spaces, length + 8, report), MODC_OK);
+    spaces[8] = '[';
+    assert_int_equal(modc_reader_open(&reader, spaces, length + 8, report), MODC_FORMAT);
+    assert_int_equal(report->format, MODC_FORMAT_JSON);
+    free(spaces);
     free(report);
 }
 

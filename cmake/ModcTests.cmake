@@ -48,7 +48,8 @@ endif()
 # modc_test(NAME LABEL COMMAND...): run from the root of the repository.
 function(modc_test name label)
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
+    set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900
+                         ENVIRONMENT_MODIFICATION "XDG_CACHE_HOME=set:${CMAKE_CURRENT_BINARY_DIR}/cache")
 endfunction()
 
 # What compiles a file once for the same text and flags. Without the sanitizers of other programs: it shall be quick.

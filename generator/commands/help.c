@@ -59,6 +59,7 @@ const int exit_row_count = COUNT(exit_rows);
 const struct environment_row environment_rows[] = {
     {"CC, CFLAGS", "the compiler of 'run' and 'summary --measure', and its flags"},
     {"TMPDIR", "where temporary folders are made; else /tmp"},
+    {"XDG_CACHE_HOME", "where run keeps the compiled runtime, in modc/; else ~/.cache"},
     {"NO_COLOR", "no colours, unless --color=always says otherwise"},
     {NULL, NULL},
 };

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
+#include "commands/cache.h"
 #include "commands/compiler.h"
 #include "commands/options.h"
 #include "emit/bundle.h"
@@ -30,8 +31,8 @@ struct run {
     bool temporary;     /* to be removed */
     const char *program, *stamp;
     struct output_file *files; /* with the runtime */
-    int count;
-    struct process compiler; /* $CC $CFLAGS */
+    int count, own;            /* `own` of them are the model's, and stand first */
+    struct process compiler;   /* $CC $CFLAGS */
     bool interrupted;
 };
 
@@ -184,6 +185,7 @@ static int run_compilers(struct run *run, struct process *list, int count)
 /* Files that only the compilation needs. */
 struct leftovers {
     const char **objects;
+    int object_count;
     struct process *list; /* the processes and, behind them, the linker */
     const char *built;
     int count;
@@ -193,58 +195,80 @@ static void remove_leftovers(void *data)
 {
     const struct leftovers *left = data;
 
-    for (int i = 0; i < left->count; i++)
+    for (int i = 0; i < left->object_count; i++)
         unlink(left->objects[i]);
     for (int i = 0; i <= left->count; i++)
         unlink(left->list[i].said);
     unlink(left->built); /* there after a fault alone */
 }
 
-/* Every source on its own, on all cores, since the model takes as long as the whole runtime. */
+/* The words that compile a file of this folder to this object. */
+static struct process object_process(const struct run *run, const struct output_file *file,
+                                     const char *folder, const char *object)
+{
+    struct arena *arena = &run->cx->arena;
+    struct process own = compiler_copy(run->cx, &run->compiler);
+
+    own.said = arena_format(arena, "%s/%s.said", folder, file->path);
+    compiler_flags(run->cx, &own, file);
+    process_word(run->cx, &own, arena_format(arena, "-I%s", folder));
+    process_word(run->cx, &own, "-DMODC_LIBM"); /* modc_reset.c: PyTorch's bits for float64 too */
+    if (!cache_takes(file))
+        process_word(run->cx, &own, arena_format(arena, "-DMODC_MODEL=%s_model", run->plan->model));
+    process_word(run->cx, &own, "-c");
+    process_word(run->cx, &own, "-o");
+    process_word(run->cx, &own, object);
+    process_word(run->cx, &own, arena_format(arena, "%s/%s", folder, file->path));
+    return own;
+}
+
+/* Every source on its own, on all cores, since the model takes as long as the whole runtime, if that is not in the cache. */
 static int compile(struct run *run)
 {
     struct arena *arena = &run->cx->arena;
     struct process *list = ARENA_ARRAY(arena, run->count + 1, struct process), *link;
     struct leftovers left = {.objects = ARENA_ARRAY(arena, run->count + 1, const char *), .list = list};
+    const char **objects = ARENA_ARRAY(arena, run->count + 1, const char *); /* of all files */
     struct arena_guard guard = {.run = remove_leftovers, .data = &left};
-    int count = 0, status;
+    struct cache cache = cache_open(run->cx, run->files + run->own, run->count - run->own, &run->compiler);
+    int count = 0, object_count = 0, status;
 
     left.built = arena_format(arena, "%s.new-%ld", run->program, (long)getpid());
     for (int i = 0; i < run->count; i++) {
-        const char *path = run->files[i].path;
-        struct process *own = &list[count];
+        const struct output_file *file = &run->files[i];
+        const bool cached = cache.folder && i >= run->own && cache_takes(file);
+        const char *object;
 
-        if (!text_ends_with(path, ".c") && !text_ends_with(path, ".S"))
+        if (!text_ends_with(file->path, ".c") && !text_ends_with(file->path, ".S"))
             continue;
-        *own = compiler_copy(run->cx, &run->compiler);
-        left.objects[count] = arena_format(arena, "%s/%s.o", run->folder, path);
-        own->said = arena_format(arena, "%s/%s.said", run->folder, path);
-        compiler_flags(run->cx, own, &run->files[i]);
-        process_word(run->cx, own, arena_format(arena, "-I%s", run->folder));
-        process_word(run->cx, own, "-DMODC_LIBM"); /* modc_reset.c: PyTorch's bits for float64 too */
-        process_word(run->cx, own, arena_format(arena, "-DMODC_MODEL=%s_model", run->plan->model));
-        process_word(run->cx, own, "-c");
-        process_word(run->cx, own, "-o");
-        process_word(run->cx, own, left.objects[count]);
-        process_word(run->cx, own, arena_format(arena, "%s/%s", run->folder, path));
-        count++;
+        object = cached ? cache_object(run->cx, &cache, file)
+                        : arena_format(arena, "%s/%s.o", run->folder, file->path);
+        objects[object_count++] = object;
+        if (!cached)
+            left.objects[left.object_count++] = object;
+        if (!cached || !cache.fresh)
+            list[count++] = object_process(run, file, cached ? cache.folder : run->folder, object);
     }
     link = &list[count];
     *link = compiler_copy(run->cx, &run->compiler);
     link->said = arena_format(arena, "%s.said", run->program);
     process_word(run->cx, link, "-o");
     process_word(run->cx, link, left.built);
-    for (int i = 0; i < count; i++)
-        process_word(run->cx, link, left.objects[i]);
+    for (int i = 0; i < object_count; i++)
+        process_word(run->cx, link, objects[i]);
     process_word(run->cx, link, "-lm");
     process_word(run->cx, link, "-pthread");
 
     left.count = count;
     arena_guard(&guard);
-    progress_step("compiling %s.c and the runtime ...", run->plan->model);
+    progress_step(cache.folder && cache.fresh ? "compiling %s.c ..." : "compiling %s.c and the runtime ...",
+                  run->plan->model);
     status = run_compilers(run, list, count);
     if (status == EXIT_DONE)
         status = run_compilers(run, link, 1);
+    if (status == EXIT_DONE && cache.folder && !cache.fresh)
+        cache_keep(run->cx, &cache);
+    cache_close(&cache);
     if (status == EXIT_DONE && access(left.built, F_OK) != 0) {
         diag_error(run->cx, nowhere, "the compiler '%s' made no program", run->compiler.words[0]);
         status = EXIT_COMPILER;
@@ -354,7 +378,7 @@ static int execute(struct run *run)
 
 int run_model(struct cx *cx, const struct plan *plan, const struct output_file *files, int count)
 {
-    struct run run = {.cx = cx, .options = cx->options, .plan = plan, .count = count};
+    struct run run = {.cx = cx, .options = cx->options, .plan = plan, .count = count, .own = count};
     int status = check_options(&run), file = -1;
 
     if (status != EXIT_DONE)

@@ -18,6 +18,11 @@ MODC_INLINE MODC_T MODC_F(with_sign)(MODC_T a, MODC_T sign)
     return MODC_F(of_bits)(MODC_F(bits)(a) | (MODC_F(bits)(sign) & 0x80000000u));
 }
 
+MODC_INLINE MODC_T MODC_F(copysign)(MODC_T a, MODC_T sign)
+{
+    return MODC_F(with_sign)(MODC_F(abs)(a), sign);
+}
+
 MODC_INLINE MODC_T MODC_F(rsqrt)(MODC_T a)
 {
     return 1.0f / MODC_F(sqrt)(a);
@@ -43,51 +48,78 @@ MODC_INLINE MODC_T MODC_F(exp_rest)(MODC_T r)
     return p * r + 0.49999994f;
 }
 
-/* a = n ln 2 + r: returns r; *t is n + MODC_ROUND, whose low bits are n. */
-MODC_INLINE MODC_T MODC_F(exp_reduce)(MODC_T a, MODC_T *t)
+/* a = n ln 2 + r: returns r; *t is n + bias + MODC_ROUND, whose low bits are n + bias. */
+MODC_INLINE MODC_T MODC_F(exp_reduce)(MODC_T a, const float bias, MODC_T *t)
 {
     MODC_T n, r;
 
-    *t = a * 1.44269504f + MODC_ROUND;
-    n = *t - MODC_ROUND;
+    *t = a * 1.44269504f + (MODC_ROUND + bias);
+    n = *t - (MODC_ROUND + bias);
     r = a - n * 0.693359375f;
     return r + n * 2.12194440e-4f;
 }
 
-/* 2^n e^r; where 2^n is no normal float only AVX-512 has it. */
+/* 2^by e^a where 2^(n + by) is a normal number; where n + by is -127 it is 0, where it is 128, infinite. */
+MODC_INLINE MODC_T MODC_F(exp_scaled)(MODC_T a, const float by)
+{
+    MODC_T t;
+    const MODC_T r = MODC_F(exp_reduce)(a, 127.0f + by, &t), p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
+
+    return p * MODC_F(of_bits)(MODC_F(bits)(t) << 23);
+}
+
+/* 2^32 e^a, which is no denormal: it is 0 below -109.8, and at least 2^95 beyond 66; and 2^-32 e^a, at least 2^-126 and infinite
+ * beyond 110.5. */
+MODC_INLINE MODC_T MODC_F(exp_up)(MODC_T a)
+{
+    return MODC_F(exp_scaled)(MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-110.3f)), MODC_F(set)(66.6f)),
+                              32.0f);
+}
+
+MODC_INLINE MODC_T MODC_F(exp_down)(MODC_T a)
+{
+    return MODC_F(exp_scaled)(MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-65.0f)), MODC_F(set)(111.0f)),
+                              -32.0f);
+}
+
+#if MODC_SIMD_PASS == 17 && defined __AVX512F__
+
+/* For a >= -104, or NaN: with the instruction that has denormals. */
 MODC_INLINE MODC_T MODC_F(exp_within)(MODC_T a)
 {
-    MODC_T t, r, p;
+    MODC_T t;
+    const MODC_T r = MODC_F(exp_reduce)(a, 0.0f, &t), p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
 
-    r = MODC_F(exp_reduce)(a, &t);
-    p = MODC_F(exp_rest)(r) * (r * r) + r + 1.0f;
-#if MODC_SIMD_PASS == 17 && defined __AVX512F__
     return __builtin_ia32_scalefps512_mask(p, t - MODC_ROUND, p, MODC_ALL_LANES, 4);
-#else
-    return MODC_F(of_bits)(MODC_F(bits)(p) + (MODC_F(bits)(t) << 23));
-#endif
 }
+
+#endif
 
 MODC_INLINE MODC_T MODC_F(exp)(MODC_T a)
 {
+    const MODC_T x = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)), MODC_F(set)(89.0f));
 #if MODC_SIMD_PASS == 17 && defined __AVX512F__
-    return MODC_F(exp_within)(MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)), MODC_F(set)(89.0f)));
-#else
-    const MODC_T p = MODC_F(select)(MODC_F(lt)(a, MODC_F(set)(-87.33654f)), MODC_F(set)(0.0f),
-                                    MODC_F(exp_within)(a));
 
-    return MODC_F(select)(MODC_F(le)(a, MODC_F(set)(88.7228317f)), p, a + modc_f32_inf()); /* NaN too */
+    return MODC_F(exp_within)(x);
+#else
+    MODC_T t, scale; /* 2^n in two steps, each of which is a normal float: so the result is rounded once */
+    const MODC_T r = MODC_F(exp_reduce)(x, 254.0f, &t), p = MODC_F(exp_rest)(r) * (r * r) + r;
+    const MODC_U n = MODC_F(bits)(t), half = n >> 1;
+
+    scale = MODC_F(of_bits)(half << 23);
+    return (p * scale + scale) * MODC_F(of_bits)((n - half) << 23);
 #endif
 }
 
 /* For a <= 0, or NaN. */
 MODC_INLINE MODC_T MODC_F(exp_negative)(MODC_T a)
 {
+    const MODC_T x = MODC_F(atleast)(a, MODC_F(set)(-104.0f));
 #if MODC_SIMD_PASS == 17 && defined __AVX512F__
-    return MODC_F(exp_within)(MODC_F(atleast)(a, MODC_F(set)(-104.0f)));
+
+    return MODC_F(exp_within)(x);
 #else
-    return MODC_F(select)(MODC_F(ge)(a, MODC_F(set)(-87.33654f)), MODC_F(exp_within)(a),
-                          MODC_F(atleast)(a, MODC_F(set)(0.0f))); /* 0, NaN */
+    return MODC_F(exp_scaled)(x, 32.0f) * 2.32830644e-10f; /* 2^-32 */
 #endif
 }
 
@@ -97,9 +129,9 @@ MODC_INLINE MODC_T MODC_F(expm1)(MODC_T a)
     const MODC_T x = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-30.0f)), MODC_F(set)(89.0f));
     MODC_T t, r, p, s;
 
-    r = MODC_F(exp_reduce)(x, &t);
+    r = MODC_F(exp_reduce)(x, 126.0f, &t);
     p = MODC_F(exp_rest)(r) * (r * r) + r;
-    s = MODC_F(of_bits)((MODC_F(bits)(t) << 23) + 0x3f000000u);
+    s = MODC_F(of_bits)(MODC_F(bits)(t) << 23);
     return MODC_F(with_sign)(2.0f * (s * p + (s - 0.5f)), a);
 }
 

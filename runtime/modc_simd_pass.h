@@ -234,6 +234,11 @@ MODC_INLINE MODC_T64 MODC_D(abs)(MODC_T64 a)
 {
     return modc_f64s_abs(a);
 }
+
+MODC_INLINE MODC_T64 MODC_D(copysign)(MODC_T64 a, MODC_T64 sign)
+{
+    return modc_f64s_copysign(a, sign);
+}
 #endif
 
 #else

@@ -409,7 +409,7 @@ MODC_OUTLINE float modc_f32s_reduce(float x, int32_t *quadrant)
             quarters++;
         *quadrant = (int32_t)(quarters & 3);
     }
-    r = (float)rest * 8.5153040e-20f; /* pi / 2 / 2^64 */
+    r = (float)((double)rest * 8.5153039502163861e-20); /* pi / 2 / 2^64 */
     if (modc_f32_to_bits(x) >> 31) {
         *quadrant = -*quadrant & 3;
         r = -r;
@@ -452,6 +452,21 @@ MODC_INLINE double modc_f64s_rsqrt(double a)
 MODC_INLINE double modc_f64s_exp(double a)
 {
     return exp(a);
+}
+
+MODC_INLINE double modc_f64s_exp_up(double a)
+{
+    return exp(a) * 4294967296.0;
+}
+
+MODC_INLINE double modc_f64s_exp_down(double a)
+{
+    return exp(a) / 4294967296.0;
+}
+
+MODC_INLINE double modc_f64s_copysign(double a, double sign)
+{
+    return copysign(a, sign);
 }
 
 MODC_INLINE double modc_f64s_expm1(double a)

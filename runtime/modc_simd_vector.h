@@ -164,6 +164,11 @@ MODC_INLINE MODC_T64 MODC_D(abs)(MODC_T64 a)
     return (MODC_T64)((MODC_M64)a & INT64_MAX);
 }
 
+MODC_INLINE MODC_T64 MODC_D(copysign)(MODC_T64 a, MODC_T64 sign)
+{
+    return (MODC_T64)(((MODC_M64)a & INT64_MAX) | ((MODC_M64)sign & INT64_MIN));
+}
+
 /* n of the lanes, 0 <= n < MODC_LANES; the others read as 0 and are not written. */
 #if defined __AVX512F__ && MODC_LANES == 16
 MODC_INLINE MODC_T MODC_F(load_part)(const float *p, int n)

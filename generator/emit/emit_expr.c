@@ -173,6 +173,8 @@ static const char *const nouns[PRIM_COUNT] = {
     [PRIM_NEG] = "negative",
     [PRIM_ABS] = "magnitude",
     [PRIM_EXP] = "exponential",
+    [PRIM_EXP_UP] = "exponential",
+    [PRIM_EXP_DOWN] = "exponential",
     [PRIM_EXPM1] = "exponential",
     [PRIM_LOG] = "logarithm",
     [PRIM_LOG1P] = "logarithm",
@@ -180,6 +182,7 @@ static const char *const nouns[PRIM_COUNT] = {
     [PRIM_ERF] = "error",
     [PRIM_SQRT] = "root",
     [PRIM_RSQRT] = "inverse_root",
+    [PRIM_COPYSIGN] = "with_sign",
     [PRIM_SIN] = "sine",
     [PRIM_COS] = "cosine",
     [PRIM_FLOOR] = "whole",
@@ -315,6 +318,24 @@ static struct piece call(struct printer *p, enum dtype dtype, const char *functi
     return format(p, RANK_PRIMARY, "%s_%s(%s, %s, %s)", prefix, function, a[0].text, a[1].text, a[2].text);
 }
 
+/* Whether a node is never positive: the negative of a magnitude or of a square. */
+static bool is_negated_size(const struct printer *p, const struct dag_node *node)
+{
+    const struct dag_node *size;
+
+    if (node->prim == PRIM_NEG)
+        size = argument(p, node, 0);
+    else if (node->prim == PRIM_MUL && is_float_const(argument(p, node, 0)) &&
+             argument(p, node, 0)->number < 0)
+        size = argument(p, node, 1);
+    else if (node->prim == PRIM_MUL && is_float_const(argument(p, node, 1)) &&
+             argument(p, node, 1)->number < 0)
+        size = argument(p, node, 0);
+    else
+        return false;
+    return size->prim == PRIM_ABS || (size->prim == PRIM_MUL && size->args[0] == size->args[1]);
+}
+
 /* Everything over floats that is no operator. A bound that is a number needs no care for NaN in it. */
 static struct piece function_piece(struct printer *p, const struct dag_node *node, const struct piece *a)
 {
@@ -331,6 +352,8 @@ static struct piece function_piece(struct printer *p, const struct dag_node *nod
                 return call(p, node->dtype, max ? "atleast" : "atmost", 2, (struct piece[]){a[1 - i], a[i]});
         }
     }
+    if (node->prim == PRIM_EXP && node->dtype == DTYPE_FLOAT32 && is_negated_size(p, argument(p, node, 0)))
+        name = "exp_negative";
     return call(p, node->dtype, name, prim_rows[node->prim].arity, a);
 }
 

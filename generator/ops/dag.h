@@ -26,6 +26,8 @@
     X(NEG, "neg", 1)                                                                                         \
     X(ABS, "abs", 1)                                                                                         \
     X(EXP, "exp", 1)                                                                                         \
+    X(EXP_UP, "exp_up", 1)     /* 2^32 exp(x): a normal number where x * exp(x) is one */                    \
+    X(EXP_DOWN, "exp_down", 1) /* 2^-32 exp(x): finite where 1 / exp(x) is no 0 */                           \
     X(EXPM1, "expm1", 1)                                                                                     \
     X(LOG, "log", 1)                                                                                         \
     X(LOG1P, "log1p", 1)                                                                                     \
@@ -33,6 +35,7 @@
     X(ERF, "erf", 1)                                                                                         \
     X(SQRT, "sqrt", 1)                                                                                       \
     X(RSQRT, "rsqrt", 1)                                                                                     \
+    X(COPYSIGN, "copysign", 2) /* the size of a with the sign of b */                                        \
     X(SIN, "sin", 1)                                                                                         \
     X(COS, "cos", 1)                                                                                         \
     X(FLOOR, "floor", 1)                                                                                     \

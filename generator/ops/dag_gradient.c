@@ -62,13 +62,14 @@ static void reverse_power(struct reverse *r, int a, int b, int y, int g)
                           op_node(r, PRIM_MUL, g, op_node(r, PRIM_MUL, y, op_node(r, PRIM_LOG, a, 0)))));
 }
 
-static void reverse_abs(struct reverse *r, int a, int g)
+/* 1, -1 or 0 by the sign of a node, times g. */
+static int signed_node(struct reverse *r, int a, int g)
 {
     int zero = number_node(r, 0);
     int sign = select_node(r, compare_node(r, PRIM_GT, a, zero), number_node(r, 1),
                            select_node(r, compare_node(r, PRIM_LT, a, zero), number_node(r, -1), zero));
 
-    hand_back(r, a, op_node(r, PRIM_MUL, g, sign));
+    return op_node(r, PRIM_MUL, g, sign);
 }
 
 /* Hands g, the gradient of node y = f(a, b), back to both operands. */
@@ -98,6 +99,9 @@ static void reverse_binary(struct reverse *r, enum prim prim, int a, int b, int 
     case PRIM_POW:
         reverse_power(r, a, b, y, g);
         break;
+    case PRIM_COPYSIGN: /* y has the sign of a, or the other one */
+        hand_back(r, a, signed_node(r, a, signed_node(r, y, g)));
+        break;
     case PRIM_MIN:
         hand_back(r, a, chosen(r, PRIM_GT, a, b, g));
         hand_back(r, b, chosen(r, PRIM_GT, b, a, g));
@@ -118,6 +122,8 @@ static int reverse_function(struct reverse *r, enum prim prim, int a, int y, int
     case PRIM_NEG:
         return op_node(r, PRIM_NEG, g, 0);
     case PRIM_EXP:
+    case PRIM_EXP_UP:
+    case PRIM_EXP_DOWN:
         return op_node(r, PRIM_MUL, g, y);
     case PRIM_EXPM1:
         return op_node(r, PRIM_MUL, g, op_node(r, PRIM_ADD, y, number_node(r, 1)));
@@ -154,7 +160,7 @@ static void reverse_node(struct reverse *r, int y, int g)
     if (node.prim == PRIM_CAST) {
         hand_back(r, a, g);
     } else if (node.prim == PRIM_ABS) {
-        reverse_abs(r, a, g);
+        hand_back(r, a, signed_node(r, a, g));
     } else if (node.prim == PRIM_SELECT) {
         hand_back(r, b, select_node(r, a, g, number_node(r, 0)));
         hand_back(r, c, select_node(r, a, number_node(r, 0), g));

@@ -159,6 +159,10 @@ static double float_result(enum prim prim, double a, double b)
         return fabs(a);
     case PRIM_EXP:
         return exp(a);
+    case PRIM_EXP_UP:
+        return exp(a) * 0x1p32;
+    case PRIM_EXP_DOWN:
+        return exp(a) * 0x1p-32;
     case PRIM_EXPM1:
         return expm1(a);
     case PRIM_LOG:
@@ -173,6 +177,8 @@ static double float_result(enum prim prim, double a, double b)
         return sqrt(a);
     case PRIM_RSQRT:
         return 1 / sqrt(a);
+    case PRIM_COPYSIGN:
+        return copysign(a, b);
     case PRIM_SIN:
         return sin(a);
     case PRIM_COS:
@@ -290,6 +296,8 @@ bool prim_is_long(enum prim prim)
     switch (prim) {
     case PRIM_POW:
     case PRIM_EXP:
+    case PRIM_EXP_UP:
+    case PRIM_EXP_DOWN:
     case PRIM_EXPM1:
     case PRIM_LOG:
     case PRIM_LOG1P:

@@ -183,6 +183,7 @@ static bool node_vectorises(const struct lanes *p, const struct dag_node *node)
     case PRIM_MAX:
     case PRIM_NEG:
     case PRIM_ABS:
+    case PRIM_COPYSIGN:
     case PRIM_SQRT:
     case PRIM_RSQRT:
         return node->dtype == p->lanes;

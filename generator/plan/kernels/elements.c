@@ -33,8 +33,9 @@ static bool same_inputs(const struct element_function *a, const struct element_f
 /* What the runtime computes of one number: the name of its function, else NULL. */
 static const char *runtime_name(const struct dag *dag)
 {
-    static const enum prim own[] = {PRIM_ABS, PRIM_EXP,  PRIM_EXPM1, PRIM_LOG, PRIM_LOG1P, PRIM_TANH,
-                                    PRIM_ERF, PRIM_SQRT, PRIM_RSQRT, PRIM_SIN, PRIM_COS,   PRIM_FLOOR};
+    static const enum prim own[] = {PRIM_ABS,   PRIM_EXP,   PRIM_EXP_UP, PRIM_EXP_DOWN, PRIM_EXPM1,
+                                    PRIM_LOG,   PRIM_LOG1P, PRIM_TANH,   PRIM_ERF,      PRIM_SQRT,
+                                    PRIM_RSQRT, PRIM_SIN,   PRIM_COS,    PRIM_FLOOR};
     const struct dag_node *node = dag ? &dag->nodes[dag->result] : NULL;
 
     if (!node)

@@ -503,6 +503,25 @@ function(modc_api_test name program)
     modc_compiles(api_${name} "${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}" ${api_ENV})
 endfunction()
 
+# Every elementwise function against libm, on a sample of all floats, for the widths of vectors that this machine has.
+function(modc_elementwise_tests)
+    foreach(flags "-O2" "-O2 -DMODC_LANES=1" "-O2 -mavx2 -mfma" "-O2 -mavx512f")
+        set(CMAKE_REQUIRED_FLAGS ${flags})
+        string(REGEX REPLACE "[^a-zA-Z0-9]+" "_" variant ${flags})
+        check_c_source_runs("${MODC_CPU_CHECK}" MODC_RUNS_elementwise${variant})
+        if(MODC_RUNS_elementwise${variant})
+            modc_api_test(elementwise${variant} elementwise.c tests/api/elementwise.yaml ENV "FLAGS=${flags}")
+        endif()
+    endforeach()
+    if(MODC_AARCH64 AND MODC_QEMU)
+        modc_api_test(elementwise_aarch64 elementwise.c tests/api/elementwise.yaml
+                      ENV "FLAGS=-O2 -static" "CC=${MODC_AARCH64}" "RUNNER=${MODC_QEMU} -L /usr/aarch64-linux-gnu"
+                      "MODC_STRIDE=65537")
+    endif()
+    modc_api_test(elementwise_checked elementwise.c tests/api/elementwise.yaml
+                  ENV "CC=tests/support/once.sh ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}" "MODC_STRIDE=65537")
+endfunction()
+
 # The API of emitted code.
 function(modc_api_tests)
     set(checked "CC=$<TARGET_FILE:modc_once> ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}")
@@ -929,6 +948,9 @@ function(modc_long_tests)
             modc_test(network_${network} long ${MODC_PYTHON} tests/oracle/networks.py --modc $<TARGET_FILE:modc> ${network})
             modc_compiles(network_${network} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -march=native -Wall -Wextra -Werror")
         endforeach()
+        modc_api_test(elementwise_long elementwise.c tests/api/elementwise.yaml
+                      ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=61")
+        set_property(TEST api_elementwise_long PROPERTY LABELS long)
         modc_test(long_oracle_faults long ${MODC_PYTHON} tests/oracle/faults.py --check)
         modc_test(long_oracle_rows long ${MODC_PYTHON} tests/oracle/rows.py --modc $<TARGET_FILE:modc>)
         modc_test(long_oracle_defaults long ${MODC_PYTHON} tests/oracle/defaults.py --modc $<TARGET_FILE:modc>)

@@ -12,6 +12,7 @@
 #define TORCH (ELEMENTWISE_TORCH | ELEMENTWISE_METHOD)
 #define NO_METHOD (ELEMENTWISE_TORCH | ELEMENTWISE_FUNCTIONAL)
 #define BOTH (NO_METHOD | ELEMENTWISE_METHOD)
+#define TINY "2 ** -32"
 #define PLACE "[inplace?inplace=True]"
 #define MORE_PLACE "[inplace?, inplace=True]"
 
@@ -28,7 +29,7 @@ const struct elementwise_row elementwise_rows[] = {
      "negative_slope={negative_slope}" MORE_PLACE, INPLACE | ONLY_FLOAT},
     {"elu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x))",
      "where(x <= 0, g * alpha * exp(x), g)", "ELU", "alpha={alpha}" MORE_PLACE, INPLACE | ONLY_FLOAT},
-    {"selu", "input", 1, "1.0507009873554804934 * elu(x, 1.6732632423543772848)",
+    {"selu", "input", 1, "where(x > 0, 1.0507009873554804934 * x, 1.7580993408473768599 * expm1(x))",
      "1.0507009873554804934 * where(x <= 0, g * 1.6732632423543772848 * exp(x), g)", "SELU", PLACE,
      NO_METHOD | INPLACE | ONLY_FLOAT},
     {"celu", "input, alpha=1.0", 1, "where(x > 0, x, alpha * expm1(x / alpha))",
@@ -43,16 +44,22 @@ const struct elementwise_row elementwise_rows[] = {
      NULL, NULL, ONLY_FLOAT | HIDDEN},
     {"_gelu_tanh", "input", 1, "tanh(sqrt(2 / pi) * (x + 0.044715 * (x * x * x)))", NULL, NULL, NULL,
      HIDDEN | ONLY_FLOAT},
-    {"sigmoid", "input", 1, "1 / (1 + exp(-x))", "g * y * (1 - y)", "Sigmoid", "", BOTH | FLOAT},
+    /* with 2^-32 for 1, since exp(-x) is infinite before the result is 0 */
+    {"sigmoid", "input", 1, TINY " / (" TINY " + exp_down(-x))", "g * y * (1 - y)", "Sigmoid", "",
+     BOTH | FLOAT},
     {"hardsigmoid", "input", 1, "minimum(maximum(x + 3, 0), 6) / 6",
      "where((x > -3) & (x < 3), g * 0.1666666716337204, 0)", /* float32's sixth, in float64 too */
      "Hardsigmoid", "", INPLACE | ONLY_FLOAT},
     {"tanh", "input", 1, "tanh(x)", "g * (1 - y * y)", "Tanh", "", BOTH | FLOAT},
-    {"silu", "input", 1, "x / (1 + exp(-x))", "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", "SiLU", PLACE,
-     INPLACE | ONLY_FLOAT},
-    {"mish", "input", 1, "where(x > 20, x, x * _mish_tanh(x))",
+    /* x times sigmoid(x), or for x < 2^-32 their 2^32-fold first: neither is rounded to a denormal before the product is */
+    {"silu", "input", 1, "minimum(x, " TINY ") / (" TINY " + exp_down(-x)) * maximum(x, " TINY ")",
+     "g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))", "SiLU", PLACE, INPLACE | ONLY_FLOAT},
+    {"mish", "input", 1, "where(x > 20, x, _mish_of(x, exp_up(x)))",
      "where(x > 20, g, g * (_mish_tanh(x) + x * sigmoid(x) * (1 - _mish_tanh(x) * _mish_tanh(x))))", "Mish",
      PLACE, INPLACE | ONLY_FLOAT},
+    /* x n / (n + 2) with n = e (e + 2), by 2^32 e and then 2^32 n */
+    {"_mish_of", "input, e", 2, "_mish_by(x, e * (" TINY " * e + 2))", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_mish_by", "input, n", 2, "x * n / (" TINY " * n + 2) * " TINY, NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
     /* tanh(log1p(exp(x))) by one exp, for x <= 20 */
     {"_mish_tanh", "input", 1, "exp(x) * (exp(x) + 2) / (exp(x) * (exp(x) + 2) + 2)", NULL, NULL, NULL,
      HIDDEN | ONLY_FLOAT},
@@ -177,14 +184,20 @@ const struct elementwise_row elementwise_rows[] = {
     {"sin", "input", 1, "sin(x)", "g * cos(x)", NULL, NULL, TORCH | FLOAT},
     {"cos", "input", 1, "cos(x)", "-g * sin(x)", NULL, NULL, TORCH | FLOAT},
     {"tan", "input", 1, "sin(x) / cos(x)", "g * (1 + y * y)", NULL, NULL, TORCH | FLOAT},
-    {"sinh", "input", 1, "0.5 * (expm1(x) - expm1(-x))", "g * cosh(x)", NULL, NULL, TORCH | FLOAT},
-    {"cosh", "input", 1, "0.5 * (exp(x) + exp(-x))", "g * sinh(x)", NULL, NULL, TORCH | FLOAT},
-    {"atan", "input", 1, "where(x < 0, -_atan_positive(-x), _atan_positive(x))", "g / (1 + x * x)", NULL,
-     NULL, TORCH | FLOAT},
+    /* of half the number, since e^x overflows before the results do */
+    {"sinh", "input", 1, "copysign(_sinh_by(_expm1_half(expm1(0.5 * abs(x)))), x)", "g * cosh(x)", NULL, NULL,
+     TORCH | FLOAT},
+    /* half of expm1(2 x) by expm1(x), and sinh by half of expm1 */
+    {"_expm1_half", "input", 1, "0.5 * x * x + x", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_sinh_by", "input", 1, "x + x / (2 * minimum(x, 1e38) + 1)", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"cosh", "input", 1, "_cosh_of(exp(0.5 * abs(x)))", "g * sinh(x)", NULL, NULL, TORCH | FLOAT},
+    {"_cosh_of", "input", 1, "0.5 * x * x + 0.5 / (x * x)", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"atan", "input", 1, "copysign(_atan_positive(abs(x)), x)", "g / (1 + x * x)", NULL, NULL, TORCH | FLOAT},
     /* of x > sqrt(2) + 1 as of -1 / x, of x > 0.66 as of (x - 1) / (x + 1): a quotient of polynomials for -0.42 .. 0.66 */
     {"_atan_positive", "input", 1,
-     "where(x > 2.41421356237309504880, pi / 2 + _atan_small(-1 / x),"
-     " where(x > 0.66, pi / 4 + _atan_small((x - 1) / (x + 1)), _atan_small(x)))",
+     "where(x > 2.41421356237309504880, pi / 2, where(x > 0.66, pi / 4, 0))"
+     " + _atan_small(where(x > 2.41421356237309504880, -1, where(x > 0.66, x - 1, x))"
+     " / where(x > 2.41421356237309504880, x, where(x > 0.66, x + 1, 1)))",
      NULL, NULL, NULL, HIDDEN | FLOAT},
     {"_atan_small", "input", 1, "x + x * (x * x * _atan_series(x * x))", NULL, NULL, NULL, HIDDEN | FLOAT},
     {"_atan_series", "input", 1,
@@ -208,34 +221,48 @@ const struct elementwise_row elementwise_rows[] = {
     /* 0 at the origin */
     {"_over_square", "input, square", 2, "where(square == 0, 0, x / square)", NULL, NULL, NULL,
      HIDDEN | FLOAT},
-    {"asinh", "input", 1, "where(x < 0, -_asinh_positive(-x), _asinh_positive(x))", "g * rsqrt(x * x + 1)",
-     NULL, NULL, TORCH | FLOAT},
-    {"_asinh_positive", "input", 1,
-     "where(x > 1e9, log(x) + log(2), log1p(x + x * x / (1 + sqrt(x * x + 1))))", NULL, NULL, NULL,
-     HIDDEN | FLOAT},
-    {"acosh", "input", 1, "where(x > 1e9, log(x) + log(2), log1p(x - 1 + sqrt((x - 1) * (x + 1))))",
-     "g * rsqrt((x - 1) * (x + 1))", NULL, NULL, TORCH | FLOAT},
-    {"atanh", "input", 1, "0.5 * log1p(2 * x / (1 - x))", "g / ((1 - x) * (1 + x))", NULL, NULL,
+    /* beyond 1e9 as log(2 x), whose square might overflow */
+    {"asinh", "input", 1, "copysign(_asinh_positive(abs(x)), x)", "g * rsqrt(x * x + 1)", NULL, NULL,
      TORCH | FLOAT},
+    {"_asinh_positive", "input", 1,
+     "where(x > 1e9, log(2), 0) + log1p(where(x > 1e9, x - 1, x + x * x / (1 + sqrt(x * x + 1))))", NULL,
+     NULL, NULL, HIDDEN | FLOAT},
+    {"acosh", "input", 1,
+     "where(x > 1e9, log(2), 0) + log1p(where(x > 1e9, x - 1, x - 1 + sqrt(x - 1) * sqrt(x + 1)))",
+     "g * rsqrt((x - 1) * (x + 1))", NULL, NULL, TORCH | FLOAT},
+    {"atanh", "input", 1, "copysign(0.5 * log1p(2 * abs(x) / (1 - abs(x))), x)", "g / ((1 - x) * (1 + x))",
+     NULL, NULL, TORCH | FLOAT},
     {"erf", "input", 1, "erf(x)", "g * (2 / sqrt(pi)) * exp(-(x * x))", NULL, NULL, TORCH | FLOAT},
-    {"erfc", "input", 1, "where(abs(x) < 1, 1 - erf(x), where(x < 0, 2 - _erfc_beyond(-x), _erfc_beyond(x)))",
+    {"erfc", "input", 1, "where(abs(x) < 0.59, 1 - erf(x), _erfc_side(x, _erfc_beyond(minimum(abs(x), 30))))",
      "g * (-2 / sqrt(pi)) * exp(-(x * x))", NULL, NULL, TORCH | FLOAT},
-    /* of x >= 1; beyond 30 it is 0 in every type */
+    {"_erfc_side", "input, beyond", 2, "where(x < 0, 2 - beyond, beyond)", NULL, NULL, NULL, HIDDEN | FLOAT},
+    /* of x from 0.59 to 30, where it is 0 in every type: near 1 / sqrt(pi) times exp(-(x * x)) / x */
     {"_erfc_beyond", "input", 1,
-     "where(x < 8, exp(-(x * x)) * _erfc_series(x), exp(-(x * x)) * _erfc_far(minimum(x, 30)))", NULL, NULL,
-     NULL, HIDDEN | FLOAT},
-    {"_erfc_series", "input", 1,
-     "((((((((2.46196981473530512524e-10 * x + 0.564189564831068821977) * x + 7.46321056442269912687) * x"
-     " + 48.6371970985681366614) * x + 196.520832956077098242) * x + 526.445194995477358631) * x"
-     " + 934.528527171957607540) * x + 1027.55188689515710272) * x + 557.535335369399327526)"
-     " / ((((((((x + 13.2281951154744992508) * x + 86.7072140885989742329) * x + 354.937778887819891062) * x"
+     "_exp_square(x, floor(256 * x) / 256)"
+     " * ((where(x < 8, 2.46196981473530512524e-10 * x + 0.564189561574327192, 0.564189612865447998)"
+     " + where(x < 8, _erfc_over(x), _erfc_far_over(x)) / where(x < 8, _erfc_under(x), _erfc_far_under(x))) / x)",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
+    /* exp(-(x * x)) by a part of x whose square is exact, and what is left of the square */
+    {"_exp_square", "input, part", 2, "_exp_more(exp(-(part * part)), expm1((part - x) * (x + part)))", NULL,
+     NULL, NULL, HIDDEN | FLOAT},
+    {"_exp_more", "input, more", 2, "x + x * more", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_erfc_over", "input", 1,
+     "(((((((9.404564305629977536e-7 * x - 0.282108090794448576) * x - 3.73135714102398352) * x"
+     " - 24.0393572764064014) * x - 94.5019865939982150) * x - 239.808343823716451) * x"
+     " - 377.136688286772282) * x - 314.555619498146879)",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_erfc_under", "input", 1,
+     "((((((((x + 13.2281951154744992508) * x + 86.7072140885989742329) * x + 354.937778887819891062) * x"
      " + 975.708501743205489753) * x + 1823.90916687909736289) * x + 2246.33760818710981792) * x"
      " + 1656.66309194161350182) * x + 557.535340817727675546)",
      NULL, NULL, NULL, HIDDEN | FLOAT},
-    {"_erfc_far", "input", 1,
-     "(((((0.564189583547755073984 * x + 1.27536670759978104416) * x + 5.01905042251180477414) * x"
-     " + 6.16021097993053585195) * x + 7.40974269950448939160) * x + 2.97886665372100240670)"
-     " / ((((((x + 2.26052863220117276590) * x + 9.39603524938001434673) * x + 12.0489539808096656605) * x"
+    /* of 1 / sqrt(pi) as a float, so that it is not rounded */
+    {"_erfc_far_over", "input", 1,
+     "((((((-2.9317692898046875e-8 * x - 6.62730592544051766e-8) * x - 0.282095067306008800) * x"
+     " - 0.637683701936068008) * x - 2.22743118440484445) * x - 2.44241333336959355) * x - 1.90079793860424730)",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_erfc_far_under", "input", 1,
+     "((((((x + 2.26052863220117276590) * x + 9.39603524938001434673) * x + 12.0489539808096656605) * x"
      " + 17.0814450747565897222) * x + 9.60896809063285878198) * x + 3.36907645100081516050)",
      NULL, NULL, NULL, HIDDEN | FLOAT},
     {"hypot", "input, other", 2,

@@ -10,7 +10,8 @@
  * `forward` is an expression over the arguments, PyTorch's functions among the primitives, `where(c, a, b)`, the other
  * lines of the table, and inf, pi. `x` is the first argument, whatever its name. The first `tensors` arguments are
  * tensors (broadcast against each other), the others numbers known while generating; what depends on numbers alone is
- * computed in double, and `where` over a known condition leaves one branch. `backward` gives the gradient of the first
+ * computed in double, and `where` over a known condition leaves one branch. exp_up(x) and exp_down(x) are exp(x) times 2^32
+ * and 2^-32, which are no denormals where exp(x) is one, or finite where it is not. `backward` gives the gradient of the first
  * argument from its value, the result y and the upstream gradient g; gradients of further tensors follow in their
  * order, behind "; d_NAME = ". NULL: nothing flows back. PyTorch's values at kinks are written out.
  * A line with `module` is that class of torch.nn too: its arguments are the numbers, then `inplace` if said. */

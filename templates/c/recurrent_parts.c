@@ -4,7 +4,7 @@
 MODC_INLINE T_vec T_NAME_sigmoid(T_vec a)
 {
 #if T_vector_math
-    return 1 / (1 + T_V(exp)(-a));
+    return 2.32830644e-10f / (2.32830644e-10f + T_V(exp_down)(-a)); /* 2^-32 for 1, as the function sigmoid */
 #else
     T_real part[T_LANES];
 

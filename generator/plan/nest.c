@@ -58,7 +58,8 @@ static void move_last(struct axes *axes, int position)
     axes->at[axes->count - 1] = axis;
 }
 
-/* From far to near; last the axis that is contiguous in most operands, the output first among equals. */
+/* From far to near; last an axis along which operands are contiguous or stay where they are, if there is one: of those and
+ * else of all the one that is contiguous in most operands, the output first among equals. */
 static void sort_axes(const struct nest *nest, struct axes *axes)
 {
     int best = -1, best_score = 0;
@@ -72,11 +73,16 @@ static void sort_axes(const struct nest *nest, struct axes *axes)
         }
     }
     for (int i = 0; i < axes->count; i++) {
-        int score = 0;
+        int score = 0, apart = 0;
 
-        for (int j = 0; j < nest->operand_count; j++)
+        for (int j = 0; j < nest->operand_count; j++) {
             if (has_stride(nest, j, axes->at[i], 1))
                 score += j == 0 ? 3 : 2;
+            else
+                apart += !has_stride(nest, j, axes->at[i], 0);
+        }
+        if (score > 0 && apart == 0)
+            score += 2 * nest->operand_count + 1; /* more than all that are apart elsewhere */
         if (score > 0 && score >= best_score) {
             best = i;
             best_score = score;

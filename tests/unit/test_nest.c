@@ -40,11 +40,11 @@ static const struct dim *mul(const struct dim *a, const struct dim *b)
     return dim_mul(&arena, a, b);
 }
 
-/* One axis: its length, whether it is reduced, and the strides of up to three operands. */
+/* One axis: its length, whether it is reduced, and the strides of up to five operands. */
 struct axis {
     const struct dim *dim;
     bool reduced;
-    const struct dim *strides[3];
+    const struct dim *strides[5];
 };
 
 static struct nest make(int ndim, const struct axis *axes, int operands)
@@ -121,6 +121,10 @@ static void test_orders_maps(void **state)
     /* but goes along what most operands have contiguous */
     expect(NEST(3, {k(3), false, {k(5), k(1), k(1)}}, {k(5), false, {k(1), k(3), k(3)}}),
            "5: 1, 3, 3; 3: 5, 1, 1");
+    /* or where all stay or go on: an image by pixels, however many inputs are there once a channel */
+    expect(
+        NEST(5, {k(3), false, {k(5), k(5), k(1), k(1), k(1)}}, {k(5), false, {k(1), k(1), k(0), k(0), k(0)}}),
+        "3: 5, 5, 1, 1, 1; 5: 1, 1, 0, 0, 0");
 }
 
 static void test_orders_reductions(void **state)

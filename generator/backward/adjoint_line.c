@@ -25,9 +25,10 @@ static void give_norm(const struct adjoint *a, struct op *op, struct value *g)
         eval, &scope,
         "x = input.to(dtype)\n"
         "g = gradient.to(dtype)\n"
-        "centred = x - x.mean(axes, keepdim=True)\n"
-        "scale = torch.rsqrt((centred * centred).mean(axes, keepdim=True) + eps)\n"
-        "normal = centred * scale\n"
+        "var, mean, off, gap = _moments(x, axes, 0)\n"
+        "each = x.sum(axes, keepdim=True).shape\n"
+        "scale = torch.rsqrt(var + eps).reshape(each)\n"
+        "normal = (gap - off.reshape(each)) * scale\n"
         "scaled = g * weight\n"
         "rest = scaled - scaled.mean(axes, keepdim=True) - normal * (scaled * normal).mean(axes, keepdim=True)\n"
         "return (scale * rest).to(input.dtype), g * normal");

@@ -327,31 +327,37 @@ const struct function_row norm_functions[] = {
          "axes = (0,) + tuple(range(2, input.ndim))\n"
          "each = (-1,) + (1,) * (input.ndim - 2)\n"
          "_check_several(input, axes, 'value per channel') if training else None\n"
-         "mean = input.mean(dim=axes) if training else running_mean\n"
-         "gap = input - mean.reshape(each) if training else None\n"
-         "var = (gap * gap).mean(dim=axes) if training else running_var\n"
-         "_update_running(input, axes, running_mean, running_var, mean, var, momentum) if training else None\n"
-         "mean, var = (_or_zero(input, mean), _or_zero(input, var)) if training and _saves() else (mean, var)\n"
+         "return (_normalised(input, running_mean, running_var, weight, bias, axes, each, momentum, eps) if training"
+         " else _scaled(input, running_mean, running_var, weight, bias, each, eps))"},
+    /* by what is known while packing */
+    {"_scaled(input, mean, var, weight, bias, each, eps)", HIDDEN,
+     .body = "scale = rsqrt(var + eps) if weight is None else rsqrt(var + eps) * weight\n"
+             "shift = -mean * scale if bias is None else bias - mean * scale\n"
+             "return input * scale.reshape(each) + shift.reshape(each)"},
+    /* What differs from the mean is scaled, not the input, so that an offset costs neither results nor gradients their digits. */
+    {"_normalised(input, running_mean, running_var, weight, bias, axes, each, momentum, eps)", HIDDEN,
+     .body =
+         "var, mean, off, gap = _moments(input, axes, 0)\n"
+         "_update_running(input, axes, running_mean, running_var, mean, var, momentum)\n"
+         "off, var = (_or_zero(input, off), _or_zero(input, var)) if _saves() else (off, var)\n"
          "scale = rsqrt(var + eps) if weight is None else rsqrt(var + eps) * weight\n"
-         "shift = -mean * scale if bias is None else bias - mean * scale\n"
-         "return input * scale.reshape(each) + shift.reshape(each)"},
+         "shift = -off * scale if bias is None else bias - off * scale\n"
+         "gap = gap if _saves() else input - mean.reshape(each)\n" /* kept for backward anyhow, or fused here too */
+         "return gap * scale.reshape(each) + shift.reshape(each)"},
     {"instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, "
      "momentum=0.1, eps=1e-5)",
      FUNCTIONAL,
-     .body =
-         "_check_channels(input, running_mean, running_var, weight, bias)\n"
-         "_check_running(running_mean, running_var) if not use_input_stats else None\n"
-         "axes = tuple(range(2, input.ndim))\n"
-         "_check_several(input, axes, 'spatial element') if use_input_stats else None\n"
-         "update = use_input_stats and running_mean is not None\n"
-         "mean = input.mean(dim=axes, keepdim=True) if update else None\n"
-         "gap = input - mean if update else None\n"
-         "var = (gap * gap).mean(dim=axes) if update else None\n"
-         "_update_running(input, axes, running_mean, running_var, mean.flatten(1).mean(dim=0), var.mean(dim=0), "
-         "momentum) if update else None\n"
-         "return _scale_shift(layer_norm(input, input.shape[2:], eps=eps), weight, bias, "
-         "(-1,) + (1,) * (input.ndim - 2)) if use_input_stats "
-         "else batch_norm(input, running_mean, running_var, weight, bias, eps=eps)"},
+     .body = "_check_channels(input, running_mean, running_var, weight, bias)\n"
+             "_check_running(running_mean, running_var) if not use_input_stats else None\n"
+             "axes = tuple(range(2, input.ndim))\n"
+             "_check_several(input, axes, 'spatial element') if use_input_stats else None\n"
+             "update = use_input_stats and running_mean is not None\n"
+             "var, mean = _var_mean(input, axes, False, False, None) if update else (None, None)\n"
+             "_update_running(input, axes, running_mean, running_var, mean.mean(dim=0), var.mean(dim=0), "
+             "momentum) if update else None\n"
+             "return _scale_shift(layer_norm(input, input.shape[2:], eps=eps), weight, bias, "
+             "(-1,) + (1,) * (input.ndim - 2)) if use_input_stats "
+             "else batch_norm(input, running_mean, running_var, weight, bias, eps=eps)"},
     {"group_norm(input, num_groups, weight=None, bias=None, eps=1e-5)", FUNCTIONAL,
      .body =
          "_check_channels(input, None, None, weight, bias)\n"

@@ -119,6 +119,28 @@ static struct ev fn_reduced_count(struct eval *eval, struct ev *args, int count,
     return ev_dim(loc, product);
 }
 
+/* The first element of each of the sets that are reduced over these axes; where a set may have none it is 0 then. */
+static struct ev fn_first(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *one = dim_const(arena, 1);
+    struct value *x = args[0].tensor;
+    bool axes[MAX_DIMS], some = true;
+    (void)count;
+
+    if (!need_axes(eval, "var", &args[1], x->ndim, axes))
+        return BAD;
+    for (int i = 0; i < x->ndim; i++) {
+        if (axes[i]) {
+            const struct dim *length = dim_min(arena, x->dims[i], one);
+
+            some = some && dim_equals(length, 1);
+            x = build_slice(eval, loc, x, i, dim_const(arena, 0), one, length);
+        }
+    }
+    return ev_tensor(loc, some ? x : build_reduce(eval, loc, x, REDUCE_SUM, axes, true));
+}
+
 /* What var takes as one of three: dim that is a bool, unbiased, correction. */
 static struct ev fn_correction(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -500,11 +522,23 @@ const struct function_row reduce_functions[] = {
     {"_var_mean(input, dim, unbiased, keepdim, correction)", HIDDEN,
      .body = "less = _correction(dim, unbiased, correction)\n"
              "axes = None if _is_bool(dim) else dim\n"
-             "count = _reduced_count(input, axes)\n"
-             "mean = input.mean(axes, keepdim=True)\n"
-             "gap = input - (mean.detach() if _saves() else mean)\n" /* what flows through it adds up to 0 */
-             "var = (gap * gap).sum(axes, keepdim) / _degrees(count, less)\n"
-             "return var, mean.reshape(var.shape)"},
+             "var, mean = _moments(input, axes, less)[:2]\n"
+             "shape = input.sum(axes, keepdim).shape\n"
+             "return var.reshape(shape), mean.reshape(shape)"},
+    /* The variance, the mean, what the mean was rounded by, which is not small beside the spread of numbers with an offset, and
+     * what differs from the mean.
+     * Gradients flow through the mean of what is left of the first element; through the gaps they would add up to 0. */
+    {"_moments(input, axes, less)", HIDDEN,
+     .body = "count = _reduced_count(input, axes)\n"
+             "first = _still(_first(input, axes))\n"
+             "rest = (input - first).mean(axes)\n"
+             "mean = first.reshape(rest.shape) + rest\n"
+             "off = first.reshape(rest.shape) - _still(mean) + rest\n"
+             "gap = input - _still(mean).reshape(first.shape)\n"
+             "return ((gap * gap).sum(axes) - count * off * off) / _degrees(count, less), mean, off, gap"},
+    {"_first(input, axes)", HIDDEN, .build = fn_first},
+    /* what no gradient flows through */
+    {"_still(input)", HIDDEN, .body = "return input.detach() if _saves() else input"},
     {"_correction(dim, unbiased, correction)", HIDDEN, .build = fn_correction},
     {"_degrees(count, correction)", HIDDEN, .build = fn_degrees},
     {"norm(input, p='fro', dim=None, keepdim=False, dtype=None)", TORCH | METHOD,

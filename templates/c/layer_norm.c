@@ -1,8 +1,8 @@
 /* y = (x - mean) / sqrt(variance + T_eps) * w + bias over rows of T_k, and the tail: y, x (T_m, T_k), w and bias (T_k).
  *
  * The biased variance, from a second pass around the mean: two passes over a row in cache are as fast as one, and safe
- * (torch.nn.functional.layer_norm). That pass adds up the differences too, which are the rounding error of the mean: a row
- * of one value becomes 0, however small T_eps is. Fits: rows are contiguous, T_ldx apart, those of y T_ldy; T_m and T_k
+ * (torch.nn.functional.layer_norm). That pass adds up the differences too, which are the rounding error of the mean, and is
+ * taken away after it: a row of one value becomes 0, however small T_eps is, and large ones keep what tells them apart. Fits: rows are contiguous, T_ldx apart, those of y T_ldy; T_m and T_k
  * may be sizes. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_w *restrict w,
@@ -56,12 +56,10 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
             error += T_GET(x, row[k]) - mean;
         }
         error /= (T_real)T_k;
-        mean += error;
-        middle = T_V(set)(mean);
         scale = T_S(rsqrt)(T_S(max)(sum / (T_real)T_k - error * error, 0) + T_eps);
 
         for (int k = 0; k < full; k += T_LANES) {
-            T_vec value = (T_OF(x, load)(row + k) - middle) * scale;
+            T_vec value = (T_OF(x, load)(row + k) - middle - error) * scale;
 
 #if T_weight
             value *= T_OF(w, load)(w + k);
@@ -82,7 +80,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
 #endif
         }
         for (int k = full; k < T_k; k++) {
-            T_real value = (T_GET(x, row[k]) - mean) * scale;
+            T_real value = (T_GET(x, row[k]) - mean - error) * scale;
 
 #if T_weight
             value *= T_GET(w, w[k]);

@@ -272,7 +272,7 @@ MODC_INLINE MODC_T MODC_F(cos)(MODC_T a)
 }
 
 /* The `side` values of d, `step` apart, times B^T; and times A^T, of which the first side - 2 are left: Winograd's F(4, 3) with
- * the points 0, 1, -1, 2, -2 and infinity, where side is 6, and F(2, 3) with 0, 1, -1 and infinity, where it is 4. */
+ * the points of note [points], where side is 6, and F(2, 3) with 0, 1, -1 and infinity, where it is 4. */
 MODC_INLINE void MODC_F(winograd_input)(MODC_T *d, const int step, const int side)
 {
     if (side == 4) {
@@ -284,16 +284,17 @@ MODC_INLINE void MODC_F(winograd_input)(MODC_T *d, const int step, const int sid
         d[step] = sum;
         d[2 * step] = difference;
     } else {
-        const MODC_T a = d[4 * step] - 4.0f * d[2 * step], b = d[3 * step] - 4.0f * d[step];
-        const MODC_T c = d[4 * step] - d[2 * step], e = 2.0f * (d[3 * step] - d[step]);
-        const MODC_T first = 4.0f * d[0] - 5.0f * d[2 * step] + d[4 * step];
-        const MODC_T last = 4.0f * d[step] - 5.0f * d[3 * step] + d[5 * step];
+        const float p = MODC_POINT_P, q = MODC_POINT_Q, pp = p * p, qq = q * q;
+        const MODC_T a = d[4 * step] - qq * d[2 * step], b = d[3 * step] - qq * d[step];
+        const MODC_T c = d[4 * step] - pp * d[2 * step], e = d[3 * step] - pp * d[step];
+        const MODC_T first = pp * qq * d[0] - (pp + qq) * d[2 * step] + d[4 * step];
+        const MODC_T last = pp * qq * d[step] - (pp + qq) * d[3 * step] + d[5 * step];
 
         d[0] = first;
-        d[step] = a + b;
-        d[2 * step] = a - b;
-        d[3 * step] = c + e;
-        d[4 * step] = c - e;
+        d[step] = a + p * b;
+        d[2 * step] = a - p * b;
+        d[3 * step] = c + q * e;
+        d[4 * step] = c - q * e;
         d[5 * step] = last;
     }
 }
@@ -306,12 +307,13 @@ MODC_INLINE void MODC_F(winograd_output)(MODC_T *m, const int step, const int si
         m[0] = m[0] + a;
         m[step] = b - m[3 * step];
     } else {
+        const float p = MODC_POINT_P, q = MODC_POINT_Q, pp = p * p, qq = q * q;
         const MODC_T c = m[3 * step] + m[4 * step], e = m[3 * step] - m[4 * step];
 
         m[0] = m[0] + a + c;
-        m[step] = b + 2.0f * e;
-        m[2 * step] = a + 4.0f * c;
-        m[3 * step] = b + 8.0f * e + m[5 * step];
+        m[step] = p * b + q * e;
+        m[2 * step] = pp * a + qq * c;
+        m[3 * step] = p * pp * b + q * qq * e + m[5 * step];
     }
 }
 

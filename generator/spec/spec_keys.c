@@ -116,7 +116,7 @@ static const struct {
       "{input: tokens}"},
      NULL},
     {{SPEC_IN_MODEL, "winograd", SPEC_VALUE_SWITCH,
-      "off: convolutions without Winograd's transform, which is faster and has some ten times the rounding error",
+      "off: convolutions without Winograd's transform, which is faster and has up to 2.5 times the rounding error",
       "off"},
      spec_read_winograd},
     {{SPEC_IN_MODEL, "denormals", SPEC_VALUE_DENORMALS,

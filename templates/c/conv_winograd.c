@@ -1,15 +1,16 @@
 /* 2-D convolution of 3 x 3 by Winograd's F(m x m, 3 x 3), channels last: y (T_n, T_oh, T_ow, T_oc) from x (T_n, T_h, T_w, T_c),
  * bias, tail. m is T_out: 4, or 2.
  *
- * A tile of m x m outputs is A^T [(G g G^T) * (B^T d B)] A of its inputs d, T_side = m + 2 of them by as many: T_planes = 36
- * products for each pair of channels instead of 144, or 16 instead of 36 (Lavin and Gray, "Fast algorithms for
- * convolutional neural networks", 2016). w holds G g G^T in T_planes planes of panels [T_oc / T_P][T_c][T_P]. Tiles are
- * taken T_block at a time, over lines and images: B^T d B of them goes to the planes of v; then, T_chunk channels of y at
- * a time, a matrix product for each plane fills m (both in conv_winograd_tiles.c), and A^T m A, bias and tail make y. Zero
- * padding T_ph, T_pw; below 0 it crops. v has room for the planes of v, those of m and one tile of x. Fits: w is packed,
- * stride, dilation and groups are 1, T_c and T_oc multiples of T_P; T_n, T_h, T_w may be sizes. Split by rows (blocks of
- * tiles) or by columns (chunks of channels, for each of which B^T d B is computed again); a slice has a v of its own behind
- * that of the one before. Pixels of x are T_ldx apart, of y T_ldy. */
+ * A tile of m x m outputs is A^T [(G g G^T) * (B^T d B)] A of its inputs d, T_side = m + 2 of them by as many: T_planes
+ * = 36 products for each pair of channels instead of 144, or 16 instead of 36 (Lavin and Gray, "Fast algorithms for
+ * convolutional neural networks", 2016); the points are those of note [points] in modc_simd_scalar.h. w holds G g G^T
+ * in T_planes planes of panels [T_oc / T_P][T_c][T_P]. Tiles are taken T_block at a time, over lines and images: B^T d
+ * B of them goes to the planes of v; then, T_chunk channels of y at a time, a matrix product for each plane fills m
+ * (both in conv_winograd_tiles.c), and A^T m A, bias and tail make y. Zero padding T_ph, T_pw; below 0 it crops. v has
+ * room for the planes of v, those of m and one tile of x. Fits: w is packed, stride, dilation and groups are 1, T_c and
+ * T_oc multiples of T_P; T_n, T_h, T_w may be sizes. Split by rows (blocks of tiles) or by columns (chunks of channels,
+ * for each of which B^T d B is computed again); a slice has a v of its own behind that of the one before. Pixels of x
+ * are T_ldx apart, of y T_ldy. */
 
 /* A^T m A, bias and tail: `lines` x `pixels` of the outputs of one tile from pixel `first` of y on, `columns` channels
  * from `channel` on. */

@@ -206,7 +206,7 @@ const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *k
 {
     static const char *const axes[] = {"", "", "_rows", "_planes"};
     const int ndim = kernel->nest.ndim;
-    const char *label = op ? few_words(cx, op_label(op)) : "";
+    const char *label = op ? outer_words(cx, op_label(op)) : "";
     const char *end = ndim < 4 ? axes[ndim] : arena_format(&cx->arena, "_%dd", ndim);
     struct wrapping w = begin_core(cx, plan, kernel);
     const char *ways;

@@ -165,6 +165,9 @@ const char *op_label(const struct op *op);
 /* At most four of a name's words. */
 const char *few_words(struct cx *cx, const char *words);
 
+/* The same of what is computed, where the last tells most: "sub_mul_add_relu". */
+const char *outer_words(struct cx *cx, const char *words);
+
 /* What is fused behind the op's own function: "linear_tanh" -> "_tanh". */
 const char *tail_name(const struct op *op, const char *base);
 

@@ -80,7 +80,7 @@ const char *dag_words(struct cx *cx, const struct dag *dag)
     for (int i = 0; i < dag->count; i++)
         if (needed[i] && prim_rows[dag->nodes[i].prim].arity > 0 && dag->nodes[i].prim != PRIM_CAST)
             text_printf(&words, "%s%s", words.length > 0 ? "_" : "", prim_rows[dag->nodes[i].prim].name);
-    return words.length > 0 ? few_words(cx, words.data) : "as_is";
+    return words.length > 0 ? outer_words(cx, words.data) : "as_is";
 }
 
 /* Its numbers, where these are few: "0_2" of leaky_relu(0.2); else "". */

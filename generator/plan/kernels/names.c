@@ -62,6 +62,15 @@ const char *few_words(struct cx *cx, const char *words)
     return end ? arena_copy(&cx->arena, words, (size_t)(end - words)) : words;
 }
 
+const char *outer_words(struct cx *cx, const char *words)
+{
+    const char *first = few_words(cx, words);
+
+    if (!words[strlen(first)])
+        return words;
+    return arena_format(&cx->arena, "%.*s%s", (int)(strrchr(first, '_') - first), first, strrchr(words, '_'));
+}
+
 /* What is fused, in words: "_relu" of "linear_relu", "_add_dtanh" of "dlinear_add_dtanh". */
 static const char *tail_words(const struct op *op)
 {
@@ -184,7 +193,7 @@ const char *op_label(const struct op *op)
 
 const char *tail_label(struct cx *cx, const struct op *op)
 {
-    return few_words(cx, tail_words(op)) + 1;
+    return outer_words(cx, tail_words(op)) + 1;
 }
 
 /* ---- whom kernels serve ------------------------------------------------------------------------------------------ */

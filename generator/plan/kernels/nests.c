@@ -667,7 +667,7 @@ static void make_random(struct making *making)
     if (op->tail && !dag_is_identity(op->tail) && !dag_knows_sizes(op->tail))
         kernel->function = element_function(cx, making->plan, op->tail,
                                             op->tail->nodes[op->tail->result].dtype,
-                                            few_words(cx, op_label(op)), op);
+                                            outer_words(cx, op_label(op)), op);
     kernel->comment = shapes_comment(cx, y,
                                      kernel->function ? ""
                                      : op->tail       ? dag_text(cx, op->tail)

@@ -489,8 +489,8 @@ struct attention_packed {
     MODC_ALIGNED float out_bias[32]; /* zero padded */
 };
 
-typedef char attention_packed_fits[sizeof(struct attention_packed) <= ATTENTION_PACKED_BYTES ? 1
-        : -1];
+typedef char attention_packed_fits[MODC_PACKED_FITS(struct attention_packed,
+                                                    ATTENTION_PACKED_BYTES)];
 
 static enum modc_status attention_pack_all(struct modc_params *params)
 {

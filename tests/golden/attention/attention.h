@@ -47,7 +47,7 @@ struct attention_params {
 #define ATTENTION_SCHEMA 0x94755393fb59e231u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define ATTENTION_PARAM_BYTES 9664 /* parameters and buffers in PyTorch's layout */
-#define ATTENTION_PACKED_BYTES 11200 /* what attention_pack makes of them for the kernels */
+#define ATTENTION_PACKED_BYTES 11264 /* what attention_pack makes of them for the kernels */
 #define ATTENTION_WORKSPACE_BYTES 98432
 #define ATTENTION_TRAIN_WORKSPACE_BYTES 98432
 

@@ -359,20 +359,18 @@ MODC_INLINE void layer_norm_bias_weight(
             error += row[k] - mean;
         }
         error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
         scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
                                 (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+            modc_f32 value = (modc_f32_load(row + k) - middle - error) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
             modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
+            float value = (row[k] - mean - error) * scale;
 
             value *= w[k];
             value += bias[k];
@@ -433,20 +431,18 @@ MODC_INLINE void layer_norm_bias_weight_reads_1(
             error += row[k] - mean;
         }
         error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
         scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
                                 (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+            modc_f32 value = (modc_f32_load(row + k) - middle - error) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
             modc_f32_store(y + r * LDY + k, TAIL_V(value, modc_f32_load(e0 + r * LDE0 + k)));
         }
         for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
+            float value = (row[k] - mean - error) * scale;
 
             value *= w[k];
             value += bias[k];
@@ -674,7 +670,7 @@ struct blocks_packed {
     struct blocks_block_packed blocks[12];
 };
 
-typedef char blocks_packed_fits[sizeof(struct blocks_packed) <= BLOCKS_PACKED_BYTES ? 1 : -1];
+typedef char blocks_packed_fits[MODC_PACKED_FITS(struct blocks_packed, BLOCKS_PACKED_BYTES)];
 
 static void pack_block(const struct blocks_block *p, struct blocks_block_packed *k)
 {

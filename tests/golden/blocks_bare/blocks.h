@@ -81,7 +81,7 @@ struct blocks_params {
 #define BLOCKS_SCHEMA 0x69b51b94b0b4a221u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define BLOCKS_PARAM_BYTES 807488 /* parameters and buffers in PyTorch's layout */
-#define BLOCKS_PACKED_BYTES 789504 /* what blocks_pack makes of them for the kernels */
+#define BLOCKS_PACKED_BYTES 789568 /* what blocks_pack makes of them for the kernels */
 #define BLOCKS_WORKSPACE_BYTES 40960
 #define BLOCKS_TRAIN_WORKSPACE_BYTES 40960
 

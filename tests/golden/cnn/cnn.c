@@ -8,6 +8,12 @@
 
 MODC_KERNELS_BEGIN
 
+/* x0 + x1 */
+MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 + x1;
+}
+
 /* rsqrt(x1 + 9.999999747378752e-06) * x0 */
 MODC_INLINE modc_f32 add_rsqrt_mul_v(modc_f32 x0, modc_f32 x1)
 {
@@ -15,7 +21,7 @@ MODC_INLINE modc_f32 add_rsqrt_mul_v(modc_f32 x0, modc_f32 x1)
 }
 
 /* t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-MODC_INLINE modc_f32 add_rsqrt_mul_mul_v(
+MODC_INLINE modc_f32 add_rsqrt_mul_add_v(
     modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3, modc_f32 x4)
 {
     const modc_f32 product = modc_f32_rsqrt(x2 + 9.99999975e-06f) * x1;
@@ -24,23 +30,21 @@ MODC_INLINE modc_f32 add_rsqrt_mul_mul_v(
 }
 
 /* x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
-MODC_INLINE modc_f32 add_rsqrt_mul_mul_1e_05_v(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3)
+MODC_INLINE modc_f32 add_rsqrt_mul_sub_v(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3)
 {
     return x0 - x1 * (modc_f32_rsqrt(x3 + 9.99999975e-06f) * x2);
+}
+
+/* 0.8999999761581421 * x0 */
+MODC_INLINE modc_f32 mul_v(modc_f32 x0)
+{
+    return 0.899999976f * x0;
 }
 
 /* x1 * x2 + x0 */
 MODC_INLINE modc_f32 mul_add_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
 {
     return x1 * x2 + x0;
-}
-
-/* t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-MODC_INLINE modc_f32 mul_add_relu_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
-{
-    const modc_f32 sum = x1 * x2 + x0;
-
-    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
 }
 
 /* x0 - x1 * x2 */
@@ -61,12 +65,38 @@ MODC_INLINE modc_f32 relu_v(modc_f32 x0)
     return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
 }
 
+/* x0 - x1 */
+MODC_INLINE modc_f32 sub_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 - x1;
+}
+
+/* x1 - x2 + x0 */
+MODC_INLINE modc_f32 sub_add_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    return x1 - x2 + x0;
+}
+
 /* t2 = x0 - x1; t2 * t2 */
 MODC_INLINE modc_f32 sub_mul_v(modc_f32 x0, modc_f32 x1)
 {
     const modc_f32 difference = x0 - x1;
 
     return difference * difference;
+}
+
+/* (x2 - x3) * x1 + x0 */
+MODC_INLINE modc_f32 sub_mul_add_v(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3)
+{
+    return (x2 - x3) * x1 + x0;
+}
+
+/* t6 = (x2 - x3) * x1 + x0; where(t6 <= 0.0, 0.0, t6) */
+MODC_INLINE modc_f32 sub_mul_add_relu_v(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3)
+{
+    const modc_f32 sum = (x2 - x3) * x1 + x0;
+
+    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -998,81 +1028,137 @@ MODC_INLINE void map_3_planes_x0_j_x2_j(
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_3_rows_x0_j_x2_j(
-    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
-    modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
+MODC_INLINE void map_4_planes_x0_j_x1_j_x3_j(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const int ni,
+    const int nj, const int nk, const int y_i,
+    modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3))
+{
+    for (int i = 0; i < ni; i++) {
+        for (int j = 0; j < nj; j++) {
+            const modc_f32 v0 = modc_f32_set(x0[j]);
+            const modc_f32 v1 = modc_f32_set(x1[j]);
+            const modc_f32 v3 = modc_f32_set(x3[j]);
+            float *y_row = y + i * y_i + j * nk;
+            const float *x2_row = x2 + i * y_i + j * nk;
+            int k = 0;
+
+            for (; k <= nk - MODC_LANES; k += MODC_LANES)
+                modc_f32_store(y_row + k, F(v0, v1, modc_f32_load(x2_row + k), v3));
+            if (k < nk) {
+                modc_f32_store_part(
+                    y_row + k, F(v0, v1, modc_f32_load_part(x2_row + k, nk - k), v3), nk - k);
+            }
+        }
+    }
+}
+
+/* y = F of the inputs, for each element. */
+MODC_INLINE void map_4_rows_x0_j_x1_j_x3_j(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const int ni,
+    const int nj, modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3))
 {
     for (int i = 0; i < ni; i++) {
         int j = 0;
 
         for (; j <= nj - MODC_LANES; j += MODC_LANES) {
             const modc_f32 v0 = modc_f32_load(x0 + j);
-            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
-            const modc_f32 v2 = modc_f32_load(x2 + j);
+            const modc_f32 v1 = modc_f32_load(x1 + j);
+            const modc_f32 v2 = modc_f32_load(x2 + i * nj + j);
+            const modc_f32 v3 = modc_f32_load(x3 + j);
 
-            modc_f32_store(y + i * nj + j, F(v0, v1, v2));
+            modc_f32_store(y + i * nj + j, F(v0, v1, v2, v3));
         }
         if (j < nj) {
             const modc_f32 v0 = modc_f32_load_part(x0 + j, nj - j);
-            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
-            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + j, nj - j);
+            const modc_f32 v2 = modc_f32_load_part(x2 + i * nj + j, nj - j);
+            const modc_f32 v3 = modc_f32_load_part(x3 + j, nj - j);
 
-            modc_f32_store_part(y + i * nj + j, F(v0, v1, v2), nj - j);
+            modc_f32_store_part(y + i * nj + j, F(v0, v1, v2, v3), nj - j);
         }
     }
 }
 
-/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
- * element. */
-MODC_INLINE void map_write_2(
-    float *y, const float *x0, const float *x1, const int count, const int size0)
+/* y = where(dim(size0) == 0, x0, x1 + 0.10000000149011612 * x2), for each element. */
+MODC_INLINE void map_mul_add_where_3(
+    float *y, const float *x0, const float *x1, const float *x2, const int count, const int size0)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
 
-        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
+        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : v1 + 0.100000001f * v2);
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
 
-        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
-                            count - i);
+        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : v1 + 0.100000001f * v2, count - i);
     }
 }
 
-/* One vector of what map_write_2_running_var computes. */
-MODC_INLINE modc_f32 map_write_2_running_var_lanes(
-    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
+/* One vector of what map_mul_mul_add_where_3 computes. */
+MODC_INLINE modc_f32 map_mul_mul_add_where_3_lanes(
+    modc_f32 x0, modc_f32 x1, modc_f32 x2, int size0, int size1, int size2)
 {
-    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
+    const modc_f32 sum = x1 + 0.100000001f * (x2 * (float)((double)size0 / (double)size1));
 
-    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
+    return (int64_t)size2 == 0 ? x0 : sum;
 }
 
-/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_2_running_var(
-    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
-    const int size2)
+/* y = where(dim(size2) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(size0)) /
+ * float64(dim(size1))))), for each element. */
+MODC_INLINE void map_mul_mul_add_where_3(
+    float *y, const float *x0, const float *x1, const float *x2, const int count, const int size0,
+    const int size1, const int size2)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+
+        modc_f32_store(y + i, map_mul_mul_add_where_3_lanes(v0, v1, v2, size0, size1, size2));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
+
+        modc_f32_store_part(
+            y + i, map_mul_mul_add_where_3_lanes(v0, v1, v2, size0, size1, size2), count - i);
+    }
+}
+
+/* One vector of what map_mul_mul_sub_div_2 computes. */
+MODC_INLINE modc_f32 map_mul_mul_sub_div_2_lanes(modc_f32 x0, modc_f32 x1, int size0)
+{
+    const float converted = (float)size0;
+
+    return (x0 - converted * x1 * x1) / converted;
+}
+
+/* y = t3 = float32(dim(size0)); (x0 - t3 * x1 * x1) / t3, for each element. */
+MODC_INLINE void map_mul_mul_sub_div_2(
+    float *y, const float *x0, const float *x1, const int count, const int size0)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
         modc_f32_store(
             y + i,
-            map_write_2_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0,
-                                          size1, size2));
+            map_mul_mul_sub_div_2_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0));
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
 
-        modc_f32_store_part(
-            y + i, map_write_2_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+        modc_f32_store_part(y + i, map_mul_mul_sub_div_2_lanes(v0, v1, size0), count - i);
     }
 }
 
@@ -1178,6 +1264,138 @@ MODC_INLINE void pool_planes_max_compact_with_rest_with_parts(
     }
 }
 
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns_apart(
+    float *y, const float *x0, const int nj, const int ni, const int x0_j, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0), modc_f32 (*TAIL)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++)
+                    parts[s] += HEAD(modc_f32_load(x0 + j * x0_j + i + s * MODC_LANES));
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * x0_j + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load_part(x0 + j * x0_j + i, ni - i));
+            sum += part;
+        }
+        modc_f32_store_part(y + i, TAIL(sum), ni - i);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns_of_2_x1_i(
+    float *y, const float *x0, const float *x1, const int nj, const int ni, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1), modc_f32 (*TAIL)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++) {
+                    const modc_f32 v0 = modc_f32_load(x0 + j * ni + i + s * MODC_LANES);
+                    const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
+
+                    parts[s] += HEAD(v0, v1);
+                }
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * ni + i), modc_f32_load(x1 + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++) {
+                const modc_f32 v0 = modc_f32_load_part(x0 + j * ni + i, ni - i);
+                const modc_f32 v1 = modc_f32_load_part(x1 + i, ni - i);
+
+                part += HEAD(v0, v1);
+            }
+            sum += part;
+        }
+        modc_f32_store_part(y + i, TAIL(sum), ni - i);
+    }
+}
+
 /* y = what HEAD gives for each element, reduced, then x0 / float32(dim(nj)). */
 MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     float *y, const float *x0, const float *x1, const int nj, const int ni, const int vectors,
@@ -1248,65 +1466,37 @@ MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     }
 }
 
-/* y = what HEAD gives for each element, reduced, then x0 / float32(dim(nj)). */
-MODC_INLINE void sum_columns_then_div(
-    float *y, const float *x0, const int nj, const int ni, const int vectors,
-    modc_f32 (*HEAD)(modc_f32 x0))
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_rows_3d_over_2_by_4_of_2_x1_i(
+    float *y, const float *x0, const float *x1, const int ni, const int nj, const int nk,
+    const int x0_j, modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1), float (*TAIL)(float x0))
 {
     const modc_f32 zero = modc_f32_set(0.0f);
-    int i = 0;
 
-    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
-        modc_f32 sums[8];
+    for (int i = 0; i < ni; i++) {
+        const modc_f32 v1 = modc_f32_set(x1[i]);
+        modc_f32 sums[4] = {zero, zero, zero, zero};
 
-        MODC_UNROLL
-        for (int s = 0; s < vectors; s++)
-            sums[s] = zero;
-        for (int start = 0; start < nj; start += 1024) {
-            const int stop = nj - start < 1024 ? nj : start + 1024;
-            modc_f32 parts[8];
+        for (int j = 0; j < nj; j++) {
+            const float *x0_row = x0 + i * nk + j * x0_j;
+            int k = 0;
 
-            MODC_UNROLL
-            for (int s = 0; s < vectors; s++)
-                parts[s] = zero;
-            for (int j = start; j < stop; j++) {
+            for (; k <= nk - 4 * MODC_LANES; k += 4 * MODC_LANES) {
                 MODC_UNROLL
-                for (int s = 0; s < vectors; s++)
-                    parts[s] += HEAD(modc_f32_load(x0 + j * ni + i + s * MODC_LANES));
+                for (int s = 0; s < 4; s++)
+                    sums[s] += HEAD(modc_f32_load(x0_row + k + s * MODC_LANES), v1);
             }
-            MODC_UNROLL
-            for (int s = 0; s < vectors; s++)
-                sums[s] += parts[s];
+            for (; k <= nk - MODC_LANES; k += MODC_LANES)
+                sums[0] += HEAD(modc_f32_load(x0_row + k), v1);
+            if (k < nk) {
+                sums[0] += modc_f32_first(HEAD(modc_f32_load_part(x0_row + k, nk - k), v1), nk - k,
+                                          zero);
+            }
         }
-        MODC_UNROLL
-        for (int s = 0; s < vectors; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)nj);
-    }
-    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
-        modc_f32 sum = zero;
 
-        for (int start = 0; start < nj; start += 1024) {
-            const int stop = nj - start < 1024 ? nj : start + 1024;
-            modc_f32 part = zero;
+        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 
-            for (int j = start; j < stop; j++)
-                part += HEAD(modc_f32_load(x0 + j * ni + i));
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)nj);
-    }
-    if (i < ni) {
-        modc_f32 sum = zero;
-
-        for (int start = 0; start < nj; start += 1024) {
-            const int stop = nj - start < 1024 ? nj : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++)
-                part += HEAD(modc_f32_load_part(x0 + j * ni + i, ni - i));
-            sum += part;
-        }
-        modc_f32_store_part(y + i, sum / (float)nj, ni - i);
+        y[i] = TAIL(sum);
     }
 }
 
@@ -1344,36 +1534,32 @@ MODC_INLINE void sum_rows_3d_over_2_by_4_of_2_x1_i_then_div(
     }
 }
 
-/* y = what HEAD gives for each element, reduced, then x0 / float32(dim(size0)). */
-MODC_INLINE void sum_rows_3d_over_2_by_4_then_div(
-    float *y, const float *x0, const int ni, const int nj, const int nk, const int x0_j,
-    const int size0, modc_f32 (*HEAD)(modc_f32 x0))
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_rows_3d_over_2_of_2_x1_i(
+    float *y, const float *x0, const float *x1, const int ni, const int nj, const int nk,
+    const int x0_j, modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1), float (*TAIL)(float x0))
 {
     const modc_f32 zero = modc_f32_set(0.0f);
 
     for (int i = 0; i < ni; i++) {
-        modc_f32 sums[4] = {zero, zero, zero, zero};
+        const modc_f32 v1 = modc_f32_set(x1[i]);
+        modc_f32 sums = zero;
 
         for (int j = 0; j < nj; j++) {
             const float *x0_row = x0 + i * nk + j * x0_j;
             int k = 0;
 
-            for (; k <= nk - 4 * MODC_LANES; k += 4 * MODC_LANES) {
-                MODC_UNROLL
-                for (int s = 0; s < 4; s++)
-                    sums[s] += HEAD(modc_f32_load(x0_row + k + s * MODC_LANES));
-            }
             for (; k <= nk - MODC_LANES; k += MODC_LANES)
-                sums[0] += HEAD(modc_f32_load(x0_row + k));
+                sums += HEAD(modc_f32_load(x0_row + k), v1);
             if (k < nk) {
-                sums[0] += modc_f32_first(HEAD(modc_f32_load_part(x0_row + k, nk - k)), nk - k,
-                                          zero);
+                sums += modc_f32_first(HEAD(modc_f32_load_part(x0_row + k, nk - k), v1), nk - k,
+                                       zero);
             }
         }
 
-        const float sum = modc_f32_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        const float sum = modc_f32_sum(sums);
 
-        y[i] = sum / (float)size0;
+        y[i] = TAIL(sum);
     }
 }
 
@@ -1398,32 +1584,6 @@ MODC_INLINE void sum_rows_3d_over_2_of_2_x1_i_then_div(
                 sums += modc_f32_first(HEAD(modc_f32_load_part(x0_row + k, nk - k), v1), nk - k,
                                        zero);
             }
-        }
-
-        const float sum = modc_f32_sum(sums);
-
-        y[i] = sum / (float)size0;
-    }
-}
-
-/* y = what HEAD gives for each element, reduced, then x0 / float32(dim(size0)). */
-MODC_INLINE void sum_rows_3d_over_2_then_div(
-    float *y, const float *x0, const int ni, const int nj, const int nk, const int x0_j,
-    const int size0, modc_f32 (*HEAD)(modc_f32 x0))
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-
-    for (int i = 0; i < ni; i++) {
-        modc_f32 sums = zero;
-
-        for (int j = 0; j < nj; j++) {
-            const float *x0_row = x0 + i * nk + j * x0_j;
-            int k = 0;
-
-            for (; k <= nk - MODC_LANES; k += MODC_LANES)
-                sums += HEAD(modc_f32_load(x0_row + k));
-            if (k < nk)
-                sums += modc_f32_first(HEAD(modc_f32_load_part(x0_row + k, nk - k)), nk - k, zero);
         }
 
         const float sum = modc_f32_sum(sums);
@@ -1459,16 +1619,22 @@ static MODC_KERNEL void y_0_copy(float *y, const float *x0, int batch)
         modc_f32_transpose(y + i * 1024, 64, x0 + i * 1024, 16, 16, 64);
 }
 
-/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_mean(float *y, const float *x0, int batch)
+/* y (1, 1, 1, 16) = add(x0, x1) */
+static MODC_KERNEL void y_1_add(float *y, const float *x0, const float *x1)
 {
-    sum_columns_then_div(y, x0, 64 * batch, 16, 1, modc_f32_as_is);
+    map_2(y, x0, x1, 16, add_v);
 }
 
-/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_mean_x(float *y, const float *x0, int batch)
+/* y (1, 16, 1, 1) = add(x0, x1) */
+static MODC_KERNEL void y_1_add_fenced(float *y, const float *x0, const float *x1)
 {
-    sum_rows_3d_over_2_by_4_then_div(y, x0, 16, batch, 64, 1024, 64 * batch, modc_f32_as_is);
+    map_2(y, x0, x1, 16, add_v);
+}
+
+/* y (16) = mul(x0) */
+static MODC_KERNEL void y_1_mul(float *y, const float *x0)
+{
+    map_1(y, x0, 16, mul_v);
 }
 
 /* y (batch, 16, 8, 8) = mul_add(x0, x1, x2) */
@@ -1478,48 +1644,138 @@ static MODC_KERNEL void y_1_mul_fused(
     map_3_planes_x0_j_x2_j(y, x0, x1, x2, batch, 16, 64, 1024, mul_add_v);
 }
 
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+static MODC_KERNEL void y_1_mul_fused_mul_add_where(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_where_3(y, x0, x1, x2, 16, batch);
+}
+
+/* y (1, 16, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+static MODC_KERNEL void y_1_mul_fused_mul_add_where_fenced(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_where_3(y, x0, x1, x2, 16, batch);
+}
+
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
+ * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void y_1_mul_fused_mul_mul_add_where(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_mul_add_where_3(y, x0, x1, x2, 16, 64 * batch, 64 * batch - 1, batch);
+}
+
+/* y (1, 16, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
+ * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void y_1_mul_fused_mul_mul_add_where_fenced(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_mul_add_where_3(y, x0, x1, x2, 16, 64 * batch, 64 * batch - 1, batch);
+}
+
 /* y () = x0 + 1 */
 static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 1, 1, 16) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_1_off(float *y, const float *x0, const float *x1, const float *x2)
 {
-    map_write_2(y, x0, x1, 16, batch);
+    map_3(y, x0, x1, x2, 16, sub_add_v);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 16, 1, 1) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_1_off_fenced(float *y, const float *x0, const float *x1, const float *x2)
 {
-    map_write_2_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
+    map_3(y, x0, x1, x2, 16, sub_add_v);
 }
 
-/* y (16) = add_rsqrt_mul(x0, x1) */
+/* y (16) = sum of x0 - x1, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_rest(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 1, sub_v);
+}
+
+/* y (16) = sum of x0 - x1, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_rest_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_rows_3d_over_2_by_4_of_2_x1_i_then_div(y, x0, x1, 16, batch, 64, 1024, 64 * batch, sub_v);
+}
+
+/* y (1, 1, 1, 16) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_1_scale(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 16, add_rsqrt_mul_v);
 }
 
-/* y (16) = mul_sub(x0, x1, x2) */
+/* y (1, 16, 1, 1) = add_rsqrt_mul(x0, x1) */
+static MODC_KERNEL void y_1_scale_fenced(float *y, const float *x0, const float *x1)
+{
+    map_2(y, x0, x1, 16, add_rsqrt_mul_v);
+}
+
+/* y (1, 1, 1, 16) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 16, mul_sub_v);
 }
 
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 16, 1, 1) = mul_sub(x0, x1, x2) */
+static MODC_KERNEL void y_1_shift_fenced(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
-    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 1, sub_mul_v);
+    map_3(y, x0, x1, x2, 16, mul_sub_v);
 }
 
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_var_x_mean(float *y, const float *x0, const float *x1, int batch)
+/* y (batch, 16, 8, 8) = sub_mul_add(x0, x1, x2, x3) */
+static MODC_KERNEL void y_1_sub_fused(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, int batch)
 {
-    sum_rows_3d_over_2_by_4_of_2_x1_i_then_div(
-        y, x0, x1, 16, batch, 64, 1024, 64 * batch, sub_mul_v);
+    map_4_planes_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, batch, 16, 64, 1024, sub_mul_add_v);
+}
+
+/* y (1, 1, 1, 16) = sum of x0 */
+static MODC_KERNEL void y_1_sum(float *y, const float *x0, int batch)
+{
+    sum_columns_apart(y, x0, modc_min(batch, 1), 16, 1024, 1, modc_f32_as_is, modc_f32_as_is);
+}
+
+/* y (1, 16, 1, 1) = sum of x0 */
+static MODC_KERNEL void y_1_sum_fenced(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < 16; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < modc_min(batch, 1); j++)
+            sum += x0[i * 64 + j * 1024];
+        y[i] = sum;
+    }
+}
+
+/* y (16) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_1_sum_mean(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_columns_of_2_x1_i(y, x0, x1, 64 * batch, 16, 1, sub_mul_v, modc_f32_as_is);
+}
+
+/* y (16) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_1_sum_mean_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_rows_3d_over_2_by_4_of_2_x1_i(y, x0, x1, 16, batch, 64, 1024, sub_mul_v, modc_f32s_as_is);
+}
+
+/* y (1, 1, 1, 16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 16, 64 * batch);
+}
+
+/* y (1, 16, 1, 1) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_1_var_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 16, 64 * batch);
 }
 
 /* y (batch, 16, 8, 8) = relu(x0) */
@@ -1528,11 +1784,11 @@ static MODC_KERNEL void y_2_forward(float *y, const float *x0, int batch)
     map_1(y, x0, 1024 * batch, relu_v);
 }
 
-/* y (batch, 8, 8, 16) = mul_add_relu(x0, x1, x2) */
+/* y (batch, 8, 8, 16) = sub_mul_add_relu(x0, x1, x2, x3) */
 static MODC_KERNEL void y_2_forward_fused(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, int batch)
 {
-    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
+    map_4_rows_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, 64 * batch, 16, sub_mul_add_relu_v);
 }
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
@@ -1599,16 +1855,22 @@ static MODC_KERNEL void y_4_copy_batchx32x4x4(float *y, const float *x0, int bat
         modc_f32_transpose(y + i * 512, 16, x0 + i * 512, 32, 32, 16);
 }
 
-/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_mean(float *y, const float *x0, int batch)
+/* y (1, 1, 1, 32) = add(x0, x1) */
+static MODC_KERNEL void y_5_add(float *y, const float *x0, const float *x1)
 {
-    sum_columns_then_div(y, x0, 16 * batch, 32, 2, modc_f32_as_is);
+    map_2(y, x0, x1, 32, add_v);
 }
 
-/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_mean_x(float *y, const float *x0, int batch)
+/* y (1, 32, 1, 1) = add(x0, x1) */
+static MODC_KERNEL void y_5_add_fenced(float *y, const float *x0, const float *x1)
 {
-    sum_rows_3d_over_2_then_div(y, x0, 32, batch, 16, 512, 16 * batch, modc_f32_as_is);
+    map_2(y, x0, x1, 32, add_v);
+}
+
+/* y (32) = mul(x0) */
+static MODC_KERNEL void y_5_mul(float *y, const float *x0)
+{
+    map_1(y, x0, 32, mul_v);
 }
 
 /* y (batch, 32, 4, 4) = mul_add(x0, x1, x2) */
@@ -1618,41 +1880,132 @@ static MODC_KERNEL void y_5_mul_fused(
     map_3_planes_x0_j_x2_j(y, x0, x1, x2, batch, 32, 16, 512, mul_add_v);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+static MODC_KERNEL void y_5_mul_fused_mul_add_where(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_write_2(y, x0, x1, 32, batch);
+    map_mul_add_where_3(y, x0, x1, x2, 32, batch);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+/* y (1, 32, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+static MODC_KERNEL void y_5_mul_fused_mul_add_where_fenced(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_where_3(y, x0, x1, x2, 32, batch);
+}
+
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void y_5_mul_fused_mul_mul_add_where(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_write_2_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
+    map_mul_mul_add_where_3(y, x0, x1, x2, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
-/* y (32) = add_rsqrt_mul(x0, x1) */
+/* y (1, 32, 1, 1) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
+ * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
+static MODC_KERNEL void y_5_mul_fused_mul_mul_add_where_fenced(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_mul_add_where_3(y, x0, x1, x2, 32, 16 * batch, 16 * batch - 1, batch);
+}
+
+/* y (1, 1, 1, 32) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_5_off(float *y, const float *x0, const float *x1, const float *x2)
+{
+    map_3(y, x0, x1, x2, 32, sub_add_v);
+}
+
+/* y (1, 32, 1, 1) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_5_off_fenced(float *y, const float *x0, const float *x1, const float *x2)
+{
+    map_3(y, x0, x1, x2, 32, sub_add_v);
+}
+
+/* y (32) = sum of x0 - x1, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_rest(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 2, sub_v);
+}
+
+/* y (32) = sum of x0 - x1, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_rest_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_rows_3d_over_2_of_2_x1_i_then_div(y, x0, x1, 32, batch, 16, 512, 16 * batch, sub_v);
+}
+
+/* y (1, 1, 1, 32) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_5_scale(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 32, add_rsqrt_mul_v);
 }
 
-/* y (32) = mul_sub(x0, x1, x2) */
+/* y (1, 32, 1, 1) = add_rsqrt_mul(x0, x1) */
+static MODC_KERNEL void y_5_scale_fenced(float *y, const float *x0, const float *x1)
+{
+    map_2(y, x0, x1, 32, add_rsqrt_mul_v);
+}
+
+/* y (1, 1, 1, 32) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_5_shift(float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 32, mul_sub_v);
 }
 
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 32, 1, 1) = mul_sub(x0, x1, x2) */
+static MODC_KERNEL void y_5_shift_fenced(
+    float *y, const float *x0, const float *x1, const float *x2)
 {
-    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 2, sub_mul_v);
+    map_3(y, x0, x1, x2, 32, mul_sub_v);
 }
 
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_var_x_mean(float *y, const float *x0, const float *x1, int batch)
+/* y (batch, 32, 4, 4) = sub_mul_add(x0, x1, x2, x3) */
+static MODC_KERNEL void y_5_sub_fused(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, int batch)
 {
-    sum_rows_3d_over_2_of_2_x1_i_then_div(y, x0, x1, 32, batch, 16, 512, 16 * batch, sub_mul_v);
+    map_4_planes_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, batch, 32, 16, 512, sub_mul_add_v);
+}
+
+/* y (1, 1, 1, 32) = sum of x0 */
+static MODC_KERNEL void y_5_sum(float *y, const float *x0, int batch)
+{
+    sum_columns_apart(y, x0, modc_min(batch, 1), 32, 512, 2, modc_f32_as_is, modc_f32_as_is);
+}
+
+/* y (1, 32, 1, 1) = sum of x0 */
+static MODC_KERNEL void y_5_sum_fenced(float *y, const float *x0, int batch)
+{
+    for (int i = 0; i < 32; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < modc_min(batch, 1); j++)
+            sum += x0[i * 16 + j * 512];
+        y[i] = sum;
+    }
+}
+
+/* y (32) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_5_sum_mean(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_columns_of_2_x1_i(y, x0, x1, 16 * batch, 32, 2, sub_mul_v, modc_f32_as_is);
+}
+
+/* y (32) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_5_sum_mean_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_rows_3d_over_2_of_2_x1_i(y, x0, x1, 32, batch, 16, 512, sub_mul_v, modc_f32s_as_is);
+}
+
+/* y (1, 1, 1, 32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 32, 16 * batch);
+}
+
+/* y (1, 32, 1, 1) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_5_var_fenced(float *y, const float *x0, const float *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 32, 16 * batch);
 }
 
 /* y (batch, 32, 4, 4) = relu(x0) */
@@ -1661,11 +2014,11 @@ static MODC_KERNEL void y_6_forward(float *y, const float *x0, int batch)
     map_1(y, x0, 512 * batch, relu_v);
 }
 
-/* y (batch, 4, 4, 32) = mul_add_relu(x0, x1, x2) */
+/* y (batch, 4, 4, 32) = sub_mul_add_relu(x0, x1, x2, x3) */
 static MODC_KERNEL void y_6_forward_fused(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, int batch)
 {
-    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
+    map_4_rows_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, 16 * batch, 32, sub_mul_add_relu_v);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1754,11 +2107,11 @@ MODC_INLINE void map_5(
     }
 }
 
-/* y in [16] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+/* y in [16] = add_rsqrt_mul_add(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_0_bias_folded(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
-    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_mul_v);
+    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_add_v);
 }
 
 /* y = F of the inputs, for each element. */
@@ -1786,11 +2139,11 @@ MODC_INLINE void map_4(
     }
 }
 
-/* y in (16, 1, 1) = add_rsqrt_mul_mul_1e_05(x0, x1, x2, x3) */
+/* y in (16, 1, 1) = add_rsqrt_mul_sub(x0, x1, x2, x3) */
 static MODC_KERNEL void pack_1_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
-    map_4(y, x0, x1, x2, x3, 16, add_rsqrt_mul_mul_1e_05_v);
+    map_4(y, x0, x1, x2, x3, 16, add_rsqrt_mul_sub_v);
 }
 
 /* y in (16, 1, 1) = add_rsqrt_mul(x0, x1) */
@@ -1819,18 +2172,18 @@ static MODC_KERNEL void pack_4_weight_folded_winograd(
     }
 }
 
-/* y in [32] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+/* y in [32] = add_rsqrt_mul_add(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_4_bias_folded(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
-    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_mul_v);
+    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_add_v);
 }
 
-/* y in (32, 1, 1) = add_rsqrt_mul_mul_1e_05(x0, x1, x2, x3) */
+/* y in (32, 1, 1) = add_rsqrt_mul_sub(x0, x1, x2, x3) */
 static MODC_KERNEL void pack_5_bias_prepared(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
-    map_4(y, x0, x1, x2, x3, 32, add_rsqrt_mul_mul_1e_05_v);
+    map_4(y, x0, x1, x2, x3, 32, add_rsqrt_mul_sub_v);
 }
 
 /* y in (32, 1, 1) = add_rsqrt_mul(x0, x1) */
@@ -1880,17 +2233,33 @@ MODC_KERNELS_END
 
 #define TENSORS_OF_FORWARD_TRAIN \
     float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
-    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */ \
-    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */ \
-    float *const scale_of_y_1 = (void *)(ws + 262208); /* (16) */ \
-    float *const shift_of_y_1 = (void *)(ws + 262144); /* (16) */ \
+    float *const first_of_y_1 = (void *)(ws + 262144); /* (1, 1, 1, 16) */ \
+    float *const rest_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const mean_of_y_1 = (void *)(ws + 262272); /* (1, 1, 1, 16) */ \
+    float *const off_of_y_1 = (void *)(ws + 262144); /* (1, 1, 1, 16) */ \
+    float *const sum_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const var_of_y_1 = (void *)(ws + 262336); /* (1, 1, 1, 16) */ \
+    float *const mul_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const mul_fused_of_y_1 = (void *)(ws + 262400); /* (1, 1, 1, 16) */ \
+    float *const mul_of_y_1_2 = (void *)(ws + 262208); /* (16) */ \
+    float *const mul_fused_of_y_1_2 = (void *)(ws + 262400); /* (1, 1, 1, 16) */ \
+    float *const scale_of_y_1 = (void *)(ws + 262336); /* (1, 1, 1, 16) */ \
+    float *const shift_of_y_1 = (void *)(ws + 262144); /* (1, 1, 1, 16) */ \
     float *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
     float *const y_3 = (void *)(ws + 262144); /* (batch, 4, 4, 16) */ \
     float *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
-    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */ \
-    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */ \
-    float *const scale_of_y_5 = (void *)(ws + 131200); /* (32) */ \
-    float *const shift_of_y_5 = (void *)(ws + 131072); /* (32) */ \
+    float *const first_of_y_5 = (void *)(ws + 131072); /* (1, 1, 1, 32) */ \
+    float *const rest_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const mean_of_y_5 = (void *)(ws + 131328); /* (1, 1, 1, 32) */ \
+    float *const off_of_y_5 = (void *)(ws + 131072); /* (1, 1, 1, 32) */ \
+    float *const sum_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const var_of_y_5 = (void *)(ws + 131456); /* (1, 1, 1, 32) */ \
+    float *const mul_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const mul_fused_of_y_5 = (void *)(ws + 131584); /* (1, 1, 1, 32) */ \
+    float *const mul_of_y_5_2 = (void *)(ws + 131200); /* (32) */ \
+    float *const mul_fused_of_y_5_2 = (void *)(ws + 131584); /* (1, 1, 1, 32) */ \
+    float *const scale_of_y_5 = (void *)(ws + 131456); /* (1, 1, 1, 32) */ \
+    float *const shift_of_y_5 = (void *)(ws + 131072); /* (1, 1, 1, 32) */ \
     float *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
     float *const max_pool2d_of_y_7 = (void *)(ws + 131072); /* (batch, 2, 2, 32) */ \
     float *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */ \
@@ -1906,20 +2275,36 @@ MODC_KERNELS_END
     const struct modc_tensor copy_of_image = {ws + 524288, MODC_FLOAT32, 4, {batch, 1, 8, 8}}; \
     float *const conv2d_of_y_0 = (void *)(ws + 262144); /* (batch, 8, 8, 16) */ \
     const struct modc_tensor y_0 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
-    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */ \
-    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */ \
-    float *const scale_of_y_1 = (void *)(ws + 541184); /* (16) */ \
-    float *const shift_of_y_1 = (void *)(ws + 541248); /* (16) */ \
+    float *const first_of_y_1 = (void *)(ws + 262208); /* (1, 16, 1, 1) */ \
+    float *const rest_of_y_1 = (void *)(ws + 262272); /* (16) */ \
+    float *const mean_of_y_1 = (void *)(ws + 541184); /* (1, 16, 1, 1) */ \
+    float *const off_of_y_1 = (void *)(ws + 262144); /* (1, 16, 1, 1) */ \
+    float *const sum_of_y_1 = (void *)(ws + 262272); /* (16) */ \
+    float *const var_of_y_1 = (void *)(ws + 262208); /* (1, 16, 1, 1) */ \
+    float *const mul_of_y_1 = (void *)(ws + 262272); /* (16) */ \
+    float *const mul_fused_of_y_1 = (void *)(ws + 262336); /* (1, 16, 1, 1) */ \
+    float *const mul_of_y_1_2 = (void *)(ws + 262272); /* (16) */ \
+    float *const mul_fused_of_y_1_2 = (void *)(ws + 262336); /* (1, 16, 1, 1) */ \
+    float *const scale_of_y_1 = (void *)(ws + 541248); /* (1, 16, 1, 1) */ \
+    float *const shift_of_y_1 = (void *)(ws + 541312); /* (1, 16, 1, 1) */ \
     const struct modc_tensor y_1 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
     const struct modc_tensor y_2 = {ws + 0, MODC_FLOAT32, 4, {batch, 16, 8, 8}}; \
     const struct modc_tensor y_3 = {ws + 262144, MODC_FLOAT32, 4, {batch, 16, 4, 4}}; \
     float *const copy_of_y_4 = (void *)(ws + 0); /* (batch, 4, 4, 16) */ \
     float *const conv2d_of_y_4 = (void *)(ws + 131072); /* (batch, 4, 4, 32) */ \
     const struct modc_tensor y_4 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
-    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */ \
-    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */ \
-    float *const scale_of_y_5 = (void *)(ws + 262144); /* (32) */ \
-    float *const shift_of_y_5 = (void *)(ws + 262272); /* (32) */ \
+    float *const first_of_y_5 = (void *)(ws + 131200); /* (1, 32, 1, 1) */ \
+    float *const rest_of_y_5 = (void *)(ws + 131328); /* (32) */ \
+    float *const mean_of_y_5 = (void *)(ws + 262144); /* (1, 32, 1, 1) */ \
+    float *const off_of_y_5 = (void *)(ws + 131072); /* (1, 32, 1, 1) */ \
+    float *const sum_of_y_5 = (void *)(ws + 131328); /* (32) */ \
+    float *const var_of_y_5 = (void *)(ws + 131200); /* (1, 32, 1, 1) */ \
+    float *const mul_of_y_5 = (void *)(ws + 131328); /* (32) */ \
+    float *const mul_fused_of_y_5 = (void *)(ws + 131456); /* (1, 32, 1, 1) */ \
+    float *const mul_of_y_5_2 = (void *)(ws + 131328); /* (32) */ \
+    float *const mul_fused_of_y_5_2 = (void *)(ws + 131456); /* (1, 32, 1, 1) */ \
+    float *const scale_of_y_5 = (void *)(ws + 262272); /* (1, 32, 1, 1) */ \
+    float *const shift_of_y_5 = (void *)(ws + 262400); /* (1, 32, 1, 1) */ \
     const struct modc_tensor y_5 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
     const struct modc_tensor y_6 = {ws + 0, MODC_FLOAT32, 4, {batch, 32, 4, 4}}; \
     const struct modc_tensor y_7 = {ws + 131072, MODC_FLOAT32, 4, {batch, 32, 2, 2}}; \
@@ -1948,7 +2333,7 @@ struct cnn_packed {
     MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
 };
 
-typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 : -1];
+typedef char cnn_packed_fits[MODC_PACKED_FITS(struct cnn_packed, CNN_PACKED_BYTES)];
 
 static enum modc_status cnn_pack_all(struct modc_params *params)
 {
@@ -2073,15 +2458,25 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_mean(mean_of_y_1, y_0, batch);
-    y_1_var(var_of_y_1, y_0, mean_of_y_1, batch);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1, batch);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1, batch);
+    y_1_sum(first_of_y_1, y_0, batch);
+    y_1_rest(rest_of_y_1, y_0, first_of_y_1, batch);
+    y_1_add(mean_of_y_1, first_of_y_1, rest_of_y_1);
+    y_1_off(off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
+    y_1_sum_mean(sum_of_y_1, y_0, mean_of_y_1, batch);
+    y_1_var(var_of_y_1, sum_of_y_1, off_of_y_1, batch);
+    y_1_mul(mul_of_y_1, p->_1.running_mean);
+    y_1_mul_fused_mul_add_where(
+        mul_fused_of_y_1, p->_1.running_mean, mul_of_y_1, mean_of_y_1, batch);
+    memcpy(p->_1.running_mean, mul_fused_of_y_1, sizeof(float) * 16);
+    y_1_mul(mul_of_y_1_2, p->_1.running_var);
+    y_1_mul_fused_mul_mul_add_where(
+        mul_fused_of_y_1_2, p->_1.running_var, mul_of_y_1_2, var_of_y_1, batch);
+    memcpy(p->_1.running_var, mul_fused_of_y_1_2, sizeof(float) * 16);
     y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_forward_fused(y_2, shift_of_y_1, y_0, scale_of_y_1, batch);
+    y_2_forward_fused(y_2, shift_of_y_1, scale_of_y_1, y_0, mean_of_y_1, batch);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2, batch);
@@ -2091,15 +2486,25 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_mean(mean_of_y_5, y_4, batch);
-    y_5_var(var_of_y_5, y_4, mean_of_y_5, batch);
-    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_of_y_5, batch);
-    y_5_running_var(p->_5.running_var, p->_5.running_var, var_of_y_5, batch);
+    y_5_sum(first_of_y_5, y_4, batch);
+    y_5_rest(rest_of_y_5, y_4, first_of_y_5, batch);
+    y_5_add(mean_of_y_5, first_of_y_5, rest_of_y_5);
+    y_5_off(off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
+    y_5_sum_mean(sum_of_y_5, y_4, mean_of_y_5, batch);
+    y_5_var(var_of_y_5, sum_of_y_5, off_of_y_5, batch);
+    y_5_mul(mul_of_y_5, p->_5.running_mean);
+    y_5_mul_fused_mul_add_where(
+        mul_fused_of_y_5, p->_5.running_mean, mul_of_y_5, mean_of_y_5, batch);
+    memcpy(p->_5.running_mean, mul_fused_of_y_5, sizeof(float) * 32);
+    y_5_mul(mul_of_y_5_2, p->_5.running_var);
+    y_5_mul_fused_mul_mul_add_where(
+        mul_fused_of_y_5_2, p->_5.running_var, mul_of_y_5_2, var_of_y_5, batch);
+    memcpy(p->_5.running_var, mul_fused_of_y_5_2, sizeof(float) * 32);
     y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
-    y_5_shift(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
+    y_5_shift(shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
 
     /* 6 */
-    y_6_forward_fused(y_6, shift_of_y_5, y_4, scale_of_y_5, batch);
+    y_6_forward_fused(y_6, shift_of_y_5, scale_of_y_5, y_4, mean_of_y_5, batch);
 
     /* 7 */
     y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);
@@ -2136,13 +2541,23 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, m_1_call, CNN_1, m_0_call_out[0]);
     y_1_num_batches_tracked(*_1_num_batches_tracked_shadow, *_1_num_batches_tracked_shadow);
-    y_1_mean_x(mean_of_y_1, m_1_call_in[0].data, batch);
-    y_1_var_x_mean(var_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
-    y_1_running_mean(*_1_running_mean_shadow, *_1_running_mean_shadow, mean_of_y_1, batch);
-    y_1_running_var(*_1_running_var_shadow, *_1_running_var_shadow, var_of_y_1, batch);
-    y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
-    y_1_mul_fused(y_1.data, shift_of_y_1, m_1_call_in[0].data, scale_of_y_1, batch);
+    y_1_sum_fenced(first_of_y_1, m_1_call_in[0].data, batch);
+    y_1_rest_fenced(rest_of_y_1, m_1_call_in[0].data, first_of_y_1, batch);
+    y_1_add_fenced(mean_of_y_1, first_of_y_1, rest_of_y_1);
+    y_1_off_fenced(off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
+    y_1_sum_mean_fenced(sum_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
+    y_1_var_fenced(var_of_y_1, sum_of_y_1, off_of_y_1, batch);
+    y_1_mul(mul_of_y_1, *_1_running_mean_shadow);
+    y_1_mul_fused_mul_add_where_fenced(
+        mul_fused_of_y_1, *_1_running_mean_shadow, mul_of_y_1, mean_of_y_1, batch);
+    memcpy(*_1_running_mean_shadow, mul_fused_of_y_1, sizeof(float) * 16);
+    y_1_mul(mul_of_y_1_2, *_1_running_var_shadow);
+    y_1_mul_fused_mul_mul_add_where_fenced(
+        mul_fused_of_y_1_2, *_1_running_var_shadow, mul_of_y_1_2, var_of_y_1, batch);
+    memcpy(*_1_running_var_shadow, mul_fused_of_y_1_2, sizeof(float) * 16);
+    y_1_scale_fenced(scale_of_y_1, p->_1.weight, var_of_y_1);
+    y_1_shift_fenced(shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
+    y_1_sub_fused(y_1.data, shift_of_y_1, scale_of_y_1, m_1_call_in[0].data, mean_of_y_1, batch);
     MODC_LEAVE(net, m_1_call, y_1);
 
     MODC_ENTER(net, m_2_call, CNN_2, m_1_call_out[0]);
@@ -2161,13 +2576,23 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, m_5_call, CNN_5, m_4_call_out[0]);
     y_1_num_batches_tracked(*_5_num_batches_tracked_shadow, *_5_num_batches_tracked_shadow);
-    y_5_mean_x(mean_of_y_5, m_5_call_in[0].data, batch);
-    y_5_var_x_mean(var_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
-    y_5_running_mean(*_5_running_mean_shadow, *_5_running_mean_shadow, mean_of_y_5, batch);
-    y_5_running_var(*_5_running_var_shadow, *_5_running_var_shadow, var_of_y_5, batch);
-    y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
-    y_5_shift(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
-    y_5_mul_fused(y_5.data, shift_of_y_5, m_5_call_in[0].data, scale_of_y_5, batch);
+    y_5_sum_fenced(first_of_y_5, m_5_call_in[0].data, batch);
+    y_5_rest_fenced(rest_of_y_5, m_5_call_in[0].data, first_of_y_5, batch);
+    y_5_add_fenced(mean_of_y_5, first_of_y_5, rest_of_y_5);
+    y_5_off_fenced(off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
+    y_5_sum_mean_fenced(sum_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
+    y_5_var_fenced(var_of_y_5, sum_of_y_5, off_of_y_5, batch);
+    y_5_mul(mul_of_y_5, *_5_running_mean_shadow);
+    y_5_mul_fused_mul_add_where_fenced(
+        mul_fused_of_y_5, *_5_running_mean_shadow, mul_of_y_5, mean_of_y_5, batch);
+    memcpy(*_5_running_mean_shadow, mul_fused_of_y_5, sizeof(float) * 32);
+    y_5_mul(mul_of_y_5_2, *_5_running_var_shadow);
+    y_5_mul_fused_mul_mul_add_where_fenced(
+        mul_fused_of_y_5_2, *_5_running_var_shadow, mul_of_y_5_2, var_of_y_5, batch);
+    memcpy(*_5_running_var_shadow, mul_fused_of_y_5_2, sizeof(float) * 32);
+    y_5_scale_fenced(scale_of_y_5, p->_5.weight, var_of_y_5);
+    y_5_shift_fenced(shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
+    y_5_sub_fused(y_5.data, shift_of_y_5, scale_of_y_5, m_5_call_in[0].data, mean_of_y_5, batch);
     MODC_LEAVE(net, m_5_call, y_5);
 
     MODC_ENTER(net, m_6_call, CNN_6, m_5_call_out[0]);

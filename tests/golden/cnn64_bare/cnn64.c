@@ -8,6 +8,12 @@
 
 MODC_KERNELS_BEGIN
 
+/* x0 + x1 */
+MODC_INLINE modc_f64 add_v(modc_f64 x0, modc_f64 x1)
+{
+    return x0 + x1;
+}
+
 /* rsqrt(x1 + 1e-05) * x0 */
 MODC_INLINE modc_f64 add_rsqrt_mul_v(modc_f64 x0, modc_f64 x1)
 {
@@ -15,7 +21,7 @@ MODC_INLINE modc_f64 add_rsqrt_mul_v(modc_f64 x0, modc_f64 x1)
 }
 
 /* t7 = rsqrt(x2 + 1e-05) * x1; x0 * t7 + (x3 - x4 * t7) */
-MODC_INLINE modc_f64 add_rsqrt_mul_mul_v(
+MODC_INLINE modc_f64 add_rsqrt_mul_add_v(
     modc_f64 x0, modc_f64 x1, modc_f64 x2, modc_f64 x3, modc_f64 x4)
 {
     const modc_f64 product = modc_f64_rsqrt(x2 + 1e-05) * x1;
@@ -23,12 +29,10 @@ MODC_INLINE modc_f64 add_rsqrt_mul_mul_v(
     return x0 * product + (x3 - x4 * product);
 }
 
-/* t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-MODC_INLINE modc_f64 mul_add_relu_v(modc_f64 x0, modc_f64 x1, modc_f64 x2)
+/* 0.9 * x0 */
+MODC_INLINE modc_f64 mul_v(modc_f64 x0)
 {
-    const modc_f64 sum = x1 * x2 + x0;
-
-    return modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum);
+    return 0.9 * x0;
 }
 
 /* x0 - x1 * x2 */
@@ -49,12 +53,32 @@ MODC_INLINE modc_f64 relu_v(modc_f64 x0)
     return modc_f64_select(modc_f64_le(x0, modc_f64_set(0.0)), modc_f64_set(0.0), x0);
 }
 
+/* x0 - x1 */
+MODC_INLINE modc_f64 sub_v(modc_f64 x0, modc_f64 x1)
+{
+    return x0 - x1;
+}
+
+/* x1 - x2 + x0 */
+MODC_INLINE modc_f64 sub_add_v(modc_f64 x0, modc_f64 x1, modc_f64 x2)
+{
+    return x1 - x2 + x0;
+}
+
 /* t2 = x0 - x1; t2 * t2 */
 MODC_INLINE modc_f64 sub_mul_v(modc_f64 x0, modc_f64 x1)
 {
     const modc_f64 difference = x0 - x1;
 
     return difference * difference;
+}
+
+/* t6 = (x2 - x3) * x1 + x0; where(t6 <= 0.0, 0.0, t6) */
+MODC_INLINE modc_f64 sub_mul_add_relu_v(modc_f64 x0, modc_f64 x1, modc_f64 x2, modc_f64 x3)
+{
+    const modc_f64 sum = (x2 - x3) * x1 + x0;
+
+    return modc_f64_select(modc_f64_le(sum, modc_f64_set(0.0)), modc_f64_set(0.0), sum);
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -663,6 +687,17 @@ MODC_INLINE void gemm_dot(
 }
 
 /* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(double *y, const double *x0, const int count, modc_f64 (*F)(modc_f64 x0))
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64)
+        modc_f64_store(y + i, F(modc_f64_load(x0 + i)));
+    if (i < count)
+        modc_f64_store_part(y + i, F(modc_f64_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y = F of the inputs, for each element. */
 MODC_INLINE void map_2(
     double *y, const double *x0, const double *x1, const int count,
     modc_f64 (*F)(modc_f64 x0, modc_f64 x1))
@@ -703,78 +738,111 @@ MODC_INLINE void map_3(
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_3_rows_x0_j_x2_j(
-    double *y, const double *x0, const double *x1, const double *x2, const int ni, const int nj,
-    modc_f64 (*F)(modc_f64 x0, modc_f64 x1, modc_f64 x2))
+MODC_INLINE void map_4_rows_x0_j_x1_j_x3_j(
+    double *y, const double *x0, const double *x1, const double *x2, const double *x3, const int ni,
+    const int nj, modc_f64 (*F)(modc_f64 x0, modc_f64 x1, modc_f64 x2, modc_f64 x3))
 {
     for (int i = 0; i < ni; i++) {
         int j = 0;
 
         for (; j <= nj - MODC_LANES64; j += MODC_LANES64) {
             const modc_f64 v0 = modc_f64_load(x0 + j);
-            const modc_f64 v1 = modc_f64_load(x1 + i * nj + j);
-            const modc_f64 v2 = modc_f64_load(x2 + j);
+            const modc_f64 v1 = modc_f64_load(x1 + j);
+            const modc_f64 v2 = modc_f64_load(x2 + i * nj + j);
+            const modc_f64 v3 = modc_f64_load(x3 + j);
 
-            modc_f64_store(y + i * nj + j, F(v0, v1, v2));
+            modc_f64_store(y + i * nj + j, F(v0, v1, v2, v3));
         }
         if (j < nj) {
             const modc_f64 v0 = modc_f64_load_part(x0 + j, nj - j);
-            const modc_f64 v1 = modc_f64_load_part(x1 + i * nj + j, nj - j);
-            const modc_f64 v2 = modc_f64_load_part(x2 + j, nj - j);
+            const modc_f64 v1 = modc_f64_load_part(x1 + j, nj - j);
+            const modc_f64 v2 = modc_f64_load_part(x2 + i * nj + j, nj - j);
+            const modc_f64 v3 = modc_f64_load_part(x3 + j, nj - j);
 
-            modc_f64_store_part(y + i * nj + j, F(v0, v1, v2), nj - j);
+            modc_f64_store_part(y + i * nj + j, F(v0, v1, v2, v3), nj - j);
         }
     }
 }
 
-/* y = where(dim(size0) == 0, x0, 0.9 * x0 + 0.1 * x1), for each element. */
-MODC_INLINE void map_write_2(
-    double *y, const double *x0, const double *x1, const int count, const int size0)
+/* y = where(dim(size0) == 0, x0, x1 + 0.1 * x2), for each element. */
+MODC_INLINE void map_mul_add_where_3(
+    double *y, const double *x0, const double *x1, const double *x2, const int count,
+    const int size0)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
         const modc_f64 v0 = modc_f64_load(x0 + i);
+        const modc_f64 v1 = modc_f64_load(x1 + i);
+        const modc_f64 v2 = modc_f64_load(x2 + i);
 
-        modc_f64_store(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * modc_f64_load(x1 + i));
+        modc_f64_store(y + i, (int64_t)size0 == 0 ? v0 : v1 + 0.1 * v2);
     }
     if (i < count) {
         const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
         const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+        const modc_f64 v2 = modc_f64_load_part(x2 + i, count - i);
 
-        modc_f64_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.9 * v0 + 0.1 * v1, count - i);
+        modc_f64_store_part(y + i, (int64_t)size0 == 0 ? v0 : v1 + 0.1 * v2, count - i);
     }
 }
 
-/* One vector of what map_write_2_running_var computes. */
-MODC_INLINE modc_f64 map_write_2_running_var_lanes(
-    modc_f64 x0, modc_f64 x1, int size0, int size1, int size2)
+/* One vector of what map_mul_mul_add_where_3 computes. */
+MODC_INLINE modc_f64 map_mul_mul_add_where_3_lanes(
+    modc_f64 x0, modc_f64 x1, modc_f64 x2, int size0, int size1, int size2)
 {
-    const modc_f64 sum = 0.9 * x0 + 0.1 * (x1 * ((double)size0 / (double)size1));
-
-    return (int64_t)size2 == 0 ? x0 : sum;
+    return (int64_t)size2 == 0 ? x0 : x1 + 0.1 * (x2 * ((double)size0 / (double)size1));
 }
 
-/* y = where(dim(size2) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(size0)) /
- * float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_2_running_var(
-    double *y, const double *x0, const double *x1, const int count, const int size0,
-    const int size1, const int size2)
+/* y = where(dim(size2) == 0, x0, x1 + 0.1 * (x2 * (float64(dim(size0)) / float64(dim(size1))))),
+ * for each element. */
+MODC_INLINE void map_mul_mul_add_where_3(
+    double *y, const double *x0, const double *x1, const double *x2, const int count,
+    const int size0, const int size1, const int size2)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
+        const modc_f64 v0 = modc_f64_load(x0 + i);
+        const modc_f64 v1 = modc_f64_load(x1 + i);
+        const modc_f64 v2 = modc_f64_load(x2 + i);
+
+        modc_f64_store(y + i, map_mul_mul_add_where_3_lanes(v0, v1, v2, size0, size1, size2));
+    }
+    if (i < count) {
+        const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
+        const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
+        const modc_f64 v2 = modc_f64_load_part(x2 + i, count - i);
+
+        modc_f64_store_part(
+            y + i, map_mul_mul_add_where_3_lanes(v0, v1, v2, size0, size1, size2), count - i);
+    }
+}
+
+/* One vector of what map_mul_mul_sub_div_2 computes. */
+MODC_INLINE modc_f64 map_mul_mul_sub_div_2_lanes(modc_f64 x0, modc_f64 x1, int size0)
+{
+    const double converted = (double)size0;
+
+    return (x0 - converted * x1 * x1) / converted;
+}
+
+/* y = t3 = float64(dim(size0)); (x0 - t3 * x1 * x1) / t3, for each element. */
+MODC_INLINE void map_mul_mul_sub_div_2(
+    double *y, const double *x0, const double *x1, const int count, const int size0)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES64; i += MODC_LANES64) {
         modc_f64_store(
             y + i,
-            map_write_2_running_var_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), size0,
-                                          size1, size2));
+            map_mul_mul_sub_div_2_lanes(modc_f64_load(x0 + i), modc_f64_load(x1 + i), size0));
     }
     if (i < count) {
         const modc_f64 v0 = modc_f64_load_part(x0 + i, count - i);
         const modc_f64 v1 = modc_f64_load_part(x1 + i, count - i);
 
-        modc_f64_store_part(
-            y + i, map_write_2_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+        modc_f64_store_part(y + i, map_mul_mul_sub_div_2_lanes(v0, v1, size0), count - i);
     }
 }
 
@@ -805,6 +873,92 @@ MODC_INLINE void pool_max(
                 modc_f64_store(y + r * LDY + c, TAIL_V(value));
             }
         }
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns_apart(
+    double *y, const double *x0, const int nj, const int ni, const int x0_j, const int vectors,
+    modc_f64 (*HEAD)(modc_f64 x0), modc_f64 (*TAIL)(modc_f64 x0))
+{
+    const modc_f64 zero = modc_f64_set(0.0);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES64; i += vectors * MODC_LANES64) {
+        modc_f64 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int j = 0; j < nj; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += HEAD(modc_f64_load(x0 + j * x0_j + i + s * MODC_LANES64));
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f64_store(y + i + s * MODC_LANES64, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++)
+            sum += HEAD(modc_f64_load(x0 + j * x0_j + i));
+        modc_f64_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++)
+            sum += HEAD(modc_f64_load_part(x0 + j * x0_j + i, ni - i));
+        modc_f64_store_part(y + i, TAIL(sum), ni - i);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns_of_2_x1_i(
+    double *y, const double *x0, const double *x1, const int nj, const int ni, const int vectors,
+    modc_f64 (*HEAD)(modc_f64 x0, modc_f64 x1), modc_f64 (*TAIL)(modc_f64 x0))
+{
+    const modc_f64 zero = modc_f64_set(0.0);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES64; i += vectors * MODC_LANES64) {
+        modc_f64 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int j = 0; j < nj; j++) {
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++) {
+                const modc_f64 v0 = modc_f64_load(x0 + j * ni + i + s * MODC_LANES64);
+                const modc_f64 v1 = modc_f64_load(x1 + i + s * MODC_LANES64);
+
+                sums[s] += HEAD(v0, v1);
+            }
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f64_store(y + i + s * MODC_LANES64, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES64; i += MODC_LANES64) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++)
+            sum += HEAD(modc_f64_load(x0 + j * ni + i), modc_f64_load(x1 + i));
+        modc_f64_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f64 sum = zero;
+
+        for (int j = 0; j < nj; j++) {
+            const modc_f64 v0 = modc_f64_load_part(x0 + j * ni + i, ni - i);
+            const modc_f64 v1 = modc_f64_load_part(x1 + i, ni - i);
+
+            sum += HEAD(v0, v1);
+        }
+        modc_f64_store_part(y + i, TAIL(sum), ni - i);
     }
 }
 
@@ -855,45 +1009,6 @@ MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     }
 }
 
-/* y = what HEAD gives for each element, reduced, then x0 / float64(dim(nj)). */
-MODC_INLINE void sum_columns_then_div(
-    double *y, const double *x0, const int nj, const int ni, const int vectors,
-    modc_f64 (*HEAD)(modc_f64 x0))
-{
-    const modc_f64 zero = modc_f64_set(0.0);
-    int i = 0;
-
-    for (; i <= ni - vectors * MODC_LANES64; i += vectors * MODC_LANES64) {
-        modc_f64 sums[8];
-
-        MODC_UNROLL
-        for (int s = 0; s < vectors; s++)
-            sums[s] = zero;
-        for (int j = 0; j < nj; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < vectors; s++)
-                sums[s] += HEAD(modc_f64_load(x0 + j * ni + i + s * MODC_LANES64));
-        }
-        MODC_UNROLL
-        for (int s = 0; s < vectors; s++)
-            modc_f64_store(y + i + s * MODC_LANES64, sums[s] / (double)nj);
-    }
-    for (; i <= ni - MODC_LANES64; i += MODC_LANES64) {
-        modc_f64 sum = zero;
-
-        for (int j = 0; j < nj; j++)
-            sum += HEAD(modc_f64_load(x0 + j * ni + i));
-        modc_f64_store(y + i, sum / (double)nj);
-    }
-    if (i < ni) {
-        modc_f64 sum = zero;
-
-        for (int j = 0; j < nj; j++)
-            sum += HEAD(modc_f64_load_part(x0 + j * ni + i, ni - i));
-        modc_f64_store_part(y + i, sum / (double)nj, ni - i);
-    }
-}
-
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     double *restrict y, const double *restrict x, const double *restrict w,
@@ -914,10 +1029,31 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
         y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1, relu_v);
 }
 
-/* y (16) = sum of x0, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void y_1_mean(double *y, const double *x0, int batch)
+/* y (1, 1, 1, 16) = add(x0, x1) */
+static MODC_KERNEL void y_1_add(double *y, const double *x0, const double *x1)
 {
-    sum_columns_then_div(y, x0, 64 * batch, 16, 2, modc_f64_as_is);
+    map_2(y, x0, x1, 16, add_v);
+}
+
+/* y (16) = mul(x0) */
+static MODC_KERNEL void y_1_mul(double *y, const double *x0)
+{
+    map_1(y, x0, 16, mul_v);
+}
+
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
+static MODC_KERNEL void y_1_mul_fused(
+    double *y, const double *x0, const double *x1, const double *x2, int batch)
+{
+    map_mul_add_where_3(y, x0, x1, x2, 16, batch);
+}
+
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * (float64(dim(64 * batch)) /
+ * float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void y_1_mul_fused_mul_mul_add_where(
+    double *y, const double *x0, const double *x1, const double *x2, int batch)
+{
+    map_mul_mul_add_where_3(y, x0, x1, x2, 16, 64 * batch, 64 * batch - 1, batch);
 }
 
 /* y () = x0 + 1 */
@@ -926,42 +1062,53 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
-static MODC_KERNEL void y_1_running_mean(double *y, const double *x0, const double *x1, int batch)
+/* y (1, 1, 1, 16) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_1_off(double *y, const double *x0, const double *x1, const double *x2)
 {
-    map_write_2(y, x0, x1, 16, batch);
+    map_3(y, x0, x1, x2, 16, sub_add_v);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(64 * batch)) /
- * float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void y_1_running_var(double *y, const double *x0, const double *x1, int batch)
+/* y (16) = sum of x0 - x1, then x0 / float64(dim(64 * batch)) */
+static MODC_KERNEL void y_1_rest(double *y, const double *x0, const double *x1, int batch)
 {
-    map_write_2_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 2, sub_v);
 }
 
-/* y (16) = add_rsqrt_mul(x0, x1) */
+/* y (1, 1, 1, 16) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_1_scale(double *y, const double *x0, const double *x1)
 {
     map_2(y, x0, x1, 16, add_rsqrt_mul_v);
 }
 
-/* y (16) = mul_sub(x0, x1, x2) */
+/* y (1, 1, 1, 16) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_1_shift(double *y, const double *x0, const double *x1, const double *x2)
 {
     map_3(y, x0, x1, x2, 16, mul_sub_v);
 }
 
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(64 * batch)) */
-static MODC_KERNEL void y_1_var(double *y, const double *x0, const double *x1, int batch)
+/* y (1, 1, 1, 16) = sum of x0 */
+static MODC_KERNEL void y_1_sum(double *y, const double *x0, int batch)
 {
-    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 2, sub_mul_v);
+    sum_columns_apart(y, x0, modc_min(batch, 1), 16, 1024, 2, modc_f64_as_is, modc_f64_as_is);
 }
 
-/* y (batch, 8, 8, 16) = mul_add_relu(x0, x1, x2) */
-static MODC_KERNEL void y_2_forward_fused(
-    double *y, const double *x0, const double *x1, const double *x2, int batch)
+/* y (16) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_1_sum_mean(double *y, const double *x0, const double *x1, int batch)
 {
-    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
+    sum_columns_of_2_x1_i(y, x0, x1, 64 * batch, 16, 2, sub_mul_v, modc_f64_as_is);
+}
+
+/* y (1, 1, 1, 16) = t3 = float64(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_1_var(double *y, const double *x0, const double *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 16, 64 * batch);
+}
+
+/* y (batch, 8, 8, 16) = sub_mul_add_relu(x0, x1, x2, x3) */
+static MODC_KERNEL void y_2_forward_fused(
+    double *y, const double *x0, const double *x1, const double *x2, const double *x3, int batch)
+{
+    map_4_rows_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, 64 * batch, 16, sub_mul_add_relu_v);
 }
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
@@ -998,48 +1145,80 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d_fused(
         y, x, w, bias, batch, 4, 4, 4, 4, 3, 3, 1, 1, 1, 1, 1, 1, 16, 16, 32, 32, 1, 1, relu_v);
 }
 
-/* y (32) = sum of x0, then x0 / float64(dim(16 * batch)) */
-static MODC_KERNEL void y_5_mean(double *y, const double *x0, int batch)
+/* y (1, 1, 1, 32) = add(x0, x1) */
+static MODC_KERNEL void y_5_add(double *y, const double *x0, const double *x1)
 {
-    sum_columns_then_div(y, x0, 16 * batch, 32, 4, modc_f64_as_is);
+    map_2(y, x0, x1, 32, add_v);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * x1) */
-static MODC_KERNEL void y_5_running_mean(double *y, const double *x0, const double *x1, int batch)
+/* y (32) = mul(x0) */
+static MODC_KERNEL void y_5_mul(double *y, const double *x0)
 {
-    map_write_2(y, x0, x1, 32, batch);
+    map_1(y, x0, 32, mul_v);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, 0.9 * x0 + 0.1 * (x1 * (float64(dim(16 * batch)) /
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.1 * x2) */
+static MODC_KERNEL void y_5_mul_fused(
+    double *y, const double *x0, const double *x1, const double *x2, int batch)
+{
+    map_mul_add_where_3(y, x0, x1, x2, 32, batch);
+}
+
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.1 * (x2 * (float64(dim(16 * batch)) /
  * float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void y_5_running_var(double *y, const double *x0, const double *x1, int batch)
+static MODC_KERNEL void y_5_mul_fused_mul_mul_add_where(
+    double *y, const double *x0, const double *x1, const double *x2, int batch)
 {
-    map_write_2_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
+    map_mul_mul_add_where_3(y, x0, x1, x2, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
-/* y (32) = add_rsqrt_mul(x0, x1) */
+/* y (1, 1, 1, 32) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_5_off(double *y, const double *x0, const double *x1, const double *x2)
+{
+    map_3(y, x0, x1, x2, 32, sub_add_v);
+}
+
+/* y (32) = sum of x0 - x1, then x0 / float64(dim(16 * batch)) */
+static MODC_KERNEL void y_5_rest(double *y, const double *x0, const double *x1, int batch)
+{
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 4, sub_v);
+}
+
+/* y (1, 1, 1, 32) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_5_scale(double *y, const double *x0, const double *x1)
 {
     map_2(y, x0, x1, 32, add_rsqrt_mul_v);
 }
 
-/* y (32) = mul_sub(x0, x1, x2) */
+/* y (1, 1, 1, 32) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_5_shift(double *y, const double *x0, const double *x1, const double *x2)
 {
     map_3(y, x0, x1, x2, 32, mul_sub_v);
 }
 
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float64(dim(16 * batch)) */
-static MODC_KERNEL void y_5_var(double *y, const double *x0, const double *x1, int batch)
+/* y (1, 1, 1, 32) = sum of x0 */
+static MODC_KERNEL void y_5_sum(double *y, const double *x0, int batch)
 {
-    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 4, sub_mul_v);
+    sum_columns_apart(y, x0, modc_min(batch, 1), 32, 512, 4, modc_f64_as_is, modc_f64_as_is);
 }
 
-/* y (batch, 4, 4, 32) = mul_add_relu(x0, x1, x2) */
-static MODC_KERNEL void y_6_forward_fused(
-    double *y, const double *x0, const double *x1, const double *x2, int batch)
+/* y (32) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_5_sum_mean(double *y, const double *x0, const double *x1, int batch)
 {
-    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
+    sum_columns_of_2_x1_i(y, x0, x1, 16 * batch, 32, 4, sub_mul_v, modc_f64_as_is);
+}
+
+/* y (1, 1, 1, 32) = t3 = float64(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_5_var(double *y, const double *x0, const double *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 32, 16 * batch);
+}
+
+/* y (batch, 4, 4, 32) = sub_mul_add_relu(x0, x1, x2, x3) */
+static MODC_KERNEL void y_6_forward_fused(
+    double *y, const double *x0, const double *x1, const double *x2, const double *x3, int batch)
+{
+    map_4_rows_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, 16 * batch, 32, sub_mul_add_relu_v);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1126,12 +1305,12 @@ MODC_INLINE void map_5(
     }
 }
 
-/* y in [16] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+/* y in [16] = add_rsqrt_mul_add(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_0_bias_folded(
     double *y, const double *x0, const double *x1, const double *x2, const double *x3,
     const double *x4)
 {
-    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_mul_v);
+    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_add_v);
 }
 
 /* y in panels [2][9][8] = x0 */
@@ -1163,12 +1342,12 @@ static MODC_KERNEL void pack_4_weight_folded(
     }
 }
 
-/* y in [32] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+/* y in [32] = add_rsqrt_mul_add(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_4_bias_folded(
     double *y, const double *x0, const double *x1, const double *x2, const double *x3,
     const double *x4)
 {
-    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_mul_v);
+    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_add_v);
 }
 
 /* y in panels [4][144][8] = x0 */
@@ -1210,17 +1389,33 @@ MODC_KERNELS_END
 
 #define TENSORS_OF_FORWARD_TRAIN \
     double *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
-    double *const mean_of_y_1 = (void *)(ws + 524288); /* (16) */ \
-    double *const var_of_y_1 = (void *)(ws + 524416); /* (16) */ \
-    double *const scale_of_y_1 = (void *)(ws + 524416); /* (16) */ \
-    double *const shift_of_y_1 = (void *)(ws + 524288); /* (16) */ \
+    double *const first_of_y_1 = (void *)(ws + 524288); /* (1, 1, 1, 16) */ \
+    double *const rest_of_y_1 = (void *)(ws + 524416); /* (16) */ \
+    double *const mean_of_y_1 = (void *)(ws + 524544); /* (1, 1, 1, 16) */ \
+    double *const off_of_y_1 = (void *)(ws + 524288); /* (1, 1, 1, 16) */ \
+    double *const sum_of_y_1 = (void *)(ws + 524416); /* (16) */ \
+    double *const var_of_y_1 = (void *)(ws + 524672); /* (1, 1, 1, 16) */ \
+    double *const mul_of_y_1 = (void *)(ws + 524416); /* (16) */ \
+    double *const mul_fused_of_y_1 = (void *)(ws + 524800); /* (1, 1, 1, 16) */ \
+    double *const mul_of_y_1_2 = (void *)(ws + 524416); /* (16) */ \
+    double *const mul_fused_of_y_1_2 = (void *)(ws + 524800); /* (1, 1, 1, 16) */ \
+    double *const scale_of_y_1 = (void *)(ws + 524672); /* (1, 1, 1, 16) */ \
+    double *const shift_of_y_1 = (void *)(ws + 524288); /* (1, 1, 1, 16) */ \
     double *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
     double *const y_3 = (void *)(ws + 524288); /* (batch, 4, 4, 16) */ \
     double *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
-    double *const mean_of_y_5 = (void *)(ws + 262144); /* (32) */ \
-    double *const var_of_y_5 = (void *)(ws + 262400); /* (32) */ \
-    double *const scale_of_y_5 = (void *)(ws + 262400); /* (32) */ \
-    double *const shift_of_y_5 = (void *)(ws + 262144); /* (32) */ \
+    double *const first_of_y_5 = (void *)(ws + 262144); /* (1, 1, 1, 32) */ \
+    double *const rest_of_y_5 = (void *)(ws + 262400); /* (32) */ \
+    double *const mean_of_y_5 = (void *)(ws + 262656); /* (1, 1, 1, 32) */ \
+    double *const off_of_y_5 = (void *)(ws + 262144); /* (1, 1, 1, 32) */ \
+    double *const sum_of_y_5 = (void *)(ws + 262400); /* (32) */ \
+    double *const var_of_y_5 = (void *)(ws + 262912); /* (1, 1, 1, 32) */ \
+    double *const mul_of_y_5 = (void *)(ws + 262400); /* (32) */ \
+    double *const mul_fused_of_y_5 = (void *)(ws + 263168); /* (1, 1, 1, 32) */ \
+    double *const mul_of_y_5_2 = (void *)(ws + 262400); /* (32) */ \
+    double *const mul_fused_of_y_5_2 = (void *)(ws + 263168); /* (1, 1, 1, 32) */ \
+    double *const scale_of_y_5 = (void *)(ws + 262912); /* (1, 1, 1, 32) */ \
+    double *const shift_of_y_5 = (void *)(ws + 262144); /* (1, 1, 1, 32) */ \
     double *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
     double *const max_pool2d_of_y_7 = (void *)(ws + 262144); /* (batch, 2, 2, 32) */ \
     double *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */ \
@@ -1243,7 +1438,7 @@ struct cnn64_packed {
     MODC_ALIGNED double _10_weight[1280]; /* [10][128] */
 };
 
-typedef char cnn64_packed_fits[sizeof(struct cnn64_packed) <= CNN64_PACKED_BYTES ? 1 : -1];
+typedef char cnn64_packed_fits[MODC_PACKED_FITS(struct cnn64_packed, CNN64_PACKED_BYTES)];
 
 static enum modc_status cnn64_pack_all(struct modc_params *params)
 {
@@ -1301,15 +1496,24 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_mean(mean_of_y_1, y_0, batch);
-    y_1_var(var_of_y_1, y_0, mean_of_y_1, batch);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1, batch);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1, batch);
+    y_1_sum(first_of_y_1, y_0, batch);
+    y_1_rest(rest_of_y_1, y_0, first_of_y_1, batch);
+    y_1_add(mean_of_y_1, first_of_y_1, rest_of_y_1);
+    y_1_off(off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
+    y_1_sum_mean(sum_of_y_1, y_0, mean_of_y_1, batch);
+    y_1_var(var_of_y_1, sum_of_y_1, off_of_y_1, batch);
+    y_1_mul(mul_of_y_1, p->_1.running_mean);
+    y_1_mul_fused(mul_fused_of_y_1, p->_1.running_mean, mul_of_y_1, mean_of_y_1, batch);
+    memcpy(p->_1.running_mean, mul_fused_of_y_1, sizeof(double) * 16);
+    y_1_mul(mul_of_y_1_2, p->_1.running_var);
+    y_1_mul_fused_mul_mul_add_where(
+        mul_fused_of_y_1_2, p->_1.running_var, mul_of_y_1_2, var_of_y_1, batch);
+    memcpy(p->_1.running_var, mul_fused_of_y_1_2, sizeof(double) * 16);
     y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_forward_fused(y_2, shift_of_y_1, y_0, scale_of_y_1, batch);
+    y_2_forward_fused(y_2, shift_of_y_1, scale_of_y_1, y_0, mean_of_y_1, batch);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2, batch);
@@ -1319,15 +1523,24 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_mean(mean_of_y_5, y_4, batch);
-    y_5_var(var_of_y_5, y_4, mean_of_y_5, batch);
-    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_of_y_5, batch);
-    y_5_running_var(p->_5.running_var, p->_5.running_var, var_of_y_5, batch);
+    y_5_sum(first_of_y_5, y_4, batch);
+    y_5_rest(rest_of_y_5, y_4, first_of_y_5, batch);
+    y_5_add(mean_of_y_5, first_of_y_5, rest_of_y_5);
+    y_5_off(off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
+    y_5_sum_mean(sum_of_y_5, y_4, mean_of_y_5, batch);
+    y_5_var(var_of_y_5, sum_of_y_5, off_of_y_5, batch);
+    y_5_mul(mul_of_y_5, p->_5.running_mean);
+    y_5_mul_fused(mul_fused_of_y_5, p->_5.running_mean, mul_of_y_5, mean_of_y_5, batch);
+    memcpy(p->_5.running_mean, mul_fused_of_y_5, sizeof(double) * 32);
+    y_5_mul(mul_of_y_5_2, p->_5.running_var);
+    y_5_mul_fused_mul_mul_add_where(
+        mul_fused_of_y_5_2, p->_5.running_var, mul_of_y_5_2, var_of_y_5, batch);
+    memcpy(p->_5.running_var, mul_fused_of_y_5_2, sizeof(double) * 32);
     y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
-    y_5_shift(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
+    y_5_shift(shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
 
     /* 6 */
-    y_6_forward_fused(y_6, shift_of_y_5, y_4, scale_of_y_5, batch);
+    y_6_forward_fused(y_6, shift_of_y_5, scale_of_y_5, y_4, mean_of_y_5, batch);
 
     /* 7 */
     y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);

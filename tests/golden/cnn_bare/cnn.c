@@ -8,6 +8,12 @@
 
 MODC_KERNELS_BEGIN
 
+/* x0 + x1 */
+MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 + x1;
+}
+
 /* rsqrt(x1 + 9.999999747378752e-06) * x0 */
 MODC_INLINE modc_f32 add_rsqrt_mul_v(modc_f32 x0, modc_f32 x1)
 {
@@ -15,7 +21,7 @@ MODC_INLINE modc_f32 add_rsqrt_mul_v(modc_f32 x0, modc_f32 x1)
 }
 
 /* t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-MODC_INLINE modc_f32 add_rsqrt_mul_mul_v(
+MODC_INLINE modc_f32 add_rsqrt_mul_add_v(
     modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3, modc_f32 x4)
 {
     const modc_f32 product = modc_f32_rsqrt(x2 + 9.99999975e-06f) * x1;
@@ -23,12 +29,10 @@ MODC_INLINE modc_f32 add_rsqrt_mul_mul_v(
     return x0 * product + (x3 - x4 * product);
 }
 
-/* t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
-MODC_INLINE modc_f32 mul_add_relu_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+/* 0.8999999761581421 * x0 */
+MODC_INLINE modc_f32 mul_v(modc_f32 x0)
 {
-    const modc_f32 sum = x1 * x2 + x0;
-
-    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
+    return 0.899999976f * x0;
 }
 
 /* x0 - x1 * x2 */
@@ -49,12 +53,32 @@ MODC_INLINE modc_f32 relu_v(modc_f32 x0)
     return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
 }
 
+/* x0 - x1 */
+MODC_INLINE modc_f32 sub_v(modc_f32 x0, modc_f32 x1)
+{
+    return x0 - x1;
+}
+
+/* x1 - x2 + x0 */
+MODC_INLINE modc_f32 sub_add_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
+{
+    return x1 - x2 + x0;
+}
+
 /* t2 = x0 - x1; t2 * t2 */
 MODC_INLINE modc_f32 sub_mul_v(modc_f32 x0, modc_f32 x1)
 {
     const modc_f32 difference = x0 - x1;
 
     return difference * difference;
+}
+
+/* t6 = (x2 - x3) * x1 + x0; where(t6 <= 0.0, 0.0, t6) */
+MODC_INLINE modc_f32 sub_mul_add_relu_v(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3)
+{
+    const modc_f32 sum = (x2 - x3) * x1 + x0;
+
+    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
 }
 
 /* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
@@ -912,6 +936,17 @@ MODC_INLINE void gemm_dot(
 }
 
 /* y = F of the inputs, for each element. */
+MODC_INLINE void map_1(float *y, const float *x0, const int count, modc_f32 (*F)(modc_f32 x0))
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES)
+        modc_f32_store(y + i, F(modc_f32_load(x0 + i)));
+    if (i < count)
+        modc_f32_store_part(y + i, F(modc_f32_load_part(x0 + i, count - i)), count - i);
+}
+
+/* y = F of the inputs, for each element. */
 MODC_INLINE void map_2(
     float *y, const float *x0, const float *x1, const int count,
     modc_f32 (*F)(modc_f32 x0, modc_f32 x1))
@@ -952,81 +987,112 @@ MODC_INLINE void map_3(
 }
 
 /* y = F of the inputs, for each element. */
-MODC_INLINE void map_3_rows_x0_j_x2_j(
-    float *y, const float *x0, const float *x1, const float *x2, const int ni, const int nj,
-    modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2))
+MODC_INLINE void map_4_rows_x0_j_x1_j_x3_j(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const int ni,
+    const int nj, modc_f32 (*F)(modc_f32 x0, modc_f32 x1, modc_f32 x2, modc_f32 x3))
 {
     for (int i = 0; i < ni; i++) {
         int j = 0;
 
         for (; j <= nj - MODC_LANES; j += MODC_LANES) {
             const modc_f32 v0 = modc_f32_load(x0 + j);
-            const modc_f32 v1 = modc_f32_load(x1 + i * nj + j);
-            const modc_f32 v2 = modc_f32_load(x2 + j);
+            const modc_f32 v1 = modc_f32_load(x1 + j);
+            const modc_f32 v2 = modc_f32_load(x2 + i * nj + j);
+            const modc_f32 v3 = modc_f32_load(x3 + j);
 
-            modc_f32_store(y + i * nj + j, F(v0, v1, v2));
+            modc_f32_store(y + i * nj + j, F(v0, v1, v2, v3));
         }
         if (j < nj) {
             const modc_f32 v0 = modc_f32_load_part(x0 + j, nj - j);
-            const modc_f32 v1 = modc_f32_load_part(x1 + i * nj + j, nj - j);
-            const modc_f32 v2 = modc_f32_load_part(x2 + j, nj - j);
+            const modc_f32 v1 = modc_f32_load_part(x1 + j, nj - j);
+            const modc_f32 v2 = modc_f32_load_part(x2 + i * nj + j, nj - j);
+            const modc_f32 v3 = modc_f32_load_part(x3 + j, nj - j);
 
-            modc_f32_store_part(y + i * nj + j, F(v0, v1, v2), nj - j);
+            modc_f32_store_part(y + i * nj + j, F(v0, v1, v2, v3), nj - j);
         }
     }
 }
 
-/* y = where(dim(size0) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1), for each
- * element. */
-MODC_INLINE void map_write_2(
-    float *y, const float *x0, const float *x1, const int count, const int size0)
+/* y = where(dim(size0) == 0, x0, x1 + 0.10000000149011612 * x2), for each element. */
+MODC_INLINE void map_mul_add_where_3(
+    float *y, const float *x0, const float *x1, const float *x2, const int count, const int size0)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
         const modc_f32 v0 = modc_f32_load(x0 + i);
-        const modc_f32 sum = 0.899999976f * v0 + 0.100000001f * modc_f32_load(x1 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
 
-        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : sum);
+        modc_f32_store(y + i, (int64_t)size0 == 0 ? v0 : v1 + 0.100000001f * v2);
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
 
-        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : 0.899999976f * v0 + 0.100000001f * v1,
-                            count - i);
+        modc_f32_store_part(y + i, (int64_t)size0 == 0 ? v0 : v1 + 0.100000001f * v2, count - i);
     }
 }
 
-/* One vector of what map_write_2_running_var computes. */
-MODC_INLINE modc_f32 map_write_2_running_var_lanes(
-    modc_f32 x0, modc_f32 x1, int size0, int size1, int size2)
+/* One vector of what map_mul_mul_add_where_3 computes. */
+MODC_INLINE modc_f32 map_mul_mul_add_where_3_lanes(
+    modc_f32 x0, modc_f32 x1, modc_f32 x2, int size0, int size1, int size2)
 {
-    const modc_f32 product = 0.100000001f * (x1 * (float)((double)size0 / (double)size1));
+    const modc_f32 sum = x1 + 0.100000001f * (x2 * (float)((double)size0 / (double)size1));
 
-    return (int64_t)size2 == 0 ? x0 : 0.899999976f * x0 + product;
+    return (int64_t)size2 == 0 ? x0 : sum;
 }
 
-/* y = where(dim(size2) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(size0)) / float64(dim(size1))))), for each element. */
-MODC_INLINE void map_write_2_running_var(
-    float *y, const float *x0, const float *x1, const int count, const int size0, const int size1,
-    const int size2)
+/* y = where(dim(size2) == 0, x0, x1 + 0.10000000149011612 * (x2 * float32(float64(dim(size0)) /
+ * float64(dim(size1))))), for each element. */
+MODC_INLINE void map_mul_mul_add_where_3(
+    float *y, const float *x0, const float *x1, const float *x2, const int count, const int size0,
+    const int size1, const int size2)
+{
+    int i = 0;
+
+    for (; i <= count - MODC_LANES; i += MODC_LANES) {
+        const modc_f32 v0 = modc_f32_load(x0 + i);
+        const modc_f32 v1 = modc_f32_load(x1 + i);
+        const modc_f32 v2 = modc_f32_load(x2 + i);
+
+        modc_f32_store(y + i, map_mul_mul_add_where_3_lanes(v0, v1, v2, size0, size1, size2));
+    }
+    if (i < count) {
+        const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
+        const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
+        const modc_f32 v2 = modc_f32_load_part(x2 + i, count - i);
+
+        modc_f32_store_part(
+            y + i, map_mul_mul_add_where_3_lanes(v0, v1, v2, size0, size1, size2), count - i);
+    }
+}
+
+/* One vector of what map_mul_mul_sub_div_2 computes. */
+MODC_INLINE modc_f32 map_mul_mul_sub_div_2_lanes(modc_f32 x0, modc_f32 x1, int size0)
+{
+    const float converted = (float)size0;
+
+    return (x0 - converted * x1 * x1) / converted;
+}
+
+/* y = t3 = float32(dim(size0)); (x0 - t3 * x1 * x1) / t3, for each element. */
+MODC_INLINE void map_mul_mul_sub_div_2(
+    float *y, const float *x0, const float *x1, const int count, const int size0)
 {
     int i = 0;
 
     for (; i <= count - MODC_LANES; i += MODC_LANES) {
         modc_f32_store(
             y + i,
-            map_write_2_running_var_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0,
-                                          size1, size2));
+            map_mul_mul_sub_div_2_lanes(modc_f32_load(x0 + i), modc_f32_load(x1 + i), size0));
     }
     if (i < count) {
         const modc_f32 v0 = modc_f32_load_part(x0 + i, count - i);
         const modc_f32 v1 = modc_f32_load_part(x1 + i, count - i);
 
-        modc_f32_store_part(
-            y + i, map_write_2_running_var_lanes(v0, v1, size0, size1, size2), count - i);
+        modc_f32_store_part(y + i, map_mul_mul_sub_div_2_lanes(v0, v1, size0), count - i);
     }
 }
 
@@ -1057,6 +1123,138 @@ MODC_INLINE void pool_max(
                 modc_f32_store(y + r * LDY + c, TAIL_V(value));
             }
         }
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns_apart(
+    float *y, const float *x0, const int nj, const int ni, const int x0_j, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0), modc_f32 (*TAIL)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++)
+                    parts[s] += HEAD(modc_f32_load(x0 + j * x0_j + i + s * MODC_LANES));
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * x0_j + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load_part(x0 + j * x0_j + i, ni - i));
+            sum += part;
+        }
+        modc_f32_store_part(y + i, TAIL(sum), ni - i);
+    }
+}
+
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns_of_2_x1_i(
+    float *y, const float *x0, const float *x1, const int nj, const int ni, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0, modc_f32 x1), modc_f32 (*TAIL)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++) {
+                    const modc_f32 v0 = modc_f32_load(x0 + j * ni + i + s * MODC_LANES);
+                    const modc_f32 v1 = modc_f32_load(x1 + i + s * MODC_LANES);
+
+                    parts[s] += HEAD(v0, v1);
+                }
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * ni + i), modc_f32_load(x1 + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++) {
+                const modc_f32 v0 = modc_f32_load_part(x0 + j * ni + i, ni - i);
+                const modc_f32 v1 = modc_f32_load_part(x1 + i, ni - i);
+
+                part += HEAD(v0, v1);
+            }
+            sum += part;
+        }
+        modc_f32_store_part(y + i, TAIL(sum), ni - i);
     }
 }
 
@@ -1130,68 +1328,6 @@ MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     }
 }
 
-/* y = what HEAD gives for each element, reduced, then x0 / float32(dim(nj)). */
-MODC_INLINE void sum_columns_then_div(
-    float *y, const float *x0, const int nj, const int ni, const int vectors,
-    modc_f32 (*HEAD)(modc_f32 x0))
-{
-    const modc_f32 zero = modc_f32_set(0.0f);
-    int i = 0;
-
-    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
-        modc_f32 sums[8];
-
-        MODC_UNROLL
-        for (int s = 0; s < vectors; s++)
-            sums[s] = zero;
-        for (int start = 0; start < nj; start += 1024) {
-            const int stop = nj - start < 1024 ? nj : start + 1024;
-            modc_f32 parts[8];
-
-            MODC_UNROLL
-            for (int s = 0; s < vectors; s++)
-                parts[s] = zero;
-            for (int j = start; j < stop; j++) {
-                MODC_UNROLL
-                for (int s = 0; s < vectors; s++)
-                    parts[s] += HEAD(modc_f32_load(x0 + j * ni + i + s * MODC_LANES));
-            }
-            MODC_UNROLL
-            for (int s = 0; s < vectors; s++)
-                sums[s] += parts[s];
-        }
-        MODC_UNROLL
-        for (int s = 0; s < vectors; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s] / (float)nj);
-    }
-    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
-        modc_f32 sum = zero;
-
-        for (int start = 0; start < nj; start += 1024) {
-            const int stop = nj - start < 1024 ? nj : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++)
-                part += HEAD(modc_f32_load(x0 + j * ni + i));
-            sum += part;
-        }
-        modc_f32_store(y + i, sum / (float)nj);
-    }
-    if (i < ni) {
-        modc_f32 sum = zero;
-
-        for (int start = 0; start < nj; start += 1024) {
-            const int stop = nj - start < 1024 ? nj : start + 1024;
-            modc_f32 part = zero;
-
-            for (int j = start; j < stop; j++)
-                part += HEAD(modc_f32_load_part(x0 + j * ni + i, ni - i));
-            sum += part;
-        }
-        modc_f32_store_part(y + i, sum / (float)nj, ni - i);
-    }
-}
-
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -1212,10 +1348,31 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
         y, x, w, bias, batch, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 16, 16, 1, 1, relu_v);
 }
 
-/* y (16) = sum of x0, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_mean(float *y, const float *x0, int batch)
+/* y (1, 1, 1, 16) = add(x0, x1) */
+static MODC_KERNEL void y_1_add(float *y, const float *x0, const float *x1)
 {
-    sum_columns_then_div(y, x0, 64 * batch, 16, 1, modc_f32_as_is);
+    map_2(y, x0, x1, 16, add_v);
+}
+
+/* y (16) = mul(x0) */
+static MODC_KERNEL void y_1_mul(float *y, const float *x0)
+{
+    map_1(y, x0, 16, mul_v);
+}
+
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+static MODC_KERNEL void y_1_mul_fused(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_where_3(y, x0, x1, x2, 16, batch);
+}
+
+/* y (1, 1, 1, 16) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
+ * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
+static MODC_KERNEL void y_1_mul_fused_mul_mul_add_where(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_mul_add_where_3(y, x0, x1, x2, 16, 64 * batch, 64 * batch - 1, batch);
 }
 
 /* y () = x0 + 1 */
@@ -1224,42 +1381,53 @@ static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_1_running_mean(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 1, 1, 16) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_1_off(float *y, const float *x0, const float *x1, const float *x2)
 {
-    map_write_2(y, x0, x1, 16, batch);
+    map_3(y, x0, x1, x2, 16, sub_add_v);
 }
 
-/* y (16) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
- * float32(float64(dim(64 * batch)) / float64(dim(64 * batch - 1))))) */
-static MODC_KERNEL void y_1_running_var(float *y, const float *x0, const float *x1, int batch)
+/* y (16) = sum of x0 - x1, then x0 / float32(dim(64 * batch)) */
+static MODC_KERNEL void y_1_rest(float *y, const float *x0, const float *x1, int batch)
 {
-    map_write_2_running_var(y, x0, x1, 16, 64 * batch, 64 * batch - 1, batch);
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 1, sub_v);
 }
 
-/* y (16) = add_rsqrt_mul(x0, x1) */
+/* y (1, 1, 1, 16) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_1_scale(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 16, add_rsqrt_mul_v);
 }
 
-/* y (16) = mul_sub(x0, x1, x2) */
+/* y (1, 1, 1, 16) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 16, mul_sub_v);
 }
 
-/* y (16) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(64 * batch)) */
-static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 1, 1, 16) = sum of x0 */
+static MODC_KERNEL void y_1_sum(float *y, const float *x0, int batch)
 {
-    sum_columns_of_2_x1_i_then_div(y, x0, x1, 64 * batch, 16, 1, sub_mul_v);
+    sum_columns_apart(y, x0, modc_min(batch, 1), 16, 1024, 1, modc_f32_as_is, modc_f32_as_is);
 }
 
-/* y (batch, 8, 8, 16) = mul_add_relu(x0, x1, x2) */
-static MODC_KERNEL void y_2_forward_fused(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
+/* y (16) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_1_sum_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 64 * batch, 16, mul_add_relu_v);
+    sum_columns_of_2_x1_i(y, x0, x1, 64 * batch, 16, 1, sub_mul_v, modc_f32_as_is);
+}
+
+/* y (1, 1, 1, 16) = t3 = float32(dim(64 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 16, 64 * batch);
+}
+
+/* y (batch, 8, 8, 16) = sub_mul_add_relu(x0, x1, x2, x3) */
+static MODC_KERNEL void y_2_forward_fused(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, int batch)
+{
+    map_4_rows_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, 64 * batch, 16, sub_mul_add_relu_v);
 }
 
 /* y (batch, 4, 4, 16) = maximum of windows of 2 x 2 of x (batch, 8, 8, 16), channels last */
@@ -1304,48 +1472,80 @@ static MODC_KERNEL MODC_ALONE void y_4_conv2d_winograd_fused(
         y, x, w, bias, v, batch, 4, 4, 4, 4, 1, 1, 16, 16, 32, 32, 64, 32, 1, y_4_tiles, relu_v);
 }
 
-/* y (32) = sum of x0, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_mean(float *y, const float *x0, int batch)
+/* y (1, 1, 1, 32) = add(x0, x1) */
+static MODC_KERNEL void y_5_add(float *y, const float *x0, const float *x1)
 {
-    sum_columns_then_div(y, x0, 16 * batch, 32, 2, modc_f32_as_is);
+    map_2(y, x0, x1, 32, add_v);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * x1) */
-static MODC_KERNEL void y_5_running_mean(float *y, const float *x0, const float *x1, int batch)
+/* y (32) = mul(x0) */
+static MODC_KERNEL void y_5_mul(float *y, const float *x0)
 {
-    map_write_2(y, x0, x1, 32, batch);
+    map_1(y, x0, 32, mul_v);
 }
 
-/* y (32) = where(dim(batch) == 0, x0, 0.8999999761581421 * x0 + 0.10000000149011612 * (x1 *
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * x2) */
+static MODC_KERNEL void y_5_mul_fused(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
+{
+    map_mul_add_where_3(y, x0, x1, x2, 32, batch);
+}
+
+/* y (1, 1, 1, 32) = where(dim(batch) == 0, x0, x1 + 0.10000000149011612 * (x2 *
  * float32(float64(dim(16 * batch)) / float64(dim(16 * batch - 1))))) */
-static MODC_KERNEL void y_5_running_var(float *y, const float *x0, const float *x1, int batch)
+static MODC_KERNEL void y_5_mul_fused_mul_mul_add_where(
+    float *y, const float *x0, const float *x1, const float *x2, int batch)
 {
-    map_write_2_running_var(y, x0, x1, 32, 16 * batch, 16 * batch - 1, batch);
+    map_mul_mul_add_where_3(y, x0, x1, x2, 32, 16 * batch, 16 * batch - 1, batch);
 }
 
-/* y (32) = add_rsqrt_mul(x0, x1) */
+/* y (1, 1, 1, 32) = sub_add(x0, x1, x2) */
+static MODC_KERNEL void y_5_off(float *y, const float *x0, const float *x1, const float *x2)
+{
+    map_3(y, x0, x1, x2, 32, sub_add_v);
+}
+
+/* y (32) = sum of x0 - x1, then x0 / float32(dim(16 * batch)) */
+static MODC_KERNEL void y_5_rest(float *y, const float *x0, const float *x1, int batch)
+{
+    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 2, sub_v);
+}
+
+/* y (1, 1, 1, 32) = add_rsqrt_mul(x0, x1) */
 static MODC_KERNEL void y_5_scale(float *y, const float *x0, const float *x1)
 {
     map_2(y, x0, x1, 32, add_rsqrt_mul_v);
 }
 
-/* y (32) = mul_sub(x0, x1, x2) */
+/* y (1, 1, 1, 32) = mul_sub(x0, x1, x2) */
 static MODC_KERNEL void y_5_shift(float *y, const float *x0, const float *x1, const float *x2)
 {
     map_3(y, x0, x1, x2, 32, mul_sub_v);
 }
 
-/* y (32) = sum of t2 = x0 - x1; t2 * t2, then x0 / float32(dim(16 * batch)) */
-static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
+/* y (1, 1, 1, 32) = sum of x0 */
+static MODC_KERNEL void y_5_sum(float *y, const float *x0, int batch)
 {
-    sum_columns_of_2_x1_i_then_div(y, x0, x1, 16 * batch, 32, 2, sub_mul_v);
+    sum_columns_apart(y, x0, modc_min(batch, 1), 32, 512, 2, modc_f32_as_is, modc_f32_as_is);
 }
 
-/* y (batch, 4, 4, 32) = mul_add_relu(x0, x1, x2) */
-static MODC_KERNEL void y_6_forward_fused(
-    float *y, const float *x0, const float *x1, const float *x2, int batch)
+/* y (32) = sum of t2 = x0 - x1; t2 * t2 */
+static MODC_KERNEL void y_5_sum_mean(float *y, const float *x0, const float *x1, int batch)
 {
-    map_3_rows_x0_j_x2_j(y, x0, x1, x2, 16 * batch, 32, mul_add_relu_v);
+    sum_columns_of_2_x1_i(y, x0, x1, 16 * batch, 32, 2, sub_mul_v, modc_f32_as_is);
+}
+
+/* y (1, 1, 1, 32) = t3 = float32(dim(16 * batch)); (x0 - t3 * x1 * x1) / t3 */
+static MODC_KERNEL void y_5_var(float *y, const float *x0, const float *x1, int batch)
+{
+    map_mul_mul_sub_div_2(y, x0, x1, 32, 16 * batch);
+}
+
+/* y (batch, 4, 4, 32) = sub_mul_add_relu(x0, x1, x2, x3) */
+static MODC_KERNEL void y_6_forward_fused(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3, int batch)
+{
+    map_4_rows_x0_j_x1_j_x3_j(y, x0, x1, x2, x3, 16 * batch, 32, sub_mul_add_relu_v);
 }
 
 /* y (batch, 32, 2, 2) = x0 */
@@ -1426,11 +1626,11 @@ MODC_INLINE void map_5(
     }
 }
 
-/* y in [16] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+/* y in [16] = add_rsqrt_mul_add(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_0_bias_folded(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
-    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_mul_v);
+    map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_add_v);
 }
 
 /* y in planes [36] of panels [2][16][16], G g G^T = x0 * (rsqrt(x2 + 9.999999747378752e-06) *
@@ -1453,11 +1653,11 @@ static MODC_KERNEL void pack_4_weight_folded_winograd(
     }
 }
 
-/* y in [32] = add_rsqrt_mul_mul(x0, x1, x2, x3, x4) */
+/* y in [32] = add_rsqrt_mul_add(x0, x1, x2, x3, x4) */
 static MODC_KERNEL void pack_4_bias_folded(
     float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
 {
-    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_mul_v);
+    map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_add_v);
 }
 
 /* y in [10][128] = x0 */
@@ -1486,17 +1686,33 @@ MODC_KERNELS_END
 
 #define TENSORS_OF_FORWARD_TRAIN \
     float *const y_0 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
-    float *const mean_of_y_1 = (void *)(ws + 262144); /* (16) */ \
-    float *const var_of_y_1 = (void *)(ws + 262208); /* (16) */ \
-    float *const scale_of_y_1 = (void *)(ws + 262208); /* (16) */ \
-    float *const shift_of_y_1 = (void *)(ws + 262144); /* (16) */ \
+    float *const first_of_y_1 = (void *)(ws + 262144); /* (1, 1, 1, 16) */ \
+    float *const rest_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const mean_of_y_1 = (void *)(ws + 262272); /* (1, 1, 1, 16) */ \
+    float *const off_of_y_1 = (void *)(ws + 262144); /* (1, 1, 1, 16) */ \
+    float *const sum_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const var_of_y_1 = (void *)(ws + 262336); /* (1, 1, 1, 16) */ \
+    float *const mul_of_y_1 = (void *)(ws + 262208); /* (16) */ \
+    float *const mul_fused_of_y_1 = (void *)(ws + 262400); /* (1, 1, 1, 16) */ \
+    float *const mul_of_y_1_2 = (void *)(ws + 262208); /* (16) */ \
+    float *const mul_fused_of_y_1_2 = (void *)(ws + 262400); /* (1, 1, 1, 16) */ \
+    float *const scale_of_y_1 = (void *)(ws + 262336); /* (1, 1, 1, 16) */ \
+    float *const shift_of_y_1 = (void *)(ws + 262144); /* (1, 1, 1, 16) */ \
     float *const y_2 = (void *)(ws + 0); /* (batch, 8, 8, 16) */ \
     float *const y_3 = (void *)(ws + 262144); /* (batch, 4, 4, 16) */ \
     float *const y_4 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
-    float *const mean_of_y_5 = (void *)(ws + 131072); /* (32) */ \
-    float *const var_of_y_5 = (void *)(ws + 131200); /* (32) */ \
-    float *const scale_of_y_5 = (void *)(ws + 131200); /* (32) */ \
-    float *const shift_of_y_5 = (void *)(ws + 131072); /* (32) */ \
+    float *const first_of_y_5 = (void *)(ws + 131072); /* (1, 1, 1, 32) */ \
+    float *const rest_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const mean_of_y_5 = (void *)(ws + 131328); /* (1, 1, 1, 32) */ \
+    float *const off_of_y_5 = (void *)(ws + 131072); /* (1, 1, 1, 32) */ \
+    float *const sum_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const var_of_y_5 = (void *)(ws + 131456); /* (1, 1, 1, 32) */ \
+    float *const mul_of_y_5 = (void *)(ws + 131200); /* (32) */ \
+    float *const mul_fused_of_y_5 = (void *)(ws + 131584); /* (1, 1, 1, 32) */ \
+    float *const mul_of_y_5_2 = (void *)(ws + 131200); /* (32) */ \
+    float *const mul_fused_of_y_5_2 = (void *)(ws + 131584); /* (1, 1, 1, 32) */ \
+    float *const scale_of_y_5 = (void *)(ws + 131456); /* (1, 1, 1, 32) */ \
+    float *const shift_of_y_5 = (void *)(ws + 131072); /* (1, 1, 1, 32) */ \
     float *const y_6 = (void *)(ws + 0); /* (batch, 4, 4, 32) */ \
     float *const max_pool2d_of_y_7 = (void *)(ws + 131072); /* (batch, 2, 2, 32) */ \
     float *const copy_of_y_7 = (void *)(ws + 0); /* (batch, 32, 2, 2) */ \
@@ -1520,7 +1736,7 @@ struct cnn_packed {
     MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
 };
 
-typedef char cnn_packed_fits[sizeof(struct cnn_packed) <= CNN_PACKED_BYTES ? 1 : -1];
+typedef char cnn_packed_fits[MODC_PACKED_FITS(struct cnn_packed, CNN_PACKED_BYTES)];
 
 static enum modc_status cnn_pack_all(struct modc_params *params)
 {
@@ -1581,15 +1797,24 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_mean(mean_of_y_1, y_0, batch);
-    y_1_var(var_of_y_1, y_0, mean_of_y_1, batch);
-    y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1, batch);
-    y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1, batch);
+    y_1_sum(first_of_y_1, y_0, batch);
+    y_1_rest(rest_of_y_1, y_0, first_of_y_1, batch);
+    y_1_add(mean_of_y_1, first_of_y_1, rest_of_y_1);
+    y_1_off(off_of_y_1, rest_of_y_1, first_of_y_1, mean_of_y_1);
+    y_1_sum_mean(sum_of_y_1, y_0, mean_of_y_1, batch);
+    y_1_var(var_of_y_1, sum_of_y_1, off_of_y_1, batch);
+    y_1_mul(mul_of_y_1, p->_1.running_mean);
+    y_1_mul_fused(mul_fused_of_y_1, p->_1.running_mean, mul_of_y_1, mean_of_y_1, batch);
+    memcpy(p->_1.running_mean, mul_fused_of_y_1, sizeof(float) * 16);
+    y_1_mul(mul_of_y_1_2, p->_1.running_var);
+    y_1_mul_fused_mul_mul_add_where(
+        mul_fused_of_y_1_2, p->_1.running_var, mul_of_y_1_2, var_of_y_1, batch);
+    memcpy(p->_1.running_var, mul_fused_of_y_1_2, sizeof(float) * 16);
     y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_forward_fused(y_2, shift_of_y_1, y_0, scale_of_y_1, batch);
+    y_2_forward_fused(y_2, shift_of_y_1, scale_of_y_1, y_0, mean_of_y_1, batch);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2, batch);
@@ -1599,15 +1824,24 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
-    y_5_mean(mean_of_y_5, y_4, batch);
-    y_5_var(var_of_y_5, y_4, mean_of_y_5, batch);
-    y_5_running_mean(p->_5.running_mean, p->_5.running_mean, mean_of_y_5, batch);
-    y_5_running_var(p->_5.running_var, p->_5.running_var, var_of_y_5, batch);
+    y_5_sum(first_of_y_5, y_4, batch);
+    y_5_rest(rest_of_y_5, y_4, first_of_y_5, batch);
+    y_5_add(mean_of_y_5, first_of_y_5, rest_of_y_5);
+    y_5_off(off_of_y_5, rest_of_y_5, first_of_y_5, mean_of_y_5);
+    y_5_sum_mean(sum_of_y_5, y_4, mean_of_y_5, batch);
+    y_5_var(var_of_y_5, sum_of_y_5, off_of_y_5, batch);
+    y_5_mul(mul_of_y_5, p->_5.running_mean);
+    y_5_mul_fused(mul_fused_of_y_5, p->_5.running_mean, mul_of_y_5, mean_of_y_5, batch);
+    memcpy(p->_5.running_mean, mul_fused_of_y_5, sizeof(float) * 32);
+    y_5_mul(mul_of_y_5_2, p->_5.running_var);
+    y_5_mul_fused_mul_mul_add_where(
+        mul_fused_of_y_5_2, p->_5.running_var, mul_of_y_5_2, var_of_y_5, batch);
+    memcpy(p->_5.running_var, mul_fused_of_y_5_2, sizeof(float) * 32);
     y_5_scale(scale_of_y_5, p->_5.weight, var_of_y_5);
-    y_5_shift(shift_of_y_5, p->_5.bias, mean_of_y_5, scale_of_y_5);
+    y_5_shift(shift_of_y_5, p->_5.bias, off_of_y_5, scale_of_y_5);
 
     /* 6 */
-    y_6_forward_fused(y_6, shift_of_y_5, y_4, scale_of_y_5, batch);
+    y_6_forward_fused(y_6, shift_of_y_5, scale_of_y_5, y_4, mean_of_y_5, batch);
 
     /* 7 */
     y_7_max_pool2d(max_pool2d_of_y_7, y_6, batch);

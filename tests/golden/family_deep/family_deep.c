@@ -328,20 +328,18 @@ MODC_INLINE void layer_norm_bias_weight(
             error += row[k] - mean;
         }
         error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
         scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
                                 (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+            modc_f32 value = (modc_f32_load(row + k) - middle - error) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
             modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
+            float value = (row[k] - mean - error) * scale;
 
             value *= w[k];
             value += bias[k];
@@ -507,8 +505,8 @@ struct family_deep_packed {
     struct family_deep_blocks_0_block_packed blocks_2;
 };
 
-typedef char family_deep_packed_fits[sizeof(struct family_deep_packed) <= FAMILY_DEEP_PACKED_BYTES
-                                     ? 1 : -1];
+typedef char family_deep_packed_fits[MODC_PACKED_FITS(struct family_deep_packed,
+                                                      FAMILY_DEEP_PACKED_BYTES)];
 
 static void pack_blocks_0_block(const struct family_deep_blocks_0_block *p,
                                 struct family_deep_blocks_0_block_packed *k)

@@ -75,7 +75,7 @@ struct family_deep_params {
 #define FAMILY_DEEP_SCHEMA 0xda0d95ba0d9df390u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define FAMILY_DEEP_PARAM_BYTES 4800 /* parameters and buffers in PyTorch's layout */
-#define FAMILY_DEEP_PACKED_BYTES 5632 /* what family_deep_pack makes of them for the kernels */
+#define FAMILY_DEEP_PACKED_BYTES 5696 /* what family_deep_pack makes of them for the kernels */
 #define FAMILY_DEEP_WORKSPACE_BYTES 960
 #define FAMILY_DEEP_TRAIN_WORKSPACE_BYTES 960
 #define FAMILY_DEEP_PROBABILITIES_WORKSPACE_BYTES 960

@@ -635,20 +635,18 @@ MODC_INLINE void layer_norm_bias_weight(
             error += row[k] - mean;
         }
         error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
         scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
                                 (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+            modc_f32 value = (modc_f32_load(row + k) - middle - error) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
             modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
+            float value = (row[k] - mean - error) * scale;
 
             value *= w[k];
             value += bias[k];
@@ -810,22 +808,36 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
     conv_direct(y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, relu_v);
 }
 
-/* y (6) = sum of x0, then x0 * 0.015625 */
-static MODC_KERNEL void y_1_mean(float *y, const float *x0)
+/* y (6) = x0 + x1 */
+static MODC_KERNEL void y_1_add(float *y, const float *x0, const float *x1)
 {
-    for (int i = 0; i < 6; i++) {
-        float sum = 0.0f;
-
-        for (int j = 0; j < 64; j++)
-            sum += x0[j * 6 + i];
-        y[i] = sum * 0.015625f;
-    }
+    for (int i = 0; i < 6; i++)
+        y[i] = x0[i] + x1[i];
 }
 
 /* y () = x0 + 1 */
 static MODC_KERNEL void y_1_num_batches_tracked(int64_t *y, const int64_t *x0)
 {
     y[0] = (int64_t)((uint64_t)x0[0] + 1u);
+}
+
+/* y (6) = x1 - x2 + x0 */
+static MODC_KERNEL void y_1_off(float *y, const float *x0, const float *x1, const float *x2)
+{
+    for (int i = 0; i < 6; i++)
+        y[i] = x1[i] - x2[i] + x0[i];
+}
+
+/* y (6) = sum of x0 - x1, then x0 * 0.015625 */
+static MODC_KERNEL void y_1_rest(float *y, const float *x0, const float *x1)
+{
+    for (int i = 0; i < 6; i++) {
+        float sum = 0.0f;
+
+        for (int j = 0; j < 64; j++)
+            sum += x0[j * 6 + i] - x1[i];
+        y[i] = sum * 0.015625f;
+    }
 }
 
 /* y (6) = 0.8999999761581421 * x0 + 0.10000000149011612 * x1 */
@@ -856,8 +868,8 @@ static MODC_KERNEL void y_1_shift(float *y, const float *x0, const float *x1, co
         y[i] = x0[i] - x1[i] * x2[i];
 }
 
-/* y (6) = sum of t2 = x0 - x1; t2 * t2, then x0 * 0.015625 */
-static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1)
+/* y (6) = sum of t2 = x0 - x1; t2 * t2, then (x0 - 64.0 * x1 * x1) * 0.015625 */
+static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1, const float *x2)
 {
     for (int i = 0; i < 6; i++) {
         float sum = 0.0f;
@@ -867,17 +879,20 @@ static MODC_KERNEL void y_1_var(float *y, const float *x0, const float *x1)
 
             sum += difference * difference;
         }
-        y[i] = sum * 0.015625f;
+
+        const float v1 = x2[i];
+
+        y[i] = (sum - 64.0f * v1 * v1) * 0.015625f;
     }
 }
 
-/* y (1, 8, 8, 6) = t4 = x1 * x2 + x0; where(t4 <= 0.0, 0.0, t4) */
+/* y (1, 8, 8, 6) = t6 = (x2 - x3) * x1 + x0; where(t6 <= 0.0, 0.0, t6) */
 static MODC_KERNEL void y_2_forward_fused(
-    float *y, const float *x0, const float *x1, const float *x2)
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
     for (int i = 0; i < 64; i++) {
         for (int j = 0; j < 6; j++) {
-            const float sum = x1[i * 6 + j] * x2[j] + x0[j];
+            const float sum = (x2[i * 6 + j] - x3[j]) * x1[j] + x0[j];
 
             y[i * 6 + j] = sum <= 0.0f ? 0.0f : sum;
         }
@@ -982,9 +997,11 @@ MODC_KERNELS_END
 
 #define TENSORS_OF_FORWARD_TRAIN \
     float *const y_0 = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
-    float *const mean_of_y_1 = (void *)(ws + 1536); /* (6) */ \
-    float *const var_of_y_1 = (void *)(ws + 1560); /* (6) */ \
-    float *const scale_of_y_1 = (void *)(ws + 1560); /* (6) */ \
+    float *const rest_of_y_1 = (void *)(ws + 1536); /* (6) */ \
+    float *const mean_of_y_1 = (void *)(ws + 1560); /* (6) */ \
+    float *const off_of_y_1 = (void *)(ws + 1536); /* (6) */ \
+    float *const var_of_y_1 = (void *)(ws + 1584); /* (6) */ \
+    float *const scale_of_y_1 = (void *)(ws + 1584); /* (6) */ \
     float *const shift_of_y_1 = (void *)(ws + 1536); /* (6) */ \
     float *const y_2 = (void *)(ws + 0); /* (1, 8, 8, 6) */ \
     float *const y_3 = (void *)(ws + 1536); /* (1, 4, 4, 6) */ \
@@ -1011,7 +1028,7 @@ struct firmware_packed {
     MODC_ALIGNED float _9_weight[384]; /* panels [1][24][16] */
 };
 
-typedef char firmware_packed_fits[sizeof(struct firmware_packed) <= FIRMWARE_PACKED_BYTES ? 1 : -1];
+typedef char firmware_packed_fits[MODC_PACKED_FITS(struct firmware_packed, FIRMWARE_PACKED_BYTES)];
 
 static enum modc_status firmware_pack_all(struct modc_params *params)
 {
@@ -1079,15 +1096,17 @@ static void firmware_forward_train(struct firmware *net, const float *image, flo
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
-    y_1_mean(mean_of_y_1, y_0);
-    y_1_var(var_of_y_1, y_0, mean_of_y_1);
+    y_1_rest(rest_of_y_1, y_0, y_0);
+    y_1_add(mean_of_y_1, y_0, rest_of_y_1);
+    y_1_off(off_of_y_1, rest_of_y_1, y_0, mean_of_y_1);
+    y_1_var(var_of_y_1, y_0, mean_of_y_1, off_of_y_1);
     y_1_running_mean(p->_1.running_mean, p->_1.running_mean, mean_of_y_1);
     y_1_running_var(p->_1.running_var, p->_1.running_var, var_of_y_1);
     y_1_scale(scale_of_y_1, p->_1.weight, var_of_y_1);
-    y_1_shift(shift_of_y_1, p->_1.bias, mean_of_y_1, scale_of_y_1);
+    y_1_shift(shift_of_y_1, p->_1.bias, off_of_y_1, scale_of_y_1);
 
     /* 2 */
-    y_2_forward_fused(y_2, shift_of_y_1, y_0, scale_of_y_1);
+    y_2_forward_fused(y_2, shift_of_y_1, scale_of_y_1, y_0, mean_of_y_1);
 
     /* 3 */
     y_3_max_pool2d(y_3, y_2);

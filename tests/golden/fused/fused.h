@@ -57,7 +57,7 @@ enum {
 #define FUSED_SCHEMA 0x596e54b4347e9f88u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define FUSED_PARAM_BYTES 576 /* parameters and buffers in PyTorch's layout */
-#define FUSED_PACKED_BYTES 448 /* what fused_pack makes of them for the kernels */
+#define FUSED_PACKED_BYTES 512 /* what fused_pack makes of them for the kernels */
 #define FUSED_GRADIENT_BYTES 64 /* which parameters are trained: their gradients are not kept */
 #define FUSED_WORKSPACE_BYTES 512
 #define FUSED_TRAIN_WORKSPACE_BYTES 512
@@ -110,6 +110,8 @@ MODC_HOSTED_FUNCTIONS(fused)
     /* fused_load, fused_save, fused_create, fused_destroy */
 MODC_OPTIMIZER_FUNCTIONS(fused)
     /* fused_training_init, fused_training_save_bytes, fused_training_load_bytes */
+MODC_OPTIMIZER_FILE_FUNCTIONS(fused)
+    /* fused_training_save, fused_training_load */
 MODC_BACKWARD_FUNCTIONS(fused)
     /* fused_set_grad_enabled, fused_requires_grad_ */
 

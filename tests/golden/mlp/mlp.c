@@ -158,7 +158,7 @@ struct mlp_packed {
     MODC_ALIGNED float _3_bias[16]; /* zero padded */
 };
 
-typedef char mlp_packed_fits[sizeof(struct mlp_packed) <= MLP_PACKED_BYTES ? 1 : -1];
+typedef char mlp_packed_fits[MODC_PACKED_FITS(struct mlp_packed, MLP_PACKED_BYTES)];
 
 static enum modc_status mlp_pack_all(struct modc_params *params)
 {

@@ -49,7 +49,7 @@ struct mlp_params {
 #define MLP_SCHEMA 0xf7bbe1a76082ad4au /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define MLP_PARAM_BYTES 9664 /* parameters and buffers in PyTorch's layout */
-#define MLP_PACKED_BYTES 10304 /* what mlp_pack makes of them for the kernels */
+#define MLP_PACKED_BYTES 10368 /* what mlp_pack makes of them for the kernels */
 #define MLP_WORKSPACE_BYTES 8192
 #define MLP_TRAIN_WORKSPACE_BYTES 8192
 #define MLP_FENCED_WORKSPACE_BYTES 32768

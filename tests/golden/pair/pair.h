@@ -48,7 +48,7 @@ struct pair_params {
 #define PAIR_SCHEMA 0x377eeb0822536dbeu /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define PAIR_PARAM_BYTES 542784 /* parameters and buffers in PyTorch's layout */
-#define PAIR_PACKED_BYTES 524288 /* what pair_pack makes of them for the kernels */
+#define PAIR_PACKED_BYTES 524352 /* what pair_pack makes of them for the kernels */
 #define PAIR_WORKSPACE_BYTES 131072
 #define PAIR_TRAIN_WORKSPACE_BYTES 131072
 

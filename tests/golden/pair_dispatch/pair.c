@@ -354,7 +354,7 @@ struct pair_packed {
     MODC_ALIGNED float wide_weight[131072]; /* panels [32][256][16] */
 };
 
-typedef char pair_packed_fits[sizeof(struct pair_packed) <= PAIR_PACKED_BYTES ? 1 : -1];
+typedef char pair_packed_fits[MODC_PACKED_FITS(struct pair_packed, PAIR_PACKED_BYTES)];
 
 static void pair_forward_eval(struct pair *net, int batch, const float *x, float *output_0,
                               float *output_1)

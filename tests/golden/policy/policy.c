@@ -276,7 +276,7 @@ struct policy_packed {
     MODC_ALIGNED float trunk_2_weight[4096]; /* panels [4][64][16] */
 };
 
-typedef char policy_packed_fits[sizeof(struct policy_packed) <= POLICY_PACKED_BYTES ? 1 : -1];
+typedef char policy_packed_fits[MODC_PACKED_FITS(struct policy_packed, POLICY_PACKED_BYTES)];
 
 static enum modc_status policy_pack_all(struct modc_params *params)
 {

@@ -60,7 +60,7 @@ struct policy_params {
 #define POLICY_SCHEMA 0x27020ff648097f09u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define POLICY_PARAM_BYTES 18880 /* parameters and buffers in PyTorch's layout */
-#define POLICY_PACKED_BYTES 17408 /* what policy_pack makes of them for the kernels */
+#define POLICY_PACKED_BYTES 17472 /* what policy_pack makes of them for the kernels */
 #define POLICY_WORKSPACE_BYTES 131072
 #define POLICY_TRAIN_WORKSPACE_BYTES 131072
 #define POLICY_FENCED_WORKSPACE_BYTES 135168

@@ -255,7 +255,7 @@ struct stream_packed {
     MODC_ALIGNED float mix_weight[640]; /* panels [1][40][16] */
 };
 
-typedef char stream_packed_fits[sizeof(struct stream_packed) <= STREAM_PACKED_BYTES ? 1 : -1];
+typedef char stream_packed_fits[MODC_PACKED_FITS(struct stream_packed, STREAM_PACKED_BYTES)];
 
 struct stream_state {
     MODC_ALIGNED float history[48]; /* (5, 8) */

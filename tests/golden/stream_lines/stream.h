@@ -46,7 +46,7 @@ struct stream_params {
 #define STREAM_SCHEMA 0xb2f50a6fc229b1cau /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define STREAM_PARAM_BYTES 2816 /* parameters and buffers in PyTorch's layout */
-#define STREAM_PACKED_BYTES 2560 /* what stream_pack makes of them for the kernels */
+#define STREAM_PACKED_BYTES 2624 /* what stream_pack makes of them for the kernels */
 #define STREAM_STATE_BYTES 256 /* at the head of every workspace */
 #define STREAM_WORKSPACE_BYTES 384
 #define STREAM_TRAIN_WORKSPACE_BYTES 384

@@ -40,7 +40,8 @@ MODC_INLINE void map_mul_add_where_4_planes_x0_ij_x3_ik(
             for (int k = 0; k < nk; k++) {
                 const float sum = x2[i * y_i + j * nk + k] * x3[i * nk + k] + 0.5f;
 
-                y[i * y_i + j * nk + k] = x0[i * nj + j] ? x1[i * y_i + j * nk + k] : sum;
+                y[i * y_i + j * nk + k] = MODC_TRUE(x0[i * nj + j]) ? x1[i * y_i + j * nk + k]
+                        : sum;
             }
         }
     }
@@ -50,7 +51,7 @@ MODC_INLINE void map_mul_add_where_4_planes_x0_ij_x3_ik(
 MODC_INLINE void map_not_gt_and_2(bool *y, const int64_t *x0, const bool *x1, const int count)
 {
     for (int i = 0; i < count; i++)
-        y[i] = x0[i] > 2 && !x1[i];
+        y[i] = x0[i] > 2 && !MODC_TRUE(x1[i]);
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
@@ -593,7 +594,7 @@ static MODC_KERNEL void root_sum(
         for (int j = 0; j < tokens; j++) {
             const int64_t v1 = x1[i * tokens + j];
 
-            sum += (uint64_t)(x0[i * tokens + j] ? v1 : (int64_t)(0u - (uint64_t)v1));
+            sum += (uint64_t)(MODC_TRUE(x0[i * tokens + j]) ? v1 : (int64_t)(0u - (uint64_t)v1));
         }
         y[i] = (int64_t)sum;
     }

@@ -232,20 +232,18 @@ MODC_INLINE void layer_norm_bias_weight(
             error += row[k] - mean;
         }
         error /= (float)K;
-        mean += error;
-        middle = modc_f32_set(mean);
         scale = modc_f32s_rsqrt(modc_f32s_max(sum / (float)K - error * error, 0) +
                                 (9.99999975e-06f));
 
         for (int k = 0; k < full; k += MODC_LANES) {
-            modc_f32 value = (modc_f32_load(row + k) - middle) * scale;
+            modc_f32 value = (modc_f32_load(row + k) - middle - error) * scale;
 
             value *= modc_f32_load(w + k);
             value += modc_f32_load(bias + k);
             modc_f32_store(y + r * LDY + k, TAIL_V(value));
         }
         for (int k = full; k < K; k++) {
-            float value = (row[k] - mean) * scale;
+            float value = (row[k] - mean - error) * scale;
 
             value *= w[k];
             value += bias[k];
@@ -386,7 +384,7 @@ static MODC_KERNEL void root_pooled(
             float sum = 0.0f;
 
             for (int k = 0; k < length; k++)
-                sum += x0[i * 32 * length + k * 32 + j] * (float)x1[i * length + k];
+                sum += x0[i * 32 * length + k * 32 + j] * (float)MODC_TRUE(x1[i * length + k]);
             y[i * 32 + j] = sum / (float)x2[i];
         }
     }
@@ -405,7 +403,7 @@ static MODC_KERNEL void root_sum_fused(int64_t *y, const bool *x0, int batch, in
         uint64_t sum = 0;
 
         for (int j = 0; j < length; j++)
-            sum += (uint64_t)(int64_t)x0[i * length + j];
+            sum += (uint64_t)(int64_t)MODC_TRUE(x0[i * length + j]);
 
         const int64_t v0 = (int64_t)sum;
 
@@ -456,7 +454,7 @@ struct text_packed {
     MODC_ALIGNED float hidden_weight[2048]; /* panels [4][32][16] */
 };
 
-typedef char text_packed_fits[sizeof(struct text_packed) <= TEXT_PACKED_BYTES ? 1 : -1];
+typedef char text_packed_fits[MODC_PACKED_FITS(struct text_packed, TEXT_PACKED_BYTES)];
 
 static enum modc_status text_pack_all(struct modc_params *params)
 {

@@ -54,7 +54,7 @@ struct text_params {
 #define TEXT_SCHEMA 0x8119a275d6619c95u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define TEXT_PARAM_BYTES 24640 /* parameters and buffers in PyTorch's layout */
-#define TEXT_PACKED_BYTES 8192 /* what text_pack makes of them for the kernels */
+#define TEXT_PACKED_BYTES 8256 /* what text_pack makes of them for the kernels */
 #define TEXT_WORKSPACE_BYTES 32768
 #define TEXT_TRAIN_WORKSPACE_BYTES 32768
 #define TEXT_FENCED_WORKSPACE_BYTES 35968

@@ -120,7 +120,7 @@ struct tied_packed {
     MODC_ALIGNED float head_bias[16]; /* zero padded */
 };
 
-typedef char tied_packed_fits[sizeof(struct tied_packed) <= TIED_PACKED_BYTES ? 1 : -1];
+typedef char tied_packed_fits[MODC_PACKED_FITS(struct tied_packed, TIED_PACKED_BYTES)];
 
 static enum modc_status tied_pack_all(struct modc_params *params)
 {

@@ -49,7 +49,7 @@ struct tied_params {
 #define TIED_SCHEMA 0xb100a876b85ef0e1u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define TIED_PARAM_BYTES 256 /* parameters and buffers in PyTorch's layout */
-#define TIED_PACKED_BYTES 448 /* what tied_pack makes of them for the kernels */
+#define TIED_PACKED_BYTES 512 /* what tied_pack makes of them for the kernels */
 #define TIED_WORKSPACE_BYTES 384
 #define TIED_TRAIN_WORKSPACE_BYTES 384
 

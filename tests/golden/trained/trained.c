@@ -286,7 +286,7 @@ MODC_INLINE void map_dwhere_dneg_2_x1_set(
     float *y, const bool *x0, const float *x1, const int count)
 {
     for (int i = 0; i < count; i++)
-        y[i] = -(x0[i] ? x1[0] : 0.0f);
+        y[i] = -(MODC_TRUE(x0[i]) ? x1[0] : 0.0f);
 }
 
 /* y = x0 != -100, for each element. */
@@ -300,14 +300,14 @@ MODC_INLINE void map_ne_1(bool *y, const int64_t *x0, const int count)
 MODC_INLINE void map_neg_where_2(float *y, const bool *x0, const float *x1, const int count)
 {
     for (int i = 0; i < count; i++)
-        y[i] = x0[i] ? -x1[i] : 0.0f;
+        y[i] = MODC_TRUE(x0[i]) ? -x1[i] : 0.0f;
 }
 
 /* y = where(x0, x1, 0), for each element. */
 MODC_INLINE void map_where_2(int64_t *y, const bool *x0, const int64_t *x1, const int count)
 {
     for (int i = 0; i < count; i++)
-        y[i] = x0[i] ? x1[i] : 0;
+        y[i] = MODC_TRUE(x0[i]) ? x1[i] : 0;
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
@@ -717,7 +717,7 @@ static MODC_KERNEL void root_sum(int64_t *y, const bool *x0, int batch)
     uint64_t sum = 0;
 
     for (int i = 0; i < batch; i++)
-        sum += (uint64_t)(int64_t)x0[i];
+        sum += (uint64_t)(int64_t)MODC_TRUE(x0[i]);
     y[0] = (int64_t)sum;
 }
 
@@ -831,7 +831,7 @@ struct trained_packed {
     MODC_ALIGNED float _2_weight_transposed[48]; /* panels [1][3][16] */
 };
 
-typedef char trained_packed_fits[sizeof(struct trained_packed) <= TRAINED_PACKED_BYTES ? 1 : -1];
+typedef char trained_packed_fits[MODC_PACKED_FITS(struct trained_packed, TRAINED_PACKED_BYTES)];
 
 static enum modc_status trained_pack_all(struct modc_params *params)
 {

@@ -57,7 +57,7 @@ enum {
 #define TRAINED_SCHEMA 0x596e54b4347e9f88u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define TRAINED_PARAM_BYTES 576 /* parameters and buffers in PyTorch's layout */
-#define TRAINED_PACKED_BYTES 448 /* what trained_pack makes of them for the kernels */
+#define TRAINED_PACKED_BYTES 512 /* what trained_pack makes of them for the kernels */
 #define TRAINED_GRADIENT_BYTES 640 /* of parameters that are trained, and which there are */
 #define TRAINED_WORKSPACE_BYTES 512
 #define TRAINED_TRAIN_WORKSPACE_BYTES 512
@@ -123,6 +123,8 @@ MODC_HOSTED_FUNCTIONS(trained)
     /* trained_load, trained_save, trained_create, trained_destroy */
 MODC_OPTIMIZER_FUNCTIONS(trained)
     /* trained_training_init, trained_training_save_bytes, trained_training_load_bytes */
+MODC_OPTIMIZER_FILE_FUNCTIONS(trained)
+    /* trained_training_save, trained_training_load */
 MODC_STEP_FUNCTIONS(trained)
     /* trained_step */
 MODC_BACKWARD_FUNCTIONS(trained)

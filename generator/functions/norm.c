@@ -328,9 +328,9 @@ const struct function_row norm_functions[] = {
          "each = (-1,) + (1,) * (input.ndim - 2)\n"
          "_check_several(input, axes, 'value per channel') if training else None\n"
          "return (_normalised(input, running_mean, running_var, weight, bias, axes, each, momentum, eps) if training"
-         " else _scaled(input, running_mean, running_var, weight, bias, each, eps))"},
+         " else _scaled_and_shifted(input, running_mean, running_var, weight, bias, each, eps))"},
     /* by what is known while packing */
-    {"_scaled(input, mean, var, weight, bias, each, eps)", HIDDEN,
+    {"_scaled_and_shifted(input, mean, var, weight, bias, each, eps)", HIDDEN,
      .body = "scale = rsqrt(var + eps) if weight is None else rsqrt(var + eps) * weight\n"
              "shift = -mean * scale if bias is None else bias - mean * scale\n"
              "return input * scale.reshape(each) + shift.reshape(each)"},

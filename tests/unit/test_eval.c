@@ -320,13 +320,31 @@ static void statements_are_refused(void **state)
     }
 }
 
+/* A body calls by names that all families share: of each form there is one of a name. */
+static void functions_have_names_of_their_own(void **state)
+{
+    static const unsigned forms[] = {FUNCTION_TORCH, FUNCTION_FUNCTIONAL, FUNCTION_METHOD, FUNCTION_HIDDEN,
+                                     FUNCTION_RETURNS};
+
+    (void)state;
+    for (const struct function_family *family = function_families; family->rows; family++) {
+        for (const struct function_row *row = family->rows; row->signature; row++) {
+            char name[64];
+
+            snprintf(name, sizeof name, "%.*s", (int)strcspn(row->signature, "("), row->signature);
+            for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+                if ((row->flags & forms[f]) && function_find(name, forms[f]) != row)
+                    fail_msg("%s: there is another %s", family->name, name);
+        }
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values_are_pythons),
-        cmocka_unit_test(ops_have_shapes_and_types),
-        cmocka_unit_test(faults_are_said_where_they_are),
-        cmocka_unit_test(statements_are_refused),
+        cmocka_unit_test(known_values_are_pythons),          cmocka_unit_test(ops_have_shapes_and_types),
+        cmocka_unit_test(faults_are_said_where_they_are),    cmocka_unit_test(statements_are_refused),
+        cmocka_unit_test(functions_have_names_of_their_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

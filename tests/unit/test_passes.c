@@ -161,7 +161,7 @@ static const struct pass_case {
     {"keep", GRU("2") "backward: true\n", saving_layers, GRAPH_OP_COUNT, 1, 1, SAVES},
     {"fold", NORMED_CONV, maps_of_images, GRAPH_OP_COUNT, 2, 0, EVAL},
     {"fold", NORMED_CONV, NULL, GRAPH_OP_CONV, 1, 1, EVAL},
-    {"fold", NORMED_CONV, maps_of_images, GRAPH_OP_COUNT, 4, 4, TRAIN},
+    {"fold", NORMED_CONV, maps_of_images, GRAPH_OP_COUNT, 6, 6, TRAIN},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONTRACT, 1, 2, EVAL},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONCAT, 1, 1, EVAL},
     {"parts", JOINED("a * 2", "b * 3"), NULL, GRAPH_OP_CONTRACT, 1, 1, EVAL},

@@ -519,7 +519,7 @@ function(modc_elementwise_tests)
                       "MODC_STRIDE=65537")
     endif()
     modc_api_test(elementwise_checked elementwise.c tests/api/elementwise.yaml
-                  ENV "CC=tests/support/once.sh ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}" "MODC_STRIDE=65537")
+                  ENV "CC=$<TARGET_FILE:modc_once> ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}" "MODC_STRIDE=65537")
 endfunction()
 
 # The API of emitted code.
@@ -954,9 +954,11 @@ function(modc_long_tests)
             modc_test(network_${network} long ${MODC_PYTHON} tests/oracle/networks.py --modc $<TARGET_FILE:modc> ${network})
             modc_compiles(network_${network} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -march=native -Wall -Wextra -Werror")
         endforeach()
-        modc_api_test(elementwise_long elementwise.c tests/api/elementwise.yaml
-                      ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=61")
-        set_property(TEST api_elementwise_long PROPERTY LABELS long)
+        if(MODC_LONG_TESTS)
+            modc_api_test(elementwise_long elementwise.c tests/api/elementwise.yaml
+                          ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=61")
+            set_property(TEST api_elementwise_long PROPERTY LABELS long)
+        endif()
         modc_test(long_oracle_faults long ${MODC_PYTHON} tests/oracle/faults.py --check)
         modc_test(long_oracle_rows long ${MODC_PYTHON} tests/oracle/rows.py --modc $<TARGET_FILE:modc>)
         modc_test(long_oracle_defaults long ${MODC_PYTHON} tests/oracle/defaults.py --modc $<TARGET_FILE:modc>)

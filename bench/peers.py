@@ -86,6 +86,8 @@ class Modc(clock.InC):
             folder.mkdir(exist_ok=True)
             file = folder / model.spec_file.name
             file.write_text(text + self.further)
+        for old in folder.glob("modc*.[ch]"):  # another compiler's
+            old.unlink()
         run([*shlex.split(self.modc), "generate", file, "--bundle", "-o", folder, *self.options], "modc generate")
         sources, runtime = [folder / f"{spec}.c", FOLDER / peer], self.runtime(folder)
         library = folder / "peer.so"

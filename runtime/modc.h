@@ -667,7 +667,11 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled);
 void modc_zero_grad(struct modc_training *training, bool set_to_none);
 
 /* Which key the parameter is that has this gradient, by number; and the gradient, NULL where there is none. */
-int modc_gradient_key(const struct modc_model *model, int index);
+static inline int modc_gradient_key(const struct modc_model *model, int index)
+{
+    return model->gradients != NULL ? model->gradients[index] : index;
+}
+
 void *modc_gradient_at(const struct modc_training *training, int index);
 
 /* Of the parameter with this key ("trunk.0.weight"): in PyTorch's layout; *gradient is NULL where there is none. MODC_NAME:

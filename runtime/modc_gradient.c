@@ -4,11 +4,6 @@
 
 #include <string.h>
 
-int modc_gradient_key(const struct modc_model *model, int index)
-{
-    return model->gradients != NULL ? model->gradients[index] : index;
-}
-
 static const struct modc_key *key_of(const struct modc_training *training, int index)
 {
     return &training->model->keys[modc_gradient_key(training->model, index)];

@@ -506,7 +506,9 @@ MODC_INLINE double modc_f64s_cos(double a)
 
 MODC_INLINE double modc_f64s_pow(double a, double b)
 {
-    return pow(a, b);
+    /* a^b <= exp(-b (1 - a)), and exp(-746) is less than half of the least double: libm's pow takes long to say so, and optimisers
+     * ask for powers of their betas in each step. */
+    return a > 0 && a < 1 && b * (1 - a) > 746 ? 0 : pow(a, b);
 }
 
 /* torch.remainder: the sign of the divisor; NaN for a divisor of 0. */

@@ -789,6 +789,28 @@ static void test_narrow_store(void **state)
     }
 }
 
+/* Powers that no double is near to are 0 without libm: as it says. */
+static void test_powers(void **state)
+{
+    uint32_t seed = 1;
+
+    (void)state;
+    assert_true(modc_f64s_pow(0.5, 1074) > 0 && modc_f64s_pow(0.5, 1076) == 0 &&
+                modc_f64s_pow(0.9, 1e9) == 0);
+    assert_true(modc_f64s_pow(0.5, (double)INFINITY) == 0 && modc_f64s_pow(1, 1e9) == 1 &&
+                modc_f64s_pow(0, 0) == 1);
+    assert_true(isnan(modc_f64s_pow(0.5, (double)NAN)) && modc_f64s_pow(-0.5, 1e9 + 1) == pow(-0.5, 1e9 + 1));
+    for (int i = 0; i < 100000; i++) {
+        double base, exponent;
+
+        seed = seed * 1664525u + 1013904223u;
+        base = (double)seed / 4294967296.0;
+        seed = seed * 1664525u + 1013904223u;
+        exponent = exp((double)seed / 4294967296.0 * 16.0);
+        assert_true(modc_f64s_pow(base, exponent) == pow(base, exponent));
+    }
+}
+
 static void test_transpose(void **state)
 {
     enum { MOST = 37, PITCH = MOST + 2 };
@@ -909,6 +931,7 @@ int main(void)
         cmocka_unit_test(test_philox),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_narrow_store),
+        cmocka_unit_test(test_powers),
         cmocka_unit_test(test_transpose),
         cmocka_unit_test(test_pack),
         cmocka_unit_test(test_winograd),

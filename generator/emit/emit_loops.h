@@ -135,7 +135,7 @@ void store_vector(struct loops *k, const char *value, const char *part);
 /* The vector of a source at the current place along `axis`; `count`: how many of its elements there are, NULL all. */
 const char *vector_value(struct loops *k, const struct value_source *source, int axis, const char *count);
 
-/* Gives the source a function of its own, where its text is long and would stand in several places: "head", of what the kernel
+/* Gives a source without a function one of its own, where its text is long and would stand in several places: "head", of what the kernel
  * "reduces". */
 void make_function(struct loops *k, struct value_source *source, const char *suffix, const char *verb);
 

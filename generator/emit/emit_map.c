@@ -21,7 +21,7 @@ static void map_rows(struct loops *k, struct value_source *source)
 
     row.body = map_vectors;
     row.data = source;
-    if (!source->function && (row.count < 0 || row.count % widest(k) != 0))
+    if (row.count < 0 || row.count % widest(k) != 0)
         make_function(k, source, "lanes", "computes");
     mark_loaded(k, source);
     k->loaded[0] = true;

@@ -480,9 +480,8 @@ static void reduce_vectors(struct loops *k, struct reduction *r)
     if (columns)
         mark_loaded(k, &r->tail);
     if (r->row.count < 0 || r->row.count % steps != 0) {
-        if (!r->head.function)
-            make_function(k, &r->head, "head", "reduces");
-        if (columns && !r->tail.function)
+        make_function(k, &r->head, "head", "reduces");
+        if (columns)
             make_function(k, &r->tail, "tail", "stores");
     }
     r->neutral = names_new(&k->names, kind_rows[r->kind].neutral);

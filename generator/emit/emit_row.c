@@ -110,7 +110,7 @@ const char *vector_value(struct loops *k, const struct value_source *source, int
     return arena_format(k->arena, "%s(%s)", source->function, call.data);
 }
 
-/* Gives the source a function of its own, where its text is long and would stand in several places. */
+/* Gives a source without a function one of its own, where its text is long and would stand in several places. */
 void make_function(struct loops *k, struct value_source *source, const char *suffix, const char *verb)
 {
     const struct dag *dag = source->dag;
@@ -120,6 +120,8 @@ void make_function(struct loops *k, struct value_source *source, const char *suf
     struct text *before = before_text(k), parameters = text_new(k->arena);
     struct expr_place place = {inputs, before, "    ", &names, NULL};
 
+    if (source->function)
+        return;
     for (int i = 0; i < k->size_count; i++)
         names_take(&names, size_identifier(k->sizes[i]));
     for (int i = 0; i < dag->input_count; i++) {

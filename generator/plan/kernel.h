@@ -151,7 +151,7 @@ enum kernel_form {
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several the first. */
 struct kernel_users {
     int count;
-    int module;    /* the first of them, by index; the whole model comes behind all others */
+    int module;    /* that of the first of them, by index; the whole model comes behind all others */
     bool backward; /* its first use is in a backward */
     const char *
         path; /* of modules, flat: "trunk_0"; "block_fc" in a class that is emitted once; "" where there is none */

@@ -311,9 +311,6 @@ const char *c_output(struct cx *cx, const struct graph *graph, int index);
  * they are. */
 const char *op_words(struct cx *cx, const struct op *op);
 
-/* Whether values are called by the name, since it is that of the gradient of one of the module's own tensors. */
-bool is_own_gradient(const struct module *module, const char *name);
-
 const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result);
 
 /* What is to the instance of a class that its packed struct was made of, as `module` is to the variant's own: where a class is

@@ -133,15 +133,6 @@ const char *op_words(struct cx *cx, const struct op *op)
     return op->first ? arena_format(&cx->arena, "%s_fused", op->first) : label;
 }
 
-/* dweight, dbias, ...: there is one in every module, and a module that comes or goes is not to change how they are called. */
-bool is_own_gradient(const struct module *module, const char *name)
-{
-    for (int i = 0; i < module->tensor_count; i++)
-        if (name[0] == 'd' && strcmp(name + 1, module->tensors[i]->name) == 0)
-            return true;
-    return false;
-}
-
 /* The names that a value may have, the best first; the last stands for all behind it. */
 static struct named named_of(struct planner *planner, const struct value *value, struct place *place)
 {

@@ -279,6 +279,15 @@ static bool is_plain_function(const struct op *op)
     return op->code == GRAPH_OP_RANDOM || (op->code == GRAPH_OP_MAP && !dag_is_identity(op->dag));
 }
 
+/* dweight, dbias, ...: there is one in every module, and a module that comes or goes is not to change how they are called. */
+static bool is_own_gradient(const struct module *module, const char *name)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (name[0] == 'd' && strcmp(name + 1, module->tensors[i]->name) == 0)
+            return true;
+    return false;
+}
+
 /* What a step computes first, and that it does more behind that. */
 static const char *step_words(struct cx *cx, const struct step *step)
 {

@@ -73,10 +73,9 @@ const struct kernel *keep_nest(struct cx *cx, struct plan *plan, struct kernel *
     struct arena *arena = &cx->arena;
 
     kernel->stem = stem;
-    kernel->loops.core = kernel->length_count > 0;
     if (kernel->kind == NEST_MAP)
         kernel->loops = map_form(&kernel->nest, kernel->dag);
-    else if (kernel->kind == NEST_REDUCE && !kernel->loops.core)
+    else if (kernel->kind == NEST_REDUCE && kernel->length_count == 0) /* of a core it is said */
         kernel->loops = reduce_form(&kernel->nest, kernel->reduce, kernel->dag, kernel->tail);
     kernel->loops.core = kernel->length_count > 0;
     mark_nest(kernel, kernel->used);

@@ -284,9 +284,6 @@ void plan_kernels(struct cx *cx, struct plan *plan);
 void plan_unpacking(struct cx *cx, struct plan *plan, const struct packed *entry);
 const struct unpacking *plan_find_unpacking(const struct plan *plan, const struct packed *entry);
 
-/* A name for something that only a kernel has, which hides none of the spec's sizes. */
-const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name);
-
 /* Whether two kernels compute the same in the same way. Their names are not compared, but what they are named by. */
 bool kernel_equal(const struct kernel *a, const struct kernel *b);
 

@@ -318,6 +318,9 @@ const char *c_gradient(struct cx *cx, const struct graph *graph, const char *nam
 const struct module *plan_in_group(const struct plan *plan, const struct variant *variant,
                                    const struct module *module);
 
+/* A name for something of a kernel or of a region, which hides none of the spec's sizes. */
+const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name);
+
 /* Of what a region's function takes and gives: an input, results and their gradients by a stem, a slot. */
 const char *region_input(struct cx *cx, const struct graph *graph, const struct value *input);
 const char *region_gradient(struct cx *cx, const struct graph *graph, const struct value *input);

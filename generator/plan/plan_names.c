@@ -291,14 +291,12 @@ const char *planner_gradient_name(struct cx *cx, const struct plan *plan, struct
 
 /* ---- functions of regions ---- */
 
-static bool is_size(const struct graph *graph, const char *name)
+const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name)
 {
-    const struct module_tree *tree = graph->program->tree;
-
     for (int i = 0; i < tree->size_count; i++)
         if (strcmp(tree->sizes[i].c_name, name) == 0)
-            return true;
-    return false;
+            return size_name(cx, tree, arena_format(&cx->arena, "%s_", name));
+    return name;
 }
 
 const char *region_input(struct cx *cx, const struct graph *graph, const struct value *input)
@@ -306,7 +304,7 @@ const char *region_input(struct cx *cx, const struct graph *graph, const struct 
     const char *name = input->name ? c_argument(cx, input->name)
                                    : arena_format(&cx->arena, "x%d", input->op->input.index);
 
-    return is_size(graph, name) ? arena_format(&cx->arena, "%s_", name) : name;
+    return size_name(cx, graph->program->tree, name);
 }
 
 static bool is_input(struct cx *cx, const struct graph *graph, const char *name)
@@ -320,9 +318,8 @@ static bool is_input(struct cx *cx, const struct graph *graph, const char *name)
 /* What the spec says keeps its name. */
 static const char *beside_inputs(struct cx *cx, const struct graph *graph, const char *name)
 {
-    while (is_input(cx, graph, name) || is_size(graph, name))
-        name = arena_format(&cx->arena, "%s_", name);
-    return name;
+    name = size_name(cx, graph->program->tree, name);
+    return is_input(cx, graph, name) ? beside_inputs(cx, graph, arena_format(&cx->arena, "%s_", name)) : name;
 }
 
 const char *region_result(struct cx *cx, const struct graph *graph, const char *stem, int result)

@@ -81,14 +81,6 @@ static const char *tail_words(const struct op *op)
                                                                                         : "_then";
 }
 
-const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name)
-{
-    for (int i = 0; i < tree->size_count; i++)
-        if (strcmp(tree->sizes[i].c_name, name) == 0)
-            return size_name(cx, tree, arena_format(&cx->arena, "%s_", name));
-    return name;
-}
-
 /* Flags that make one core another one, and the words for them, in the order in which they stand. */
 static const struct flag_word {
     const char *hole;

@@ -1,6 +1,7 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
 # Labels: unit, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
-# --plan), variants, aarch64, sanitize, compile, text (how emitted text grows and changes), api, docs, package, examples, bench or long.
+# --plan), variants, aarch64, sanitize, compile, text (how emitted text grows and changes), api, docs, package, examples, bench, long,
+# or, with -DMODC_SOAK=ON, soak: the searches of the other labels for hours (ctest -L soak).
 
 include(CheckCSourceCompiles)
 include(CheckCSourceRuns)
@@ -50,6 +51,14 @@ function(modc_test name label)
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900
                          ENVIRONMENT_MODIFICATION "XDG_CACHE_HOME=set:${CMAKE_CURRENT_BINARY_DIR}/cache")
+endfunction()
+
+# modc_soak_test(NAME COMMAND...): a search that takes up to hours, of which another test is a sample.
+function(modc_soak_test name)
+    if(MODC_SOAK)
+        modc_test(soak_${name} soak ${ARGN})
+        set_tests_properties(soak_${name} PROPERTIES TIMEOUT 36000)
+    endif()
 endfunction()
 
 # What compiles a file once for the same text and flags. Without the sanitizers of other programs: it shall be quick.
@@ -370,7 +379,7 @@ function(modc_replay_test target)
     modc_test(replay_${target} unit replay_${target} ${inputs})
 endfunction()
 
-# Five seconds of each target of tests/fuzz with clang's libFuzzer, where it is there.
+# A minute of each target of tests/fuzz with clang's libFuzzer, where it is there.
 function(modc_fuzz_tests)
     if(NOT MODC_CLANG)
         return()
@@ -388,8 +397,12 @@ function(modc_fuzz_tests)
     set_tests_properties(fuzz_build PROPERTIES FIXTURES_SETUP fuzz_targets PROCESSORS 2
                          RESOURCE_LOCK ${PROJECT_BINARY_DIR}/asan)
     foreach(target spec expr compile safetensors)
-        modc_test(fuzz_${target} fuzz tests/support/fuzz.sh ${target} 5)
+        modc_test(fuzz_${target} fuzz tests/support/fuzz.sh ${target} 60)
+        modc_soak_test(fuzz_${target} tests/support/fuzz.sh ${target} 7200)
         set_tests_properties(fuzz_${target} PROPERTIES FIXTURES_REQUIRED fuzz_targets)
+        if(TEST soak_fuzz_${target})
+            set_tests_properties(soak_fuzz_${target} PROPERTIES FIXTURES_REQUIRED fuzz_targets)
+        endif()
     endforeach()
 endfunction()
 
@@ -484,6 +497,17 @@ function(modc_names_tests)
         modc_test(names_${kind} compile ${MODC_PYTHON} tests/support/c_names.py $<TARGET_FILE:modc>
                   ${CMAKE_CURRENT_BINARY_DIR}/names/${kind} ${kind} ${compilers} "${MODC_CXX}" ${warnings} ${cxx_warnings})
     endforeach()
+endfunction()
+
+# Specs that are nearly right (tests/support/mutate.py).
+function(modc_mutants_test)
+    if(NOT MODC_PYTHON OR NOT MODC_CLANG OR MODC_SANITIZE) # what is emitted is the same in every build
+        return()
+    endif()
+    set(mutants ${MODC_PYTHON} tests/support/mutate.py $<TARGET_FILE:modc>)
+    set(options --compilers ${CMAKE_C_COMPILER},${MODC_CLANG} --cxx "${MODC_CXX}")
+    modc_test(mutants compile ${mutants} ${CMAKE_CURRENT_BINARY_DIR}/mutants ${options} --count 60)
+    modc_soak_test(mutants ${mutants} ${CMAKE_CURRENT_BINARY_DIR}/soak_mutants ${options} --count 5000 --run 20)
 endfunction()
 
 # All algorithms in one model.
@@ -954,10 +978,13 @@ function(modc_long_tests)
             modc_test(network_${network} long ${MODC_PYTHON} tests/oracle/networks.py --modc $<TARGET_FILE:modc> ${network})
             modc_compiles(network_${network} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -march=native -Wall -Wextra -Werror")
         endforeach()
-        if(MODC_LONG_TESTS)
-            modc_api_test(elementwise_long elementwise.c tests/api/elementwise.yaml
-                          ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=61")
-            set_property(TEST api_elementwise_long PROPERTY LABELS long)
+        modc_api_test(elementwise_long elementwise.c tests/api/elementwise.yaml
+                      ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=61")
+        set_property(TEST api_elementwise_long PROPERTY LABELS long)
+        if(MODC_SOAK)
+            modc_api_test(elementwise_all elementwise.c tests/api/elementwise.yaml
+                          ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=1")
+            set_tests_properties(api_elementwise_all PROPERTIES LABELS soak TIMEOUT 36000)
         endif()
         modc_test(long_oracle_faults long ${MODC_PYTHON} tests/oracle/faults.py --check)
         modc_test(long_oracle_rows long ${MODC_PYTHON} tests/oracle/rows.py --modc $<TARGET_FILE:modc>)
@@ -968,5 +995,10 @@ function(modc_long_tests)
         modc_test(long_oracle long ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc> --count 24)
         set_tests_properties(long_oracle PROPERTIES TIMEOUT 1200 PROCESSORS 2)
         modc_compiles(long_oracle ${CMAKE_C_COMPILER})
+        modc_soak_test(oracle ${MODC_PYTHON} tests/oracle/live.py --modc $<TARGET_FILE:modc> --seed 100000 --count 2000)
+        if(TEST soak_oracle)
+            set_tests_properties(soak_oracle PROPERTIES PROCESSORS 2)
+            modc_compiles(soak_oracle ${CMAKE_C_COMPILER})
+        endif()
     endif()
 endfunction()

@@ -10,6 +10,8 @@ BUILD = pathlib.Path(os.environ.get("MODC_BENCH_BUILD", ROOT / "build" / "bench"
 NO_PEERS = 77  # exit status where there is no such Python, which CTest takes as "skipped"
 # Before any library is loaded.
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+# malloc asks for huge pages, as modc_host.c does for large blocks: everybody reads weights from the same kind of memory.
+HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
 def python_of():
@@ -25,7 +27,7 @@ def enter():
         if not os.access(python, os.X_OK):
             print(f"{python} is missing: bench/setup makes it, or MODC_BENCH_PYTHON names another one", file=sys.stderr)
             sys.exit(NO_PEERS)
-        os.environ.update(ONE_THREAD, MODC_BENCH_ENTERED=python)
+        os.environ.update(ONE_THREAD, **HUGE_PAGES, MODC_BENCH_ENTERED=python)
         hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
         resource.setrlimit(resource.RLIMIT_STACK, (hard, hard))  # plain loops have their temporaries there
         os.execv(python, [python, *sys.argv])

@@ -1281,6 +1281,40 @@ static void test_context(void **state)
 
 /* ---- host ---------------------------------------------------------------------------------------------- */
 
+/* Whether Linux was told that this memory may lie in huge pages: flag hg of its mapping. -1: it does not say. */
+static int asks_for_huge_pages(const void *block)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    unsigned long from, to;
+    bool inside = false;
+    int asks = -1;
+    char line[512];
+
+    while (maps && asks < 0 && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            inside = (uintptr_t)block >= from && (uintptr_t)block < to;
+        else if (inside && strncmp(line, "VmFlags:", 8) == 0)
+            asks = strstr(line, " hg") != NULL;
+    }
+    if (maps)
+        fclose(maps);
+    return access("/sys/kernel/mm/transparent_hugepage", R_OK) == 0 ? asks : -1;
+}
+
+static void test_large_blocks(void **state)
+{
+    struct fixture *f = *state;
+    struct modc_context *net;
+
+    assert_int_equal(modc_create(&tiny_model, &f->params.head, 5 << 20, &net), MODC_OK);
+    assert_int_equal((uintptr_t)net % (2 << 20), 0);
+    assert_int_not_equal(asks_for_huge_pages(net), 0);
+    modc_destroy(net);
+    assert_int_equal(modc_create(&tiny_model, &f->params.head, 4096, &net), MODC_OK);
+    assert_int_not_equal(asks_for_huge_pages(net), 1);
+    modc_destroy(net);
+}
+
 static void test_host(void **state)
 {
     struct fixture *f = *state;
@@ -1650,6 +1684,7 @@ int main(void)
         TEST(test_hook_values),
         TEST(test_always_call),
         TEST(test_context),
+        TEST(test_large_blocks),
         TEST(test_host),
         TEST(test_many_keys),
         TEST(test_modes),

@@ -97,6 +97,7 @@ static void holes_contract(struct draft *draft)
     holes_order(draft, n, k);
     hole_int(draft, "T_cached", bytes <= draft->plan->backend->cost.near_bytes);
     hole_int(draft, "T_streams", bytes > 1024 * 1024);
+    hole_int(draft, "T_ahead", bytes > 1024 * 1024 && draft->narrow);
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = x %s . weight (%s, %s)^T%s%s", shape_text(&cx->arena, y->ndim, y->dims),
         shape_text(&cx->arena, x->ndim, x->dims), dim_text(&cx->arena, n), dim_text(&cx->arena, k),

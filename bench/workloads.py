@@ -20,7 +20,7 @@ class Workload:
     constants: dict = dataclasses.field(default_factory=dict)  # instead of the spec's
 
     def model(self, folder):
-        text = models.fixed((ROOT / "specs" / self.spec).read_text(), self.sizes) + self.further
+        text = models.fixed((ROOT / self.spec).read_text(), self.sizes) + self.further
         for name, value in self.constants.items():
             text = re.sub(rf"\b{name}: \d+", f"{name}: {value}", text, count=1)
         name = re.sub(r"\W+", "_", self.title.lower())
@@ -29,20 +29,26 @@ class Workload:
 
 ONE = {"batch": 1}
 WORKLOADS = {
-    "policy": Workload("policy MLP, batch 1", "cartpole/policy.yaml", ONE, {"best": 2.2, "ONNX Runtime": 25}, "act"),
-    "policy256": Workload("policy MLP, batch 256", "cartpole/policy.yaml", {"batch": 256}, {"best": 1.4}, "act"),
-    "digits": Workload("digits CNN", "digits/cnn.yaml", ONE, {"best": 3}),
-    "autoencoder": Workload("autoencoder", "networks/autoencoder.yaml", ONE, {"best": 1.05, "ONNX Runtime": 1.9}),
-    "resnet8": Workload("ResNet-8", "networks/resnet8.yaml", ONE, {"best": 2}),
-    "ds_cnn": Workload("DS-CNN", "networks/ds_cnn.yaml", ONE, {"best": 1.3}),
-    "mobilenet": Workload("MobileNetV1", "networks/mobilenet_v1.yaml", ONE, {"best": 1.5}),
-    "resnet18": Workload("ResNet-18", "networks/resnet18.yaml", ONE, {"best": 1.7}),
-    "bert": Workload("BERT, 128 tokens", "networks/bert.yaml", {"batch": 1, "tokens": 128}, {"best": 1.15}),
-    "gpt2": Workload("GPT-2 decode, 256 cached", "networks/gpt2.yaml", {"past": 256}, {"best": 1.0}),
-    "gpt2_bfloat16": Workload("GPT-2, bfloat16 weights", "networks/gpt2.yaml", {"past": 256}, {"best": 1.8},
+    "policy": Workload("policy MLP, batch 1", "specs/cartpole/policy.yaml", ONE, {"best": 2.2, "ONNX Runtime": 25}, "act"),
+    "policy256": Workload("policy MLP, batch 256", "specs/cartpole/policy.yaml", {"batch": 256}, {"best": 1.4}, "act"),
+    "digits": Workload("digits CNN", "specs/digits/cnn.yaml", ONE, {"best": 3}),
+    "autoencoder": Workload("autoencoder", "specs/networks/autoencoder.yaml", ONE, {"best": 1.05, "ONNX Runtime": 1.9}),
+    "resnet8": Workload("ResNet-8", "specs/networks/resnet8.yaml", ONE, {"best": 2}),
+    "ds_cnn": Workload("DS-CNN", "specs/networks/ds_cnn.yaml", ONE, {"best": 1.3}),
+    "mobilenet": Workload("MobileNetV1", "specs/networks/mobilenet_v1.yaml", ONE, {"best": 1.5}),
+    "resnet18": Workload("ResNet-18", "specs/networks/resnet18.yaml", ONE, {"best": 1.7}),
+    "bert": Workload("BERT, 128 tokens", "specs/networks/bert.yaml", {"batch": 1, "tokens": 128}, {"best": 1.15}),
+    "gpt2": Workload("GPT-2 decode, 256 cached", "specs/networks/gpt2.yaml", {"past": 256}, {"best": 1.0}),
+    "gpt2_bfloat16": Workload("GPT-2, bfloat16 weights", "specs/networks/gpt2.yaml", {"past": 256}, {"best": 1.8},
                               further="storage: bfloat16\n"),
     **{f"{kind}{width}{f'_{batch}' * (batch > 1)}":
-       Workload(f"{kind.upper()} {width}, 32 steps, batch {batch}", f"networks/{kind}.yaml", {"batch": batch, "steps": 32},
+       Workload(f"{kind.upper()} {width}, 32 steps, batch {batch}", f"specs/networks/{kind}.yaml", {"batch": batch, "steps": 32},
                 {"ONNX Runtime": 1.4} if batch == 1 else {}, constants={"width": width})
        for kind in ("lstm", "gru") for width, batch in ((64, 1), (128, 1), (128, 16))},
+    **{name: Workload(title, f"bench/zoo/{name}.yaml", ONE, {"best": 1.0})
+       for name, title in (("alexnet", "AlexNet"), ("vgg11", "VGG-11"), ("wide_resnet50", "Wide ResNet-50-2"), ("vit_b16", "ViT-B/16"),
+                           ("swin_v2_t", "Swin v2, tiny"), ("maxvit_t", "MaxViT, tiny"), ("densenet121", "DenseNet-121"),
+                           ("efficientnet_b0", "EfficientNet-B0"))},
 }
+# Names of several: large networks, at batch 1.
+GROUPS = {"zoo": [name for name, work in WORKLOADS.items() if "/zoo/" in work.spec]}

@@ -34,8 +34,8 @@ function(modc_dispatch variable path)
     endif()
 endfunction()
 
-# modc_add_model(NAME SPEC FILE [WEIGHTS FILE] [MODEL NAME] [DTYPE TYPE] [SET NAME=VALUE...] [OPTIONS OPTION...]
-#                [DISPATCH] [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
+# modc_add_model(NAME SPEC FILE [WEIGHTS FILE [WEIGHTS_AS incbin | c]] [MODEL NAME] [DTYPE TYPE] [SET NAME=VALUE...]
+#                [OPTIONS OPTION...] [DISPATCH] [STATIC | SHARED | MODULE | OBJECT] [EXCLUDE_FROM_ALL])
 #
 # A library NAME with the model of a spec, whose header is NAME.h and whose functions are NAME_forward and the like,
 # whatever the spec calls the model (MODEL gives them another name than the library has). Who links it can include the
@@ -44,6 +44,7 @@ endfunction()
 #
 #   SPEC      the spec, which may itself be made by the build
 #   WEIGHTS   safetensors: become part of the library
+#   WEIGHTS_AS  how: taken in by the assembler (incbin), else as an array of C; for MSVC that is what they are
 #   DTYPE     what the model computes in, else the first of the spec's; for several types call the function several times
 #   SET       other values for constants of the spec, other maxima for its sizes
 #   OPTIONS   further options of `modc generate`
@@ -53,7 +54,7 @@ endfunction()
 # The kind of library is BUILD_SHARED_LIBS's, if none is given. modc is the target modc::modc, or MODC_EXECUTABLE.
 function(modc_add_model name)
     set(kinds STATIC SHARED MODULE OBJECT)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL;DISPATCH" "SPEC;WEIGHTS;MODEL;DTYPE" "SET;OPTIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "${kinds};EXCLUDE_FROM_ALL;DISPATCH" "SPEC;WEIGHTS;WEIGHTS_AS;MODEL;DTYPE" "SET;OPTIONS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "modc_add_model(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -84,15 +85,31 @@ function(modc_add_model name)
     if(NOT arg_MODEL)
         set(arg_MODEL ${name})
     endif()
+    if(arg_WEIGHTS_AS)
+        if(NOT arg_WEIGHTS OR NOT arg_WEIGHTS_AS MATCHES "^(incbin|c)$")
+            message(FATAL_ERROR "modc_add_model(${name}): WEIGHTS_AS is incbin or c, and says how WEIGHTS are taken in")
+        endif()
+    elseif(MSVC)
+        set(arg_WEIGHTS_AS c)
+    else()
+        set(arg_WEIGHTS_AS incbin)
+    endif()
 
     set(out ${CMAKE_CURRENT_BINARY_DIR}/${name}.modc)
     set(sources ${out}/${arg_MODEL}.c)
+    set(assembly)
     set(files ${sources} ${out}/${arg_MODEL}.h ${out}/${arg_MODEL}.cmake)
     set(options ${arg_SPEC} --model ${arg_MODEL} -o ${out})
     if(arg_WEIGHTS)
-        list(APPEND options --weights ${arg_WEIGHTS})
-        list(APPEND sources ${out}/${arg_MODEL}_weights.S)
-        list(APPEND files ${out}/${arg_MODEL}_weights.S ${out}/${arg_MODEL}_weights.bin)
+        list(APPEND options --weights ${arg_WEIGHTS} --weights-as ${arg_WEIGHTS_AS})
+        if(arg_WEIGHTS_AS STREQUAL "c")
+            list(APPEND sources ${out}/${arg_MODEL}_weights.c)
+            list(APPEND files ${out}/${arg_MODEL}_weights.c)
+        else()
+            set(assembly ${out}/${arg_MODEL}_weights.S)
+            list(APPEND sources ${assembly})
+            list(APPEND files ${assembly} ${out}/${arg_MODEL}_weights.bin)
+        endif()
     endif()
     if(arg_DISPATCH)
         modc_dispatch(dispatched ${out}/${arg_MODEL})
@@ -122,8 +139,8 @@ function(modc_add_model name)
     add_custom_target(${name}_modc DEPENDS ${stamp})
 
     set_source_files_properties(${files} PROPERTIES GENERATED ON)
-    if(arg_WEIGHTS) # the C compiler assembles them: a function cannot enable the language ASM
-        set_source_files_properties(${out}/${arg_MODEL}_weights.S PROPERTIES
+    if(assembly) # by the C compiler: a function cannot enable the language ASM
+        set_source_files_properties(${assembly} PROPERTIES
             LANGUAGE C COMPILE_OPTIONS "-x;assembler-with-cpp")
     endif()
     add_library(${name} ${kind} ${sources})

@@ -50,6 +50,7 @@ struct options {
     const char *second;              /* NEW of diff */
     const char *out_dir;             /* -o */
     const char *weights;             /* generate, check, summary: to be embedded */
+    const char *weights_as;          /* generate: incbin, c; NULL: incbin */
     const char *depfile, *deptarget; /* generate: for make */
     const char *dump;                /* room, with .json */
     bool explain, validate, bundle, line_numbers, measure, repr;

@@ -86,6 +86,8 @@ const struct option_row option_rows[] = {
      "folder for the files; it is made if needed"},
     {"--weights", "FILE", GENERATE | CHECK | SUMMARY, OPTION_TEXT, FIELD(weights),
      "safetensors file to embed, in each dtype of the spec"},
+    {"--weights-as", "incbin|c", GENERATE, OPTION_CHOICE, FIELD(weights_as),
+     "take them in by the assembler, else as an array of C"},
     {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers),
      "let comments say where in the spec a module stands"},
     {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},

@@ -530,6 +530,8 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
                    options->target->name);
     else if (options->deptarget && !options->depfile)
         diag_error(cx, nowhere, "--deptarget is said in the file of --depfile, which is not asked for");
+    else if (options->weights_as && !options->weights)
+        diag_error(cx, nowhere, "--weights-as is about the file of --weights, which is not given");
     else
         return true;
     hint_help(&r);

@@ -7,6 +7,7 @@
 #include "base/embedded.h"
 #include "base/options.h"
 #include "emit/dispatch.h"
+#include "emit/emit_room.h"
 #include "plan/target.h"
 
 static const char runtime_folder[] = "runtime/", driver_folder[] = "driver/"; /* the second: in the first */
@@ -122,7 +123,7 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
             model, model);
     if (bundle)
         print_runtime(cx, &text);
-    if (plan->weights)
+    if (plan->weights && !weights_are_array(cx))
         text_add(&text, "enable_language(ASM)\n");
     if (cx->options->dispatch)
         print_dispatch(cx, &text, plan);
@@ -133,7 +134,7 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
             text_printf(&text, "\n            %s/%s", folder_cmake,
                         dispatch_path(cx, variant->model, &isa_rows[i]));
         if (variant->weights)
-            text_printf(&text, " %s/%s_weights.S", folder_cmake, variant->model);
+            text_printf(&text, " %s/%s", folder_cmake, weights_source(cx, variant->model));
     }
     text_printf(&text, ")\ntarget_include_directories(%s PUBLIC %s)\n", model, folder_cmake);
     if (bundle)
@@ -148,23 +149,26 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
 
 /* ---- a folder that compiles alone ------------------------------------------------------------------------- */
 
-static void print_commands(struct cx *cx, struct text *text, bool weights, const struct output_file *files,
+static void print_commands(struct cx *cx, struct text *text, bool assembly, const struct output_file *files,
                            int count)
 {
     const struct target *target = target_of(cx);
 
     if (!cx->options->dispatch) {
         text_printf(text, "    %s %s%s%s -c %s\n\n", target->compiler, target->hosted ? "-O3" : "-Os",
-                    target->flags[0] ? " " : "", target->flags, weights ? "*.c *.S" : "*.c");
+                    target->flags[0] ? " " : "", target->flags, assembly ? "*.c *.S" : "*.c");
         return;
     }
     for (int i = 0; i < count; i++)
         if (files[i].flags)
             text_printf(text, "    cc -O3 %s -c %s\n", files[i].flags, files[i].path);
-    text_printf(text, "    cc -O3 -c modc_*.c%s\n\n", weights ? " *.S" : "");
+    text_printf(text, "    cc -O3 -c modc_*.c%s\n\n",
+                assembly               ? " *.S"
+                : cx->options->weights ? " *_weights.c"
+                                       : "");
 }
 
-static const char *page(struct cx *cx, const char *model, bool weights, const struct output_file *files,
+static const char *page(struct cx *cx, const char *model, bool assembly, const struct output_file *files,
                         int count)
 {
     const struct target *target = target_of(cx);
@@ -173,7 +177,7 @@ static const char *page(struct cx *cx, const char *model, bool weights, const st
     text_printf(&text,
                 "%s, written by modc generate --bundle: a model in C, with the runtime that it needs.\n\n",
                 model);
-    print_commands(cx, &text, weights, files, count);
+    print_commands(cx, &text, assembly, files, count);
     text_printf(
         &text,
         "in this folder compiles all of it; each file compiles alone, with no include path but this folder.\n"
@@ -187,7 +191,7 @@ static const char *page(struct cx *cx, const char *model, bool weights, const st
             &text,
             "Optimise for the machine that runs it, -march=native or the like: the code has vectors for several.\n");
     text_printf(&text, "\nWith CMake, add_subdirectory() of this folder makes the library %s.\n\n", model);
-    if (weights)
+    if (assembly)
         text_printf(
             &text,
             "%s_weights.S takes in %s_weights.bin, which the assembler finds where it runs, or through -I.\n\n",
@@ -222,11 +226,11 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
     struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, false);
     static const char *const own[] = {"LICENSE", "NOTICE"};
     const char *readme;
-    bool weights = false;
+    bool assembly = false;
 
     for (int i = 0; i < *count; i++)
-        weights |= text_ends_with(all[i].path, ".S");
-    readme = page(cx, model, weights, all, *count);
+        assembly |= text_ends_with(all[i].path, ".S");
+    readme = page(cx, model, assembly, all, *count);
     for (int i = 0; i < embedded_file_count; i++)
         for (int k = 0; k < 2; k++)
             if (strcmp(embedded_files[i].name, own[k]) == 0)

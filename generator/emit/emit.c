@@ -262,8 +262,12 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
             (*files)[*count - 1].flags = dispatch_flags(cx, isa_rows[i].name);
         }
     }
-    if (e.weights) {
-        add_text(&e, files, count, arena_format(&cx->arena, "%s_weights.S", e.m), weights_assembly(&e));
+    if (e.weights && weights_are_array(cx)) {
+        struct text array = weights_array(&e);
+
+        add_file(&e, files, count, weights_source(cx, e.m), array.data, array.length);
+    } else if (e.weights) {
+        add_text(&e, files, count, weights_source(cx, e.m), weights_assembly(&e));
         add_file(&e, files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), e.weights->bytes,
                  e.weights->length);
     }

@@ -1,5 +1,5 @@
 /* use.c - calls three models of one spec: weights that are part of the program, float64 with another constant, and
- * another name. */
+ * another name, with weights as an array of C. */
 #include <stdio.h>
 
 #include "narrow.h"
@@ -11,7 +11,8 @@ int main(void)
     static const float x[] = {1, 2};
     static const double wide_x[] = {1, 2};
     struct net_params params;
-    struct modc_params *narrow_params, *wide_params;
+    struct narrow_params narrow_params;
+    struct modc_params *wide_params;
     struct net *net;
     struct narrow *narrow;
     struct wide *wide;
@@ -21,9 +22,8 @@ int main(void)
     if (net_bind_embedded(&params) != MODC_OK || net_create(&params, &net) != MODC_OK ||
         net_forward(net, 1, x, &y) != MODC_OK)
         return 1;
-    if (modc_params_create(&narrow_model, &narrow_params) != MODC_OK ||
-        modc_reset(narrow_params, 1) != MODC_OK || modc_pack(narrow_params, NULL, 0) != MODC_OK ||
-        narrow_create((struct narrow_params *)(void *)narrow_params, &narrow) != MODC_OK ||
+    if (narrow_bind_embedded(&narrow_params) != MODC_OK ||
+        narrow_create(&narrow_params, &narrow) != MODC_OK ||
         narrow_forward(narrow, 1, x, &narrow_y) != MODC_OK)
         return 2;
     if (modc_params_create(&wide_model, &wide_params) != MODC_OK || modc_reset(wide_params, 1) != MODC_OK ||
@@ -36,7 +36,6 @@ int main(void)
     net_destroy(net);
     narrow_destroy(narrow);
     wide_destroy(wide);
-    modc_params_destroy(narrow_params);
     modc_params_destroy(wide_params);
     return 0;
 }

@@ -13,6 +13,8 @@ warnings="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 
 "$modc" generate specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --bundle -o "$work/nets"
 "$modc" generate specs/digits/mlp.yaml --bundle -o "$work/nets"
+"$modc" generate specs/digits/cnn.yaml --weights specs/digits/weights_cnn.safetensors --weights-as c --bundle -o "$work/nets"
+"$modc" generate specs/digits/cnn.yaml --weights specs/digits/weights_cnn.safetensors -o "$work/same"
 "$modc" generate tests/specs/firmware.yaml -o "$work/bare"
 "$modc" generate tests/specs/stream.yaml -o "$work/late"
 
@@ -30,19 +32,36 @@ warnings="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 
 cp examples/balance/balance.c "$work/balance.c"
 cat >"$work/models.c" <<END
+#include "cnn.h"
 #include "firmware.h"
 #include "mlp.h"
 #include "policy.h"
 #include "stream.h"
 
+#include <stdio.h>
 #include <string.h>
+
+extern const uint64_t cnn_weights[];
+
+/* The array of cnn_weights.c has the bytes that .incbin would take in. */
+static int has_other_bytes(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    size_t count = 0;
+    int other = !file || (uintptr_t)cnn_weights % MODC_ALIGN != 0;
+
+    for (int byte; !other && (byte = getc(file)) != EOF; count++)
+        other = byte != ((const unsigned char *)cnn_weights)[count];
+    return other || count != CNN_EMBEDDED_BYTES;
+}
 
 typedef char embedded_bytes[POLICY_EMBEDDED_BYTES == $(wc -c <"$work/nets/policy_weights.bin") ? 1 : -1];
 
-int main(void)
+int main(int count, char **arguments)
 {
     return strcmp(firmware_model.name, "firmware") != 0 || strcmp(mlp_model.name, "mlp") != 0 ||
-           strcmp(policy_model.name, "policy") != 0 || strcmp(stream_model.name, "stream") != 0;
+           strcmp(policy_model.name, "policy") != 0 || strcmp(stream_model.name, "stream") != 0 ||
+           count != 2 || has_other_bytes(arguments[1]);
 }
 END
 cat >"$work/CMakeLists.txt" <<END
@@ -55,10 +74,10 @@ include(late/stream.cmake)
 add_executable(balance balance.c)
 target_link_libraries(balance policy)
 add_executable(models models.c)
-target_link_libraries(models firmware policy mlp stream)
+target_link_libraries(models cnn firmware policy mlp stream)
 enable_testing()
 add_test(NAME balance COMMAND balance)
-add_test(NAME models COMMAND models)
+add_test(NAME models COMMAND models $work/same/cnn_weights.bin)
 END
 {
     cmake -S "$work" -B "$work/build" -DCMAKE_C_COMPILER="${CC:-cc}" -DCMAKE_C_FLAGS=-O0

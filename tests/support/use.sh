@@ -58,7 +58,7 @@ configure -DHIDDEN=4
 built
 prints "net 0.359, narrow 0.359, wide 0.258 with 4 weights of at most 3 rows"
 runtime=$(find "$prefix/share/modc/runtime" -name '*.c' | wc -l)
-made $((runtime + 7)) narrow net wide # and the weights, use.c, and wide for two instruction sets more
+made $((runtime + 8)) narrow net wide # and the weights of two, use.c, and wide for two instruction sets more
 built
 made 0
 
@@ -80,7 +80,7 @@ made 0
 
 later cp seed_2.safetensors models/net.safetensors
 built
-made 1 net
+made 2 narrow net
 prints "net -"
 
 later configure -DHIDDEN=6
@@ -116,3 +116,6 @@ refused "net" "modc_add_model(net): there is no SPEC"
 refused "net SPEC net.yaml" "modc_add_model(net): there is no $work/wrong/net.yaml"
 refused "net SPEC ../net.yaml WEIGHT ../seed_1.safetensors" "modc_add_model(net): unknown argument"
 refused "net SPEC ../net.yaml WEIGHTS" "modc_add_model(net): WEIGHTS needs a value"
+for wrong in "WEIGHTS_AS c" "WEIGHTS ../seed_1.safetensors WEIGHTS_AS C"; do
+    refused "net SPEC ../net.yaml $wrong" "modc_add_model(net): WEIGHTS_AS is incbin or c"
+done

@@ -137,6 +137,30 @@ static void print_dispatched(struct emit *e, struct text *out, const struct part
     text_add(out, parts->entries.data);
 }
 
+/* Whether elements are computed by a function of modc_special.h. */
+static bool is_special(const struct dag *dag)
+{
+    for (int i = 0; dag && i < dag->count; i++)
+        if (prim_is_special(dag->nodes[i].prim))
+            return true;
+    return false;
+}
+
+static bool has_special(const struct plan *plan)
+{
+    for (int i = 0; i < plan->variant_count; i++) {
+        const struct graph *graph = plan->variants[i]->graph;
+
+        for (int j = 0; j < graph->op_count + graph->pack_count; j++) {
+            const struct op *op = j < graph->op_count ? graph->ops[j] : graph->pack_ops[j - graph->op_count];
+
+            if (is_special(op->dag) || is_special(op->head) || is_special(op->tail))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void print_source_head(struct emit *e, struct text *out)
 {
     text_printf(
@@ -163,7 +187,8 @@ static void print_source_head(struct emit *e, struct text *out)
     if (e->cx->options->isa)
         text_printf(out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
                     e->cx->options->isa_widths, e->cx->options->isa);
-    text_add(out, "#include \"modc_simd.h\"\n\n");
+    text_printf(out, "#include \"modc_simd.h\"\n%s\n",
+                has_special(e->plan) ? "#include \"modc_special.h\"\n" : "");
     if (e->plan->align < HOSTED_ALIGN)
         text_printf(
             out,

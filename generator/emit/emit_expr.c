@@ -216,7 +216,7 @@ static const char *node_type(const struct printer *p, int index)
 static void name_node(struct printer *p, int index)
 {
     const struct dag_node *node = &p->dag->nodes[index];
-    const char *wish = nouns[node->prim];
+    const char *wish = prim_is_special(node->prim) ? "value" : nouns[node->prim];
     struct piece *piece = &p->done[index];
 
     if (node->prim == PRIM_LOAD)

@@ -98,6 +98,17 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
     return ev_bad(loc);
 }
 
+/* Whose functions have rows as "linalg.norm(A)". */
+static const char *const torch_spaces[] = {"torch.linalg", "torch.special"};
+
+static bool is_torch_space(const char *space)
+{
+    for (int i = 0; i < COUNT(torch_spaces); i++)
+        if (strcmp(space, torch_spaces[i]) == 0)
+            return true;
+    return false;
+}
+
 static struct ev space_attribute(struct eval *eval, const struct ev *space, const struct expr *expr)
 {
     const char *name = expr->text;
@@ -109,8 +120,9 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     if (strcmp(space->text, "torch") == 0) {
         if (strcmp(name, "nn") == 0)
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
-        if (strcmp(name, "linalg") == 0)
-            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.linalg"};
+        for (int i = 0; i < COUNT(torch_spaces); i++)
+            if (strcmp(name, torch_spaces[i] + strlen("torch.")) == 0)
+                return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = torch_spaces[i]};
         if (eval_find_function(name, FUNCTION_TORCH, expr->loc, &out))
             return out;
         if (dtype_find(name, &dtype) && dtype_is_supported(dtype))
@@ -118,9 +130,9 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
             eval_find_global(name, expr->loc, &out))
             return out;
-    } else if (strcmp(space->text, "torch.linalg") == 0) {
-        if (eval_find_function(arena_format(&eval->cx->arena, "linalg.%s", name), FUNCTION_TORCH, expr->loc,
-                               &out))
+    } else if (is_torch_space(space->text)) {
+        if (eval_find_function(arena_format(&eval->cx->arena, "%s.%s", space->text + strlen("torch."), name),
+                               FUNCTION_TORCH, expr->loc, &out))
             return out;
     } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
         return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
@@ -129,7 +141,7 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     }
 
     int count;
-    unsigned flag = strcmp(space->text, "torch") == 0 ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL;
+    unsigned flag = strncmp(space->text, "torch.nn", 8) == 0 ? FUNCTION_FUNCTIONAL : FUNCTION_TORCH;
     const char *const *known = function_names(eval->cx, flag, &count);
 
     if (strcmp(space->text, "torch.nn") == 0 && pytorch_has(PYTORCH_MODULE, name)) {
@@ -142,6 +154,8 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         return ev_bad(expr->loc);
     }
     diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
+    if (is_torch_space(space->text))
+        name = arena_format(&eval->cx->arena, "%s.%s", space->text + strlen("torch."), name);
     diag_hint_nearest(eval->cx, name, known, count);
     return ev_bad(expr->loc);
 }

@@ -61,6 +61,18 @@ static struct ev fn_rounded(struct eval *eval, struct ev *args, int count, struc
     return build_elementwise(eval, loc, elementwise_find("round"), args, count);
 }
 
+static struct ev fn_heaviside(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    if (!need_tensor(eval, "heaviside", &args[0]) || !need_tensor(eval, "heaviside", &args[1]))
+        return BAD;
+    if (args[0].tensor->dtype != args[1].tensor->dtype) {
+        diag_error(eval->cx, loc, "heaviside takes tensors of one type, found %s and %s",
+                   dtype_rows[args[0].tensor->dtype].name, dtype_rows[args[1].tensor->dtype].name);
+        return BAD;
+    }
+    return build_elementwise(eval, loc, elementwise_find("_heaviside"), args, count);
+}
+
 /* where(condition, input, other), of a condition that is known one of the two. */
 static struct ev fn_pick(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -111,6 +123,9 @@ const struct function_row math_functions[] = {
     {"sinc(input)", TORCH | METHOD, .body = "return _sinc(input)"},
     {"logit(input, eps=None)", TORCH | METHOD,
      .body = "return _logit(input) if eps == None else _logit_within(input, eps)"},
+    {"isreal(input)", TORCH | METHOD, .body = "return torch.ones_like(input, dtype=torch.bool)"},
+    {"heaviside(input, values)", TORCH | METHOD, .build = fn_heaviside},
+    {"ldexp(input, other)", TORCH | METHOD, .body = "return input * 2.0 ** other"},
     {"isposinf(input)", TORCH | METHOD, .body = "return input == inf"},
     {"isneginf(input)", TORCH | METHOD, .body = "return input == -inf"},
     {"nan_to_num(input, nan=0.0, posinf=None, neginf=None)", TORCH | METHOD,

@@ -36,6 +36,25 @@
     X(SQRT, "sqrt", 1)                                                                                       \
     X(RSQRT, "rsqrt", 1)                                                                                     \
     X(COPYSIGN, "copysign", 2) /* the size of a with the sign of b */                                        \
+    X(LGAMMA, "lgamma", 1)     /* from here to GAMMAINCC functions of runtime/modc_special.h */              \
+    X(DIGAMMA, "digamma", 1)                                                                                 \
+    X(ERFCX, "erfcx", 1)                                                                                     \
+    X(ERFINV, "erfinv", 1)                                                                                   \
+    X(NDTR, "ndtr", 1)                                                                                       \
+    X(NDTRI, "ndtri", 1)                                                                                     \
+    X(LOG_NDTR, "log_ndtr", 1)                                                                               \
+    X(I0E, "i0e", 1)                                                                                         \
+    X(I1E, "i1e", 1)                                                                                         \
+    X(K0E, "k0e", 1)                                                                                         \
+    X(K1E, "k1e", 1)                                                                                         \
+    X(BESSEL_J0, "bessel_j0", 1)                                                                             \
+    X(BESSEL_J1, "bessel_j1", 1)                                                                             \
+    X(BESSEL_Y0, "bessel_y0", 1)                                                                             \
+    X(BESSEL_Y1, "bessel_y1", 1)                                                                             \
+    X(AIRY_AI, "airy_ai", 1)                                                                                 \
+    X(ZETA, "zeta", 2)                                                                                       \
+    X(GAMMAINC, "gammainc", 2)                                                                               \
+    X(GAMMAINCC, "gammaincc", 2)                                                                             \
     X(SIN, "sin", 1)                                                                                         \
     X(COS, "cos", 1)                                                                                         \
     X(FLOOR, "floor", 1)                                                                                     \
@@ -85,6 +104,9 @@ struct dag {
 
 /* Computed by a polynomial or more: exp, log, tanh, erf, sin, cos, pow and the like. */
 bool prim_is_long(enum prim prim);
+
+/* Computed by runtime/modc_special.h: floating numbers one by one. */
+bool prim_is_special(enum prim prim);
 
 struct dag *dag_new(struct arena *arena, int input_count);
 

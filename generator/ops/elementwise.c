@@ -153,6 +153,45 @@ const struct elementwise_row elementwise_rows[] = {
      HIDDEN | FLOAT},
     {"_logit_within", "input, eps", 1, "_logit(minimum(maximum(x, eps), 1 - eps))",
      "where((x < eps) | (x > 1 - eps), 0, g / (x * (1 - x)))", NULL, NULL, HIDDEN | FLOAT},
+    /* torch.special; where a function has no gradient for its first argument, that stands behind */
+    {"_i1", "input", 1, "_i_by(exp(0.5 * abs(x)), i1e(x))",
+     "where(abs(x) > 1e-20, g * (i0(x) - y / x), 0.5 * g)", NULL, NULL, HIDDEN | FLOAT},
+    {"_i_by", "input, scaled", 2, "x * scaled * x", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_i0e", "input", 1, "i0e(x)", "g * (i1e(x) - sign(x) * y)", NULL, NULL, HIDDEN | FLOAT},
+    {"_i1e", "input", 1, "i1e(x)", "where(abs(x) > 1e-20, g * (i0e(x) - y * (sign(x) + 1 / x)), 0.5 * g)",
+     NULL, NULL, HIDDEN | FLOAT},
+    {"_k0", "input", 1, "exp(-x) * k0e(x)", "-g * _k1(x)", NULL, NULL, HIDDEN | FLOAT},
+    {"_k1", "input", 1, "exp(-x) * k1e(x)", "-g * (_k0(x) + y / x)", NULL, NULL, HIDDEN | FLOAT},
+    {"_k0e", "input", 1, "k0e(x)", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_k1e", "input", 1, "k1e(x)", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_bessel_j0", "input", 1, "bessel_j0(x)", "-g * bessel_j1(x)", NULL, NULL, HIDDEN | FLOAT},
+    {"_bessel_j1", "input", 1, "bessel_j1(x)", "where(abs(x) > 1e-20, g * (bessel_j0(x) - y / x), 0.5 * g)",
+     NULL, NULL, HIDDEN | FLOAT},
+    {"_bessel_y0", "input", 1, "bessel_y0(x)", "-g * bessel_y1(x)", NULL, NULL, HIDDEN | FLOAT},
+    {"_bessel_y1", "input", 1, "bessel_y1(x)", "where(x == 0, inf, g * (bessel_y0(x) - y / x))", NULL, NULL,
+     HIDDEN | FLOAT},
+    {"_spherical_bessel_j0", "input", 1, "where(abs(x) == inf, 0, where(x == 0, 1, sin(x) / x))", NULL, NULL,
+     NULL, HIDDEN | FLOAT},
+    {"_airy_ai", "input", 1, "airy_ai(x)", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_erfcx", "input", 1, "erfcx(x)", "g * (2 * x * y - 2 / sqrt(pi))", NULL, NULL, HIDDEN | FLOAT},
+    {"_ndtr", "input", 1, "ndtr(x)", "g * (1 / sqrt(2 * pi)) * exp(-0.5 * (x * x))", NULL, NULL,
+     HIDDEN | FLOAT},
+    {"_ndtri", "input", 1, "ndtri(x)", "g * sqrt(2 * pi) * exp(0.5 * (y * y))", NULL, NULL, HIDDEN | FLOAT},
+    {"_log_ndtr", "input", 1, "log_ndtr(x)", "g * (sqrt(2 / pi) / erfcx(-sqrt(0.5) * x))", NULL, NULL,
+     HIDDEN | FLOAT},
+    {"_entr", "input", 1, "where(x > 0, -x * log(x), where(x == 0, 0, where(isnan(x), x, -inf)))",
+     "-g * (1 + log(x))", NULL, NULL, HIDDEN | FLOAT},
+    {"_xlog1py", "input, other", 2, "where(isnan(other), other, where(x == 0, 0, x * log1p(other)))",
+     "where((x == 0) & (other <= -1), 0, g * log1p(other)); d_other = g * (x / (other + 1))", NULL, NULL,
+     HIDDEN | FLOAT},
+    {"_polygamma", "input, n", 1, "where(n % 2 == 1, 1, -1) * exp(lgamma(n + 1)) * zeta(n + 1, x)",
+     "-g * where(n % 2 == 1, 1, -1) * exp(lgamma(n + 2)) * zeta(n + 2, x)", NULL, NULL, HIDDEN | FLOAT},
+    {"_zeta", "q, s", 2, "zeta(s, x)", "-g * s * zeta(s + 1, x)", NULL, NULL, HIDDEN | FLOAT},
+    {"_gammainc", "input, a", 2, "gammainc(a, x)", "g * exp((a - 1) * log(x) - x - lgamma(a))", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"_gammaincc", "input, a", 2, "gammaincc(a, x)", "-g * exp((a - 1) * log(x) - x - lgamma(a))", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
+    {"_heaviside", "input, values", 2, "where(x == 0, values, where(x > 0, 1, 0))", NULL, NULL, NULL, HIDDEN},
     /* a quotient that is rounded has no slope, not even where it is infinite */
     {"_trunc_div", "input, other", 2, "trunc(x / other)", NULL, NULL, NULL, HIDDEN | FLOAT},
 
@@ -169,6 +208,7 @@ const struct elementwise_row elementwise_rows[] = {
     {"reciprocal", "input", 1, "1 / x", "-g * (y * y)", NULL, NULL, TORCH | FLOAT},
     {"square", "input", 1, "x * x", "g * (2 * x)", NULL, NULL, TORCH | NO_BOOL},
     {"abs", "input", 1, "abs(x)", "g * sign(x)", NULL, NULL, TORCH | NO_BOOL},
+    {"positive", "input", 1, "x", "g", NULL, NULL, TORCH | NO_BOOL},
     {"neg", "input", 1, "-x", "-g", NULL, NULL, TORCH | NO_BOOL},
     {"sign", "input", 1, "where(x > 0, 1, where(x < 0, -1, 0))", NULL, NULL, NULL, TORCH},
     {"floor", "input", 1, "floor(x)", NULL, NULL, NULL, TORCH | NO_BOOL | ELEMENTWISE_ROUNDING},
@@ -265,6 +305,10 @@ const struct elementwise_row elementwise_rows[] = {
      "((((((x + 2.26052863220117276590) * x + 9.39603524938001434673) * x + 12.0489539808096656605) * x"
      " + 17.0814450747565897222) * x + 9.60896809063285878198) * x + 3.36907645100081516050)",
      NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"erfinv", "input", 1, "erfinv(x)", "g * (0.5 * sqrt(pi)) * exp(y * y)", NULL, NULL, TORCH | FLOAT},
+    {"lgamma", "input", 1, "lgamma(x)", "g * digamma(x)", NULL, NULL, TORCH | FLOAT},
+    {"digamma", "input", 1, "digamma(x)", "g * zeta(2, x)", NULL, NULL, TORCH | FLOAT},
+    {"i0", "input", 1, "_i_by(exp(0.5 * abs(x)), i0e(x))", "g * _i1(x)", NULL, NULL, TORCH | FLOAT},
     {"hypot", "input, other", 2,
      "where((abs(x) == inf) | (abs(other) == inf), inf, _hypot(maximum(abs(x), abs(other)), minimum(abs(x), abs(other))))",
      "g * (x / y); d_other = g * (other / y)", NULL, NULL, TORCH | ONLY_FLOAT},
@@ -329,5 +373,6 @@ const char *elementwise_refuses(struct cx *cx, const struct elementwise_row *row
 
     if (!refused)
         return NULL;
-    return arena_format(&cx->arena, "%s is not defined for %s", row->name, dtype_rows[dtype].name);
+    return arena_format(&cx->arena, "%s is not defined for %s", row->name + (row->name[0] == '_'),
+                        dtype_rows[dtype].name);
 }

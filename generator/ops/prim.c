@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "modc_special.h"
 #include "ops/dag_parts.h"
 
 const struct prim_row prim_rows[PRIM_COUNT] = {
@@ -132,8 +133,35 @@ static double floor_rest(double a, double b)
     return rest != 0 && (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
+static double (*const of_one[PRIM_COUNT])(double) = {
+    [PRIM_LGAMMA] = modc_f64s_lgamma,
+    [PRIM_DIGAMMA] = modc_f64s_digamma,
+    [PRIM_ERFCX] = modc_f64s_erfcx,
+    [PRIM_ERFINV] = modc_f64s_erfinv,
+    [PRIM_NDTR] = modc_f64s_ndtr,
+    [PRIM_NDTRI] = modc_f64s_ndtri,
+    [PRIM_LOG_NDTR] = modc_f64s_log_ndtr,
+    [PRIM_I0E] = modc_f64s_i0e,
+    [PRIM_I1E] = modc_f64s_i1e,
+    [PRIM_K0E] = modc_f64s_k0e,
+    [PRIM_K1E] = modc_f64s_k1e,
+    [PRIM_BESSEL_J0] = modc_f64s_bessel_j0,
+    [PRIM_BESSEL_J1] = modc_f64s_bessel_j1,
+    [PRIM_BESSEL_Y0] = modc_f64s_bessel_y0,
+    [PRIM_BESSEL_Y1] = modc_f64s_bessel_y1,
+    [PRIM_AIRY_AI] = modc_f64s_airy_ai,
+};
+
+static double (*const of_two[PRIM_COUNT])(double, double) = {
+    [PRIM_ZETA] = modc_f64s_zeta,
+    [PRIM_GAMMAINC] = modc_f64s_gammainc,
+    [PRIM_GAMMAINCC] = modc_f64s_gammaincc,
+};
+
 static double float_result(enum prim prim, double a, double b)
 {
+    if (prim_is_special(prim))
+        return of_one[prim] ? of_one[prim](a) : of_two[prim](a, b);
     switch (prim) {
     case PRIM_ADD:
         return a + b;
@@ -291,8 +319,15 @@ union scalar prim_eval(enum prim prim, enum dtype result, enum dtype operands, c
     return value;
 }
 
+bool prim_is_special(enum prim prim)
+{
+    return prim >= PRIM_LGAMMA && prim <= PRIM_GAMMAINCC;
+}
+
 bool prim_is_long(enum prim prim)
 {
+    if (prim_is_special(prim))
+        return true;
     switch (prim) {
     case PRIM_POW:
     case PRIM_EXP:

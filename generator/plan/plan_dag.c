@@ -192,7 +192,7 @@ static bool node_vectorises(const struct lanes *p, const struct dag_node *node)
     case PRIM_FLOORDIV:
         return !wide;
     default:
-        return prim_is_long(node->prim) && !wide;
+        return prim_is_long(node->prim) && !prim_is_special(node->prim) && !wide;
     }
 }
 

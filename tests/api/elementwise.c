@@ -4,6 +4,7 @@
  * x takes every MODC_STRIDE-th float (4093 where the environment has no such number; 1: all of them), y what goes with it. */
 #include "elementwise.h"
 #include "check.h"
+#include "modc_special.h"
 
 #include <math.h>
 #include <string.h>
@@ -68,6 +69,20 @@ ONE(erfc, erfc(x))
 ONE(logit, log(x / (1 - x)))
 TWO(xlogy, isnan(y) ? y : x == 0 ? 0 : x * log(y))
 TWO(fmod, fmod(x, y))
+
+/* torch.special: what unit_special holds to values of 40 digits, as floats and with what lines make of it. */
+ONE(lgamma, lgamma(x))
+ONE(i0, modc_f64s_i0e(x) * exp(fabs(x)))
+ONE(i1, modc_f64s_i1e(x) * exp(fabs(x)))
+ONE(k0, modc_f64s_k0e(x) * exp(-x))
+ONE(k1, modc_f64s_k1e(x) * exp(-x))
+ONE(bessel_j0, modc_f64s_bessel_j0(x))
+ONE(spherical_bessel_j0, x == 0 ? 1 : isinf(x) ? 0 : sin(x) / x)
+ONE(erfinv, modc_f64s_erfinv(x))
+ONE(log_ndtr, modc_f64s_log_ndtr(x))
+ONE(entr, x > 0 ? -x * log(x) : x == 0 ? 0 : isnan(x) ? x : -(double)INFINITY)
+TWO(xlog1py, isnan(y) ? y : x == 0 ? 0 : x * log1p(y))
+TWO(zeta, modc_f64s_zeta(x, y))
 
 /* As in PyTorch infinite where six times x is. */
 ONE(hardswish, x<-3 ? x * 0 : x> 3 ? ((double)(float)(6 * x) > 3.5e38 ? 6 * x : x) : x *(x + 3) / 6)
@@ -160,9 +175,22 @@ static const struct row rows[] = {ROW(exp),
                                   SUBTRACTS(logaddexp, both),
                                   ROW(xlogy),
                                   ROW(fmod),
-                                  ROW(remainder)};
+                                  ROW(remainder),
+                                  /* special */
+                                  ROW(lgamma),
+                                  ROW(i0),
+                                  ROW(i1),
+                                  ROW(k0),
+                                  ROW(k1),
+                                  ROW(bessel_j0),
+                                  ROW(spherical_bessel_j0),
+                                  ROW(erfinv),
+                                  ROW(log_ndtr),
+                                  ROW(entr),
+                                  ROW(xlog1py),
+                                  ROW(zeta)};
 
-enum { POWERS = 11, ANGLES = 14, ACTIVATIONS = 14, ROWS = sizeof rows / sizeof *rows };
+enum { POWERS = 11, ANGLES = 14, ACTIVATIONS = 14, OTHERS = 8, ROWS = sizeof rows / sizeof *rows };
 
 static float x[COUNT], y[COUNT], results[ROWS][COUNT];
 static double worst[ROWS];
@@ -247,7 +275,8 @@ int main(void)
     for (uint64_t bits = 0; bits <= UINT32_MAX;) {
         bits = fill(bits, stride);
         CHECK_OK(elementwise_forward(net, x, y, results[0], results[POWERS], results[POWERS + ANGLES],
-                                     results[POWERS + ANGLES + ACTIVATIONS]));
+                                     results[POWERS + ANGLES + ACTIVATIONS],
+                                     results[POWERS + ANGLES + ACTIVATIONS + OTHERS]));
         for (int r = 0; r < ROWS; r++)
             check(r);
     }

@@ -605,6 +605,35 @@ function("round", input=T("*", "floats", "grid"), decimals=[1, 0])
 function("frac", input=T("*", "floats", "grid"))
 function("isnan isinf isfinite isneginf isposinf signbit logical_not", input=T("*", "num", "whole"))
 function("bitwise_not", input=T("*", "ints", "whole"))
+function("isreal", input=T("*", "num", "whole"))
+function("heaviside", input=T("*", "num", "grid"), values=S("input"))
+function("ldexp", input=T("*", "num", "whole"), other=B("input", "num", "whole"))
+
+# torch.special, which 1.13 has not all of
+
+def special(names, **arguments):
+    function(" ".join(f"special.{name}" for name in names.split()), **arguments)
+
+
+special("exp2 expm1 sinc erf erfc expit i0 i0e i1 i1e ndtr log_ndtr erfcx", input=T("*", values="small"))
+special("bessel_j0 bessel_j1 modified_bessel_i0 modified_bessel_i1 spherical_bessel_j0 airy_ai", input=T("*", values="small"))
+special("bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 log1p "
+        "entr digamma psi gammaln", input=T("*", values="positive"))
+function("i0", input=T("*", "num", "small"))
+special("erfinv", input=T("*", values="unit"))
+special("ndtri", input=T("*", values="inside"))
+special("logit", input=T("*", values="inside"), eps=[0.1, 0.25])
+special("round", input=T("*", "floats", "grid"), decimals=[1, 0])
+special("xlogy xlog1py", input=T("*"), other=B("input", values="positive"))
+special("zeta", input=T("*", values="above"), other=B("input", values="positive"))
+function("special.gammainc special.gammaincc igamma igammac", input=T("*", values="positive"), other=B("input", values="positive"))
+function("polygamma special.polygamma", n=[0, 1, 2, 3], input=T("*", values="positive"))
+function("mvlgamma special.multigammaln", input=T("*", values="above"), p=[1, 2])
+special("logsumexp", input=T("*"), dim=DIMS, keepdim=True)
+special("softmax log_softmax", input=T("* a"), dim=DIM, dtype=FLOAT_DTYPE)
+special("chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
+        "hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t "
+        "shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w", input=T("*", values="unit"), n=[0, 1, 2, 5])
 function("nan_to_num", input=T("*"), nan=1.0, posinf=2.0, neginf=-2.0)
 function("deg2rad rad2deg", input=T("*"))
 BINARY = dict(input=T("*", "num"), other=B("input", "num"))

@@ -602,7 +602,7 @@ static void write_program(const char *path)
     FILE *file = fopen(path, "w");
 
     assert_non_null(file);
-    fputs("#include <stdio.h>\n#include <stdlib.h>\n#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n",
+    fputs("#include <stdio.h>\n#include <stdlib.h>\n#include \"modc_special.h\"\n\nMODC_KERNELS_BEGIN\n\n",
           file);
     for (int i = 0; i < case_count; i++)
         fprintf(file, "%s\n", cases[i].text);

@@ -68,6 +68,23 @@ MODC_INLINE MODC_T MODC_F(evens)(MODC_T a, MODC_T b)
     return a;
 }
 
+MODC_INLINE MODC_T MODC_F(zip_low)(MODC_T a, MODC_T b)
+{
+    (void)b;
+    return a;
+}
+
+MODC_INLINE MODC_T MODC_F(zip_high)(MODC_T a, MODC_T b)
+{
+    (void)a;
+    return b;
+}
+
+MODC_INLINE MODC_T MODC_F(reverse)(MODC_T a)
+{
+    return a;
+}
+
 MODC_INLINE MODC_T MODC_F(lane)(MODC_T v, const int i)
 {
     (void)i;
@@ -190,6 +207,23 @@ MODC_INLINE MODC_T64 MODC_D(first)(MODC_T64 v, int n, MODC_T64 rest)
 MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
 {
     (void)b;
+    return a;
+}
+
+MODC_INLINE MODC_T64 MODC_D(zip_low)(MODC_T64 a, MODC_T64 b)
+{
+    (void)b;
+    return a;
+}
+
+MODC_INLINE MODC_T64 MODC_D(zip_high)(MODC_T64 a, MODC_T64 b)
+{
+    (void)a;
+    return b;
+}
+
+MODC_INLINE MODC_T64 MODC_D(reverse)(MODC_T64 a)
+{
     return a;
 }
 

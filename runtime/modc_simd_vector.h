@@ -335,16 +335,90 @@ MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
         v[i] = i < MODC_LANES64 / 2 ? a[2 * i] : b[2 * i - MODC_LANES64];
     return v;
 }
+
+/* Lanes of a and b in turn: the lower half of both, the upper half. */
+MODC_INLINE MODC_T MODC_F(zip_low)(MODC_T a, MODC_T b)
+{
+    MODC_T v;
+
+    for (int i = 0; i < MODC_LANES; i++)
+        v[i] = i % 2 == 0 ? a[i / 2] : b[i / 2];
+    return v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(zip_low)(MODC_T64 a, MODC_T64 b)
+{
+    MODC_T64 v;
+
+    for (int i = 0; i < MODC_LANES64; i++)
+        v[i] = i % 2 == 0 ? a[i / 2] : b[i / 2];
+    return v;
+}
+
+MODC_INLINE MODC_T MODC_F(zip_high)(MODC_T a, MODC_T b)
+{
+    MODC_T v;
+
+    for (int i = 0; i < MODC_LANES; i++)
+        v[i] = i % 2 == 0 ? a[MODC_LANES / 2 + i / 2] : b[MODC_LANES / 2 + i / 2];
+    return v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(zip_high)(MODC_T64 a, MODC_T64 b)
+{
+    MODC_T64 v;
+
+    for (int i = 0; i < MODC_LANES64; i++)
+        v[i] = i % 2 == 0 ? a[MODC_LANES64 / 2 + i / 2] : b[MODC_LANES64 / 2 + i / 2];
+    return v;
+}
+
+/* The last lane first. */
+MODC_INLINE MODC_T MODC_F(reverse)(MODC_T a)
+{
+    MODC_T v;
+
+    for (int i = 0; i < MODC_LANES; i++)
+        v[i] = a[MODC_LANES - 1 - i];
+    return v;
+}
+
+MODC_INLINE MODC_T64 MODC_D(reverse)(MODC_T64 a)
+{
+    MODC_T64 v;
+
+    for (int i = 0; i < MODC_LANES64; i++)
+        v[i] = a[MODC_LANES64 - 1 - i];
+    return v;
+}
 #else
 #if MODC_LANES == 16
 #define MODC_EVENS 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #define MODC_EVENS64 0, 2, 4, 6, 8, 10, 12, 14
+#define MODC_ZIP_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define MODC_ZIP_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define MODC_ZIP_LOW64 0, 8, 1, 9, 2, 10, 3, 11
+#define MODC_ZIP_HIGH64 4, 12, 5, 13, 6, 14, 7, 15
+#define MODC_REVERSE 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
+#define MODC_REVERSE64 7, 6, 5, 4, 3, 2, 1, 0
 #elif MODC_LANES == 8
 #define MODC_EVENS 0, 2, 4, 6, 8, 10, 12, 14
 #define MODC_EVENS64 0, 2, 4, 6
+#define MODC_ZIP_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define MODC_ZIP_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#define MODC_ZIP_LOW64 0, 4, 1, 5
+#define MODC_ZIP_HIGH64 2, 6, 3, 7
+#define MODC_REVERSE 7, 6, 5, 4, 3, 2, 1, 0
+#define MODC_REVERSE64 3, 2, 1, 0
 #else
 #define MODC_EVENS 0, 2, 4, 6
 #define MODC_EVENS64 0, 2
+#define MODC_ZIP_LOW 0, 4, 1, 5
+#define MODC_ZIP_HIGH 2, 6, 3, 7
+#define MODC_ZIP_LOW64 0, 2
+#define MODC_ZIP_HIGH64 1, 3
+#define MODC_REVERSE 3, 2, 1, 0
+#define MODC_REVERSE64 1, 0
 #endif
 
 MODC_INLINE MODC_T MODC_F(evens)(MODC_T a, MODC_T b)
@@ -356,6 +430,44 @@ MODC_INLINE MODC_T64 MODC_D(evens)(MODC_T64 a, MODC_T64 b)
 {
     return __builtin_shufflevector(a, b, MODC_EVENS64);
 }
+
+/* Lanes of a and b in turn: the lower half of both, the upper half. */
+MODC_INLINE MODC_T MODC_F(zip_low)(MODC_T a, MODC_T b)
+{
+    return __builtin_shufflevector(a, b, MODC_ZIP_LOW);
+}
+
+MODC_INLINE MODC_T64 MODC_D(zip_low)(MODC_T64 a, MODC_T64 b)
+{
+    return __builtin_shufflevector(a, b, MODC_ZIP_LOW64);
+}
+
+MODC_INLINE MODC_T MODC_F(zip_high)(MODC_T a, MODC_T b)
+{
+    return __builtin_shufflevector(a, b, MODC_ZIP_HIGH);
+}
+
+MODC_INLINE MODC_T64 MODC_D(zip_high)(MODC_T64 a, MODC_T64 b)
+{
+    return __builtin_shufflevector(a, b, MODC_ZIP_HIGH64);
+}
+
+/* The last lane first. */
+MODC_INLINE MODC_T MODC_F(reverse)(MODC_T a)
+{
+    return __builtin_shufflevector(a, a, MODC_REVERSE);
+}
+
+MODC_INLINE MODC_T64 MODC_D(reverse)(MODC_T64 a)
+{
+    return __builtin_shufflevector(a, a, MODC_REVERSE64);
+}
+#undef MODC_ZIP_LOW
+#undef MODC_ZIP_HIGH
+#undef MODC_ZIP_LOW64
+#undef MODC_ZIP_HIGH64
+#undef MODC_REVERSE
+#undef MODC_REVERSE64
 #undef MODC_EVENS
 #undef MODC_EVENS64
 #endif

@@ -139,6 +139,25 @@ static void give_scan(const struct adjoint *a, struct op *op, struct value *g)
 
 const struct adjoint_row scan_adjoint = {.one = give_scan};
 
+/* The transform is linear and, but for the sign, its own transpose. Of half a spectrum the middle stands for two. */
+static void give_fft(const struct adjoint *a, struct op *op, struct value *g)
+{
+    static const enum fft_kind kinds[] = {
+        [FFT_COMPLEX] = FFT_COMPLEX, [FFT_FROM_REAL] = FFT_TO_REAL, [FFT_TO_REAL] = FFT_FROM_REAL};
+    struct eval *eval = a->eval;
+    bool from_real = op->fft.kind == FFT_FROM_REAL, to_real = op->fft.kind == FFT_TO_REAL;
+
+    if (from_real)
+        g = build_half_spectrum(eval, op->loc, g, op->fft.axis, op->fft.length, 0.5);
+    g = build_fft(eval, op->loc, "dfft", kinds[op->fft.kind], g, op->fft.axis, op->fft.length,
+                  !op->fft.inverse, op->inputs[3]);
+    if (to_real)
+        g = build_half_spectrum(eval, op->loc, g, op->fft.axis, op->fft.length, 2);
+    a->give(a, op->inputs[0], g);
+}
+
+const struct adjoint_row fft_adjoint = {.one = give_fft};
+
 static void give_ctc(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct op *slope = op_new(a->eval, GRAPH_OP_CTC, "dctc", op->inputs, op->input_count);

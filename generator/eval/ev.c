@@ -53,6 +53,14 @@ struct ev ev_tensor(struct loc loc, struct value *value)
     return value ? (struct ev){.kind = EV_TENSOR, .loc = loc, .tensor = value} : ev_bad(loc);
 }
 
+struct ev ev_complex(struct loc loc, struct value *pairs)
+{
+    struct ev out = ev_tensor(loc, pairs);
+
+    out.kind = pairs ? EV_COMPLEX : EV_BAD;
+    return out;
+}
+
 struct ev ev_module(struct loc loc, struct module *module)
 {
     return (struct ev){.kind = EV_MODULE, .loc = loc, .module = module};
@@ -89,11 +97,22 @@ bool ev_is_number(const struct ev *value)
 const char *ev_kind_text(const struct ev *value)
 {
     static const char *const names[] = {
-        [EV_BAD] = "nothing",         [EV_NONE] = "None",       [EV_BOOL] = "a bool",
-        [EV_INT] = "an integer",      [EV_FLOAT] = "a number",  [EV_STRING] = "a string",
-        [EV_DTYPE] = "a dtype",       [EV_TUPLE] = "a tuple",   [EV_SLICE] = "a slice",
-        [EV_ELLIPSIS] = "...",        [EV_MODULE] = "a module", [EV_TENSOR] = "a tensor",
-        [EV_FUNCTION] = "a function", [EV_METHOD] = "a method", [EV_SPACE] = "a name space",
+        [EV_BAD] = "nothing",
+        [EV_NONE] = "None",
+        [EV_BOOL] = "a bool",
+        [EV_INT] = "an integer",
+        [EV_FLOAT] = "a number",
+        [EV_STRING] = "a string",
+        [EV_DTYPE] = "a dtype",
+        [EV_TUPLE] = "a tuple",
+        [EV_SLICE] = "a slice",
+        [EV_ELLIPSIS] = "...",
+        [EV_MODULE] = "a module",
+        [EV_TENSOR] = "a tensor",
+        [EV_COMPLEX] = "a complex tensor",
+        [EV_FUNCTION] = "a function",
+        [EV_METHOD] = "a method",
+        [EV_SPACE] = "a name space",
     };
 
     return names[value->kind];
@@ -137,6 +156,10 @@ static void ev_print(struct eval *eval, struct text *text, const struct ev *valu
         break;
     case EV_TENSOR:
         text_printf(text, "tensor%s", shape_text(&eval->cx->arena, value->tensor->ndim, value->tensor->dims));
+        break;
+    case EV_COMPLEX:
+        text_printf(text, "complex tensor%s",
+                    shape_text(&eval->cx->arena, value->tensor->ndim - 1, value->tensor->dims));
         break;
     default:
         text_add(text, ev_kind_text(value));

@@ -56,7 +56,7 @@ static struct ev eval_operands(struct eval *eval, struct scope *scope, const str
     if ((expr->op == OP_AND || expr->op == OP_OR) && ev_get_bool(&a, &truth) && truth == (expr->op == OP_OR))
         return a; /* the other side is not evaluated */
     b = eval_expr(eval, scope, expr->b);
-    if (a.kind == EV_TENSOR && eval->refresh)
+    if ((a.kind == EV_TENSOR || a.kind == EV_COMPLEX) && eval->refresh)
         a.tensor = eval->refresh(eval, a.tensor); /* b may have changed it in place */
     return eval_binary(eval, expr->loc, expr->op, &a, &b);
 }

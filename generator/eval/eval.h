@@ -26,6 +26,7 @@ enum ev_kind {
     EV_ELLIPSIS,
     EV_MODULE,   /* module */
     EV_TENSOR,   /* tensor: a graph value, constant or not */
+    EV_COMPLEX,  /* tensor: a complex one, as torch.view_as_real shows it: the last dimension are pairs */
     EV_FUNCTION, /* function */
     EV_METHOD,   /* text of items[0], a tensor; of a module its row's text */
     EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional" or "self" */
@@ -159,6 +160,7 @@ struct ev ev_float_dag(struct loc loc, const struct dag *dag, const char *text);
 struct ev ev_string(struct loc loc, const char *text);
 struct ev ev_dtype(struct loc loc, enum dtype dtype);
 struct ev ev_tensor(struct loc loc, struct value *value);
+struct ev ev_complex(struct loc loc, struct value *pairs);
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
 struct ev ev_module(struct loc loc, struct module *module);
 const char *ev_text(struct eval *eval,

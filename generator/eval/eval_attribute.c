@@ -99,7 +99,7 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
 }
 
 /* Whose functions have rows as "linalg.norm(A)". */
-static const char *const torch_spaces[] = {"torch.linalg", "torch.special"};
+static const char *const torch_spaces[] = {"torch.linalg", "torch.special", "torch.fft"};
 
 static bool is_torch_space(const char *space)
 {
@@ -195,6 +195,40 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
     diag_hint_nearest(eval->cx, name, known, count);
 }
 
+static struct ev method_of(struct eval *eval, const struct ev *base, struct ev function)
+{
+    struct ev *self = ARENA_NEW(&eval->cx->arena, struct ev);
+
+    *self = *base;
+    function.kind = EV_METHOD;
+    function.items = self;
+    return function;
+}
+
+static struct ev eval_complex_attribute(struct eval *eval, const struct ev *base, const struct expr *expr)
+{
+    const char *name = expr->text, *row = arena_format(&eval->cx->arena, "complex.%s", name);
+    bool part = strcmp(name, "real") == 0 || strcmp(name, "imag") == 0;
+    struct value *pairs = base->tensor;
+    struct ev function, shape;
+
+    if (strcmp(name, "shape") == 0) {
+        shape = tensor_shape(eval, expr->loc, pairs);
+        shape.count = shape.total = pairs->ndim - 1;
+        return shape;
+    }
+    if (strcmp(name, "ndim") == 0)
+        return ev_int(eval, expr->loc, pairs->ndim - 1);
+    if (part)
+        return eval_complex_part(eval, expr->loc, pairs, name[0] == 'i');
+    if (strcmp(name, "dtype") != 0 && eval_find_function(row, FUNCTION_COMPLEX, expr->loc, &function)) {
+        function.text = name;
+        return method_of(eval, base, function);
+    }
+    eval_complex_fault(eval, expr->name_loc, name);
+    return ev_bad(expr->loc);
+}
+
 struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev base = eval_expr(eval, scope, expr->a);
@@ -219,6 +253,8 @@ struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct ex
         if (strcmp(name, "itemsize") == 0)
             return ev_int(eval, expr->loc, dtype_rows[base.dtype].bytes);
         break;
+    case EV_COMPLEX:
+        return eval_complex_attribute(eval, &base, expr);
     case EV_TENSOR:
         if (strcmp(name, "shape") == 0)
             return tensor_shape(eval, expr->loc, base.tensor);
@@ -233,14 +269,8 @@ struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct ex
         }
         if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
             return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
-        if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out)) {
-            struct ev *self = ARENA_NEW(&eval->cx->arena, struct ev);
-
-            *self = base;
-            out.kind = EV_METHOD;
-            out.items = self;
-            return out;
-        }
+        if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out))
+            return method_of(eval, &base, out);
         break;
     default:
         break;

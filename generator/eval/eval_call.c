@@ -152,7 +152,9 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
 
     switch (callee->kind) {
     case EV_FUNCTION:
-        if (callee->spec_function)
+        if (!eval_complex_call(eval, callee, call))
+            out = ev_bad(call->loc);
+        else if (callee->spec_function)
             out = call_spec_function(eval, scope, callee->spec_function, call);
         else if (callee->function)
             out = call_function_row(eval, callee->function, callee->text, call, false);
@@ -164,6 +166,10 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
 
         if (callee->items[0].kind == EV_MODULE) {
             out = eval->call_method(eval, callee->items[0].module, callee->text, call);
+            break;
+        }
+        if (!eval_complex_call(eval, callee, call)) {
+            out = ev_bad(call->loc);
             break;
         }
 

@@ -178,6 +178,12 @@ static struct value *index_places(struct eval *eval, struct value *value, const 
     return value ? build_gather_places(eval, places->loc, value, first, places->indices, count) : NULL;
 }
 
+static void too_many(struct eval *eval, struct loc loc, int taken, int ndim, const struct dim *const *dims)
+{
+    diag_error(eval->cx, loc, "too many indices: %d for a tensor of shape %s", taken,
+               shape_text(&eval->cx->arena, ndim, dims));
+}
+
 static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *value, const struct ev *items,
                               int count)
 {
@@ -197,8 +203,7 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
         ellipsis |= items[i].kind == EV_ELLIPSIS;
     }
     if (taken > value->ndim) {
-        diag_error(eval->cx, loc, "too many indices: %d for a tensor of shape %s", taken,
-                   shape_text(arena, value->ndim, value->dims));
+        too_many(eval, loc, taken, value->ndim, value->dims);
         return ev_bad(loc);
     }
     for (int i = 0; i < count && value; i++) {
@@ -377,6 +382,29 @@ static struct ev index_module(struct eval *eval, struct loc loc, const struct ev
     return ev_bad(loc);
 }
 
+/* Pairs are behind all dimensions that an index can take: `...` ends in front of them. */
+static struct ev index_complex(struct eval *eval, struct loc loc, struct value *pairs, const struct ev *items,
+                               int count)
+{
+    struct ev *all = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev), out;
+    struct ev none[3] = {ev_none(loc), ev_none(loc), ev_none(loc)};
+    bool ellipsis = false;
+    int taken = 0;
+
+    for (int i = 0; i < count; i++) {
+        all[i] = items[i];
+        ellipsis |= items[i].kind == EV_ELLIPSIS;
+        taken += takes_axis(&items[i]);
+    }
+    if (taken == pairs->ndim) {
+        too_many(eval, loc, taken, pairs->ndim - 1, pairs->dims);
+        return ev_bad(loc);
+    }
+    all[count] = (struct ev){.kind = EV_SLICE, .loc = loc, .items = none};
+    out = index_tensor(eval, loc, pairs, all, count + ellipsis);
+    return out.kind == EV_TENSOR ? ev_complex(loc, out.tensor) : out;
+}
+
 struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev base = eval_expr(eval, scope, expr->a);
@@ -390,6 +418,8 @@ struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *
         base = ev_module(base.loc, base.module);
     if (base.kind == EV_TENSOR)
         return index_tensor(eval, expr->loc, base.tensor, items, expr->count);
+    if (base.kind == EV_COMPLEX)
+        return index_complex(eval, expr->loc, base.tensor, items, expr->count);
     for (int i = 0; i < expr->count; i++)
         if (items[i].kind == EV_BAD)
             return items[i];

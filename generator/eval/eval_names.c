@@ -74,7 +74,7 @@ bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *e
             if (strcmp(s->items[i].name, expr->text) == 0) {
                 *out = s->items[i].value;
                 out->loc = expr->loc;
-                if (out->kind == EV_TENSOR && eval->refresh)
+                if ((out->kind == EV_TENSOR || out->kind == EV_COMPLEX) && eval->refresh)
                     out->tensor = eval->refresh(eval, out->tensor);
                 return true;
             }

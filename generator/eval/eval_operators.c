@@ -105,6 +105,10 @@ struct ev eval_binary(struct eval *eval, struct loc loc, enum expr_op op, const 
 
     if (a->kind == EV_BAD || b->kind == EV_BAD)
         return ev_bad(loc);
+    if ((a->kind == EV_COMPLEX || b->kind == EV_COMPLEX) && op != OP_IS && op != OP_IS_NOT) {
+        eval_complex_fault(eval, loc, expr_op_text(op));
+        return ev_bad(loc);
+    }
     switch (op) {
     case OP_AND:
     case OP_OR:
@@ -197,6 +201,10 @@ struct ev eval_unary(struct eval *eval, struct scope *scope, const struct expr *
         struct ev zero = ev_int(eval, expr->loc, expr->op == OP_INVERT ? -1 : 0);
 
         return eval_binary(eval, expr->loc, expr->op == OP_POS ? OP_ADD : OP_SUB, &zero, &a);
+    }
+    if (a.kind == EV_COMPLEX) {
+        eval_complex_fault(eval, expr->loc, expr_op_text(expr->op));
+        return ev_bad(expr->loc);
     }
     diag_error(eval->cx, expr->loc, "'%s' does not take %s", expr_op_text(expr->op), ev_kind_text(&a));
     if (expr->op == OP_NOT && a.kind == EV_TENSOR)

@@ -34,6 +34,17 @@ bool eval_find_global(const char *name, struct loc loc, struct ev *out);
 /* The fault that a class of torch.nn is named where a value is needed. */
 void eval_module_as_value(struct eval *eval, struct loc loc, const char *name);
 
+/* ---- eval_complex.c ---- */
+
+/* The real, or the imaginary part of pairs. */
+struct ev eval_complex_part(struct eval *eval, struct loc loc, struct value *pairs, bool imaginary);
+
+/* The fault that complex tensors have no such function, method or operator yet. */
+void eval_complex_fault(struct eval *eval, struct loc loc, const char *what);
+
+/* Whether the call has a complex argument that the function does not take; then it is that of complex tensors, or faulty. */
+bool eval_complex_call(struct eval *eval, struct ev *callee, const struct call *call);
+
 /* ---- eval_operators.c ---- */
 
 /* What an operator is over tensors and over numbers that sizes decide, by enum expr_op. */

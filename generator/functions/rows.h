@@ -76,6 +76,14 @@ struct value *sum_windows(struct eval *eval, struct loc loc, struct value *x, in
                           const int *stride, const int *dilation, const int *before,
                           const struct dim *const *lengths);
 
+/* GRAPH_OP_FFT, of a length that fft_is_smooth; scale: one element, of x's type. */
+struct value *build_fft(struct eval *eval, struct loc loc, const char *label, enum fft_kind kind,
+                        struct value *x, int axis, int64_t length, bool inverse, struct value *scale);
+
+/* Pairs of the half spectrum of a real row of that length, those that stand for two of the whole times `factor`. */
+struct value *build_half_spectrum(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                  int64_t length, double factor);
+
 /* Gradients of a convolution, with respect to its input and to its weight, from that of its result. */
 struct value *conv_input_gradient(struct eval *eval, struct loc loc, const struct op *op, struct value *g);
 struct value *conv_weight_gradient(struct eval *eval, struct loc loc, const struct op *op, struct value *g);

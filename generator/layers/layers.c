@@ -38,7 +38,7 @@ extern const struct function_row product_functions[], conv_functions[], pad_func
     index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
     arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[],
-    loss_functions[], return_functions[], special_functions[];
+    loss_functions[], return_functions[], special_functions[], fft_functions[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -68,6 +68,7 @@ const struct function_family function_families[] = {
     {"recurrent", rnn_functions},
     {"losses", loss_functions},
     {"returns", return_functions},
+    {"Fourier transforms", fft_functions},
     {NULL, NULL},
     {NULL, NULL},
 };

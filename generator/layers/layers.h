@@ -131,6 +131,7 @@ enum {
     FUNCTION_SIZES = 32,    /* positional arguments gather in the first: ones(2, 3) */
     FUNCTION_REST = 64,     /* further positional arguments gather in the second: einsum("ij,jk", a, b) */
     FUNCTION_RETURNS = 128, /* torchrl.objectives.value.functional.NAME, by its bare name */
+    FUNCTION_COMPLEX = 256, /* takes complex tensors */
     FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS
 };
 

@@ -102,6 +102,9 @@ static bool flatten_result(struct eval *eval, struct ev *result)
         return false;
     default:
         diag_error(eval->cx, result->loc, "an entry returns tensors, found %s", ev_kind_text(result));
+        if (result->kind == EV_COMPLEX)
+            diag_hint(eval->cx,
+                      "return torch.view_as_real(z): the last dimension has real and imaginary part");
         return false;
     }
 }

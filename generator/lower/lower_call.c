@@ -7,7 +7,7 @@
 
 void lower_gather(struct eval *eval, const struct ev *value, struct value ***list, int *count)
 {
-    if (value->kind == EV_TENSOR)
+    if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
         ARENA_PUSH(&eval->cx->arena, *list, *count, value->tensor);
     for (int i = 0; value->kind == EV_TUPLE && i < value->count; i++)
         lower_gather(eval, &value->items[i], list, count);
@@ -17,7 +17,7 @@ struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value 
 {
     struct ev out = *value;
 
-    if (value->kind == EV_TENSOR)
+    if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
         out.tensor = list[(*at)++];
     if (value->kind == EV_TUPLE) {
         out.items = ARENA_ARRAY(&eval->cx->arena, value->count + 1, struct ev);

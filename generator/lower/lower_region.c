@@ -248,7 +248,9 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     for (int i = 0; i < call->count; i++)
         text_printf(&key, " %s%s%s%s", call->names[i] ? call->names[i] : "", call->names[i] ? "=" : "",
                     ev_text(eval, &call->args[i]),
-                    call->args[i].kind == EV_TENSOR ? dtype_rows[call->args[i].tensor->dtype].name : "");
+                    call->args[i].kind == EV_TENSOR || call->args[i].kind == EV_COMPLEX
+                        ? dtype_rows[call->args[i].tensor->dtype].name
+                        : "");
     text_printf(&key, " %s", outer->entry->name);
     if (eval->training)
         add_fixed(&key, program->tree, module);

@@ -312,6 +312,10 @@ const struct elementwise_row elementwise_rows[] = {
     {"hypot", "input, other", 2,
      "where((abs(x) == inf) | (abs(other) == inf), inf, _hypot(maximum(abs(x), abs(other)), minimum(abs(x), abs(other))))",
      "g * (x / y); d_other = g * (other / y)", NULL, NULL, TORCH | ONLY_FLOAT},
+    /* of a complex number, whose gradient is 0 at the origin */
+    {"_complex_abs", "input, other", 2, "hypot(x, other)",
+     "g * where(y == 0, 0, x / y); d_other = g * where(y == 0, 0, other / y)", NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
     {"_hypot", "input, other", 2, "where(x == 0, x, x * sqrt(1 + (other / x) * (other / x)))", NULL, NULL,
      NULL, HIDDEN | ONLY_FLOAT},
     {"logaddexp", "input, other", 2,

@@ -87,6 +87,7 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(SCAN, scan)   /* along an axis, each element of what the one before it has made and of the inputs */  \
     OP(SORT, sort)   /* int64: which element along an axis stands where, in order; equal ones keep theirs */ \
     OP(CTC, ctc)     /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */  \
+    OP(FFT, fft)     /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */   \
     OP(WRITE, write) /* slot version, target view of it, dag over inputs 2.. -> next version */              \
     OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */
 
@@ -154,6 +155,9 @@ enum recurrent_input {
     RECURRENT_D_CELL,
     RECURRENT_INPUTS
 };
+
+/* What is real has no last axis of pairs, and of its transform the first half: the rest is that mirrored. */
+enum fft_kind { FFT_COMPLEX, FFT_FROM_REAL, FFT_TO_REAL };
 
 enum fence_kind {
     FENCE_FORWARD_PRE,
@@ -286,6 +290,14 @@ struct op {
             const struct dim *labels;
             bool gradient;
         } ctc;
+        /* length: of the complex or real row. Inputs behind x are what ops/fft.h makes, and the factor of all results. inverse: the
+         * other sign, and no factor of its own. */
+        struct {
+            enum fft_kind kind;
+            int axis;
+            bool inverse;
+            int64_t length;
+        } fft;
         struct {
             enum check_kind kind;
             bool negative;

@@ -2,6 +2,7 @@
 #ifndef MODC_ALGORITHM_H
 #define MODC_ALGORITHM_H
 
+#include "ops/fft.h"
 #include "plan/plan.h"
 
 struct algorithm {
@@ -92,5 +93,10 @@ struct pool_plan {
 };
 
 struct pool_plan pool_plan_of(const struct op *op);
+
+/* How templates/c/fft.c divides a row; elements of one of its planes; how many values lie behind the axis. */
+struct fft_plan fft_layout(const struct op *op);
+int64_t fft_plane(const struct op *op);
+int64_t fft_inner(const struct op *op);
 
 #endif

@@ -608,6 +608,51 @@ static double cost_heads(const struct op *op)
     return cost_blocks(op) * (bytes > ATTENTION_BYTES ? 1.2 : 1.01);
 }
 
+/* ---- Fourier transforms ------------------------------------------------------------------------------------ */
+
+int64_t fft_inner(const struct op *op)
+{
+    const struct value *y = op->outputs[0];
+    int64_t inner = 1;
+
+    for (int i = op->fft.axis + 1; i < y->ndim - (op->fft.kind != FFT_TO_REAL); i++)
+        inner *= upper(y->dims[i]);
+    return inner;
+}
+
+struct fft_plan fft_layout(const struct op *op)
+{
+    return fft_plan_of(op->fft.kind, op->fft.length, fft_inner(op), panel(op));
+}
+
+int64_t fft_plane(const struct op *op)
+{
+    struct fft_plan plan = fft_layout(op);
+    int64_t most = plan.n1 * plan.ld2 > plan.n2 * plan.ld1 ? plan.n1 * plan.ld2 : plan.n2 * plan.ld1;
+
+    if (plan.n1 == 0)
+        return (plan.values + 1) * panel(op);
+    return whole_panels(op, most > plan.values ? most : plan.values + 1);
+}
+
+/* Two pairs of planes, and rows of a block as they lie; or what halves are made of. */
+static int64_t scratch_fft(const struct op *op)
+{
+    struct fft_plan plan = fft_layout(op);
+
+    return (plan.n1 > 0 ? 6 : 7) * fft_plane(op) * computed_bytes(op->outputs[0]);
+}
+
+static void tiles_fft(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    int64_t rows = dealt(op->outputs[0], op->fft.axis), inner = fft_inner(op);
+
+    if (inner > 1)
+        tiles[SPLIT_ROWS] = rows * tiles_of(inner, panel(op));
+    else
+        tiles[SPLIT_ROWS] = fft_layout(op).n1 > 0 ? rows : tiles_of(rows, panel(op));
+}
+
 /* ---- recurrent -------------------------------------------------------------------------------------------- */
 
 static bool fits_recurrent_ahead(const struct graph *graph, const struct op *op)
@@ -720,6 +765,9 @@ static const struct algorithm cpu_algorithms[] = {
      .core = true},
     {"ctc", GRAPH_OP_CTC, "ctc", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_ctc,
      "a sample at a time, step by step over its labels and the blanks between them", .core = true},
+    {"fft", GRAPH_OP_FFT, "fft", "fft_parts", fits_always, op_macs, tiles_fft, PACKED_NONE, PACKED_NONE,
+     scratch_fft, "by passes of small radices between two pairs of planes, over vectors of columns",
+     .core = true},
     {"attention_heads", GRAPH_OP_ATTENTION, "attention", NULL, fits_always, cost_heads, tiles_heads,
      PACKED_NONE, PACKED_NONE, scratch_heads,
      "a head at a time: all of its scores, then its weights, then its values", .core = true, .whole = true},

@@ -57,6 +57,9 @@ OTHER = {
     ("sort", "stable"): "a bool of an overload that needs it", ("argsort", "stable"): "the same",
     ("div", "rounding_mode"): "an overload that needs it", ("divide", "rounding_mode"): "the same",
     ("meshgrid", "indexing"): "an overload that needs it",
+    **{(f"{name}_window", "periodic"): "an overload that needs it"
+       for name in ("hann", "hamming", "blackman", "bartlett", "kaiser")},
+    ("hamming_window", "alpha"): "the same", ("hamming_window", "beta"): "the same", ("kaiser_window", "beta"): "the same",
 }
 
 
@@ -100,8 +103,8 @@ def of_signature(callable):
 
 
 def of_schemas(name):
-    """One for each overload."""
-    result = []
+    """One for each overload; `fft.rfft` is fft_rfft there."""
+    result, name = [], name.replace(".", "_")
     for space in ("aten", "aten::_"):
         for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}" if space == "aten" else f"aten::_{name}"):
             result.append({("input" if a.name == "self" else a.name): a.default_value if a.has_default_value() else NOT_THERE

@@ -704,7 +704,24 @@ NO_GRADIENTS = {
 }
 
 # Rows, arguments (`ROW.ARGUMENT`) and places (`torch.NAME`) that are not drawn, and why.
+NORM = ["ortho", "forward"]
+function("fft.hfft fft.irfft", input=T("A:2-9 b?"), n=[4, 7, 34], dim=[0], norm=NORM)
+function("fft.hfft2 fft.irfft2 fft.hfftn fft.irfftn", input=T("n? A:2-5 B:2-9"), s=[(3, 8), (6, 9)], dim=[(-1, -2)], norm=NORM)
+function("fft.fftshift fft.ifftshift", input=T("* a", "num"), dim=DIMS)
+function("fft.fftfreq fft.rfftfreq", n=[5, 8], d=[0.5, 2.0], dtype=FLOAT_DTYPE)
+function("hann_window blackman_window bartlett_window", window_length=[1, 5, 8], periodic=False, dtype=FLOAT_DTYPE)
+function("hamming_window", window_length=[1, 5, 8], periodic=False, dtype=FLOAT_DTYPE)
+function("kaiser_window", window_length=[1, 5, 8], periodic=False, beta=[3.0], dtype=FLOAT_DTYPE)
+function("real is_complex conj resolve_conj", input=T("*", "num"))
+function("angle", input=T("*", "num", "sign"))
+
+COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for many in ("", "2", "n")]
+COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft"]
+
 NOT_DRAWN = {
+    **{name: "of complex tensors; tests/layers has it" for name in COMPLEX},
+    "hamming_window.alpha": "only behind periodic; tests/layers has it",
+    "hamming_window.beta": "only behind periodic; tests/layers has it",
     "Sequential": "containers hold the rows in every drawn tree",
     "ModuleList": "containers hold the rows in every drawn tree",
     "ModuleDict": "containers hold the rows in every drawn tree",

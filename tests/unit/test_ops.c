@@ -760,6 +760,12 @@ static struct op *sample_of(enum op_code code)
         op->dag = binary(PRIM_ADD, DTYPE_FLOAT32);
     } else if (code == GRAPH_OP_SORT) {
         op = OP(code, "argsort", x);
+    } else if (code == GRAPH_OP_FFT) { /* a real row of 3 values */
+        op = OP(code, "rfft", COUNTED(DTYPE_FLOAT32, 1, 1, 2, 3), COUNTED(DTYPE_FLOAT32, 1, 0, 4),
+                COUNTED(DTYPE_INT64, 1, 2, 2), COUNTED(DTYPE_FLOAT32, 1, 0, 1));
+        op->fft.kind = FFT_FROM_REAL;
+        op->fft.axis = 1;
+        op->fft.length = 3;
     } else if (code == GRAPH_OP_VIEW) {
         op = OP(code, "permute", x);
         op->view.kind = VIEW_PERMUTE;

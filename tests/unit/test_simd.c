@@ -532,6 +532,32 @@ static void test_evens(void **state)
         assert_true(z[i] == 2 * i);
 }
 
+static void test_zips(void **state)
+{
+    float a[2 * MODC_LANES], y[2 * MODC_LANES], back[MODC_LANES];
+    double d[2 * MODC_LANES64], z[2 * MODC_LANES64], back64[MODC_LANES64];
+
+    (void)state;
+    for (int i = 0; i < 2 * MODC_LANES; i++)
+        a[i] = (float)i;
+    for (int i = 0; i < 2 * MODC_LANES64; i++)
+        d[i] = i;
+    modc_f32_store(y, modc_f32_zip_low(modc_f32_load(a), modc_f32_load(a + MODC_LANES)));
+    modc_f32_store(y + MODC_LANES, modc_f32_zip_high(modc_f32_load(a), modc_f32_load(a + MODC_LANES)));
+    modc_f64_store(z, modc_f64_zip_low(modc_f64_load(d), modc_f64_load(d + MODC_LANES64)));
+    modc_f64_store(z + MODC_LANES64, modc_f64_zip_high(modc_f64_load(d), modc_f64_load(d + MODC_LANES64)));
+    modc_f32_store(back, modc_f32_reverse(modc_f32_load(a)));
+    modc_f64_store(back64, modc_f64_reverse(modc_f64_load(d)));
+    for (int i = 0; i < 2 * MODC_LANES; i++)
+        assert_true(y[i] == (float)(i / 2 + i % 2 * MODC_LANES));
+    for (int i = 0; i < 2 * MODC_LANES64; i++)
+        assert_true(z[i] == i / 2 + i % 2 * MODC_LANES64);
+    for (int i = 0; i < MODC_LANES; i++)
+        assert_true(back[i] == (float)(MODC_LANES - 1 - i));
+    for (int i = 0; i < MODC_LANES64; i++)
+        assert_true(back64[i] == MODC_LANES64 - 1 - i);
+}
+
 static void test_lane(void **state)
 {
     modc_f32 v;
@@ -924,6 +950,7 @@ int main(void)
         cmocka_unit_test(test_copysign),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_evens),
+        cmocka_unit_test(test_zips),
         cmocka_unit_test(test_lane),
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_integers),

@@ -367,14 +367,14 @@ static struct kernel *new_core(const struct draft *draft, struct kernel *wrapper
     return core;
 }
 
-/* Keeps it, and what all of its calls have in common; returns the plan's own. */
-static struct kernel *keep_core(const struct draft *draft, struct kernel *wrapper, struct kernel *core)
+/* Keeps what several share, of which `own` is one that has as many holes; returns the plan's own. */
+static struct kernel *keep_shared(const struct draft *draft, const struct kernel *own, struct kernel *shared)
 {
-    core = (struct kernel *)keep_kernel(draft->cx, draft->plan, core);
-    for (int i = 0; i < core->hole_count; i++)
-        if (core->holes[i].kind == HOLE_SOME && core->holes[i].integer < wrapper->holes[i].integer)
-            core->holes[i].integer = wrapper->holes[i].integer;
-    return core;
+    shared = (struct kernel *)keep_kernel(draft->cx, draft->plan, shared);
+    for (int i = 0; i < shared->hole_count; i++)
+        if (shared->holes[i].kind == HOLE_SOME && shared->holes[i].integer < own->holes[i].integer)
+            shared->holes[i].integer = own->holes[i].integer;
+    return shared;
 }
 
 /* Whether what it takes is asked for behind all else, and may be missing: T_after. */
@@ -402,7 +402,7 @@ static const struct kernel *wrap_core(struct draft *draft)
         core->tail = NULL;
     else
         dag_mark_sizes(core->tail, core->used);
-    wrapper->core = keep_core(draft, wrapper, core);
+    wrapper->core = keep_shared(draft, wrapper, core);
     return keep_kernel(cx, draft->plan, wrapper);
 }
 
@@ -468,7 +468,7 @@ static void wrap_parts(const struct draft *draft, struct kernel *parts)
         ARENA_PUSH(arena, parts->parameters, parts->parameter_count, parameter);
     }
     parts->extra_first = parts->parameter_count;
-    parts->core = keep_core(draft, parts, new_core(draft, parts, core_part_stem(draft, parts)));
+    parts->core = keep_shared(draft, parts, new_core(draft, parts, core_part_stem(draft, parts)));
 }
 
 /* Parts that are a kernel of their own take the sizes that they ask for. */
@@ -494,7 +494,7 @@ static const struct kernel *parts_kernel(const struct draft *draft)
     }
     if (draft->part)
         wrap_parts(draft, parts);
-    return keep_kernel(draft->cx, draft->plan, parts);
+    return keep_shared(draft, parts, parts);
 }
 
 /* ---- a kernel of a template ---------------------------------------------------------------------------------- */

@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-#include "eval/eval.h"
+#include "eval/evaluator.h"
 #include "graph/make.h"
 
-static struct site here(const struct eval *eval, struct loc loc)
+struct site build_site(const struct eval *eval, struct loc loc)
 {
     return (struct site){
         .cx = eval->cx, .graph = eval->graph, .loc = loc, .call = eval->call, .lowers = true};
@@ -15,108 +15,108 @@ static struct site here(const struct eval *eval, struct loc loc)
 struct op *op_new(struct eval *eval, enum op_code code, const char *label, struct value *const *inputs,
                   int count)
 {
-    return make_op(here(eval, (struct loc){0}), code, label, inputs, count);
+    return make_op(build_site(eval, (struct loc){0}), code, label, inputs, count);
 }
 
 struct value *build_op(struct eval *eval, struct loc loc, struct op *op)
 {
-    return make_result(here(eval, loc), op);
+    return make_result(build_site(eval, loc), op);
 }
 
 void build_outputs(struct eval *eval, struct loc loc, struct op *op, int count)
 {
-    make_results(here(eval, loc), op, count);
+    make_results(build_site(eval, loc), op, count);
 }
 
 struct value *build_const(struct eval *eval, struct loc loc, const struct tensor *tensor)
 {
-    return make_const(here(eval, loc), tensor);
+    return make_const(build_site(eval, loc), tensor);
 }
 
 struct value *build_map(struct eval *eval, struct loc loc, const char *label, struct dag *dag,
                         struct value *const *tensors, int count)
 {
-    return make_map(here(eval, loc), label, dag, tensors, count);
+    return make_map(build_site(eval, loc), label, dag, tensors, count);
 }
 
 struct value *build_cast(struct eval *eval, struct loc loc, struct value *value, enum dtype dtype)
 {
-    return make_cast(here(eval, loc), value, dtype);
+    return make_cast(build_site(eval, loc), value, dtype);
 }
 
 struct value *build_copy(struct eval *eval, struct loc loc, struct value *value)
 {
-    return make_copy(here(eval, loc), value);
+    return make_copy(build_site(eval, loc), value);
 }
 
 struct value *build_permute(struct eval *eval, struct loc loc, struct value *value, const int *perm)
 {
-    return make_permute(here(eval, loc), value, perm);
+    return make_permute(build_site(eval, loc), value, perm);
 }
 
 struct value *build_slice(struct eval *eval, struct loc loc, struct value *value, int axis,
                           const struct dim *start, const struct dim *step, const struct dim *length)
 {
-    return make_slice(here(eval, loc), value, axis, start, step, length);
+    return make_slice(build_site(eval, loc), value, axis, start, step, length);
 }
 
 struct value *build_reshape(struct eval *eval, struct loc loc, struct value *value, int ndim,
                             const struct dim *const *dims)
 {
-    return make_reshape(here(eval, loc), value, ndim, dims);
+    return make_reshape(build_site(eval, loc), value, ndim, dims);
 }
 
 struct value *build_expand(struct eval *eval, struct loc loc, struct value *value, int ndim,
                            const struct dim *const *dims)
 {
-    return make_expand(here(eval, loc), value, ndim, dims);
+    return make_expand(build_site(eval, loc), value, ndim, dims);
 }
 
 struct value *build_flip(struct eval *eval, struct loc loc, struct value *value, int axis)
 {
-    return make_flip(here(eval, loc), value, axis);
+    return make_flip(build_site(eval, loc), value, axis);
 }
 
 struct value *build_concat(struct eval *eval, struct loc loc, const char *label, struct value *const *values,
                            int count, int axis)
 {
-    return make_concat(here(eval, loc), label, values, count, axis);
+    return make_concat(build_site(eval, loc), label, values, count, axis);
 }
 
 struct value *build_reduce(struct eval *eval, struct loc loc, struct value *value, enum reduce_kind kind,
                            const bool *axes, bool keepdim)
 {
-    return make_reduce(here(eval, loc), value, kind, axes, keepdim);
+    return make_reduce(build_site(eval, loc), value, kind, axes, keepdim);
 }
 
 struct value *build_gather_inside(struct eval *eval, struct loc loc, const char *label, struct value *x,
                                   int axis, struct value *index, bool along)
 {
-    return make_gather(here(eval, loc), label, x, axis, index, along);
+    return make_gather(build_site(eval, loc), label, x, axis, index, along);
 }
 
 struct value *build_scatter_inside(struct eval *eval, struct loc loc, const char *label, struct value *x,
                                    int axis, struct value *index, struct value *source, enum prim prim,
                                    bool along)
 {
-    return make_scatter(here(eval, loc), label, x, axis, index, source, prim, along);
+    return make_scatter(build_site(eval, loc), label, x, axis, index, source, prim, along);
 }
 
 struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, enum scan_kind kind,
                          bool reverse)
 {
-    return make_scan(here(eval, loc), x, axis, kind, reverse);
+    return make_scan(build_site(eval, loc), x, axis, kind, reverse);
 }
 
 struct value *build_decayed(struct eval *eval, struct loc loc, struct value *before, struct value *x,
                             struct value *cut, struct value *factor, double number, int axis, bool reverse)
 {
-    return make_decayed(here(eval, loc), before, x, cut, factor, number, axis, reverse);
+    return make_decayed(build_site(eval, loc), before, x, cut, factor, number, axis, reverse);
 }
 
 struct value *build_argsort(struct eval *eval, struct loc loc, struct value *x, int axis, bool descending)
 {
-    return make_argsort(here(eval, loc), x, axis, descending);
+    return make_argsort(build_site(eval, loc), x, axis, descending);
 }
 
 /* ---- with checks --------------------------------------------------------------------------------------------------- */
@@ -168,41 +168,5 @@ struct value *build_window(struct eval *eval, struct loc loc, const char *label,
                    shape_text(arena, value->ndim, value->dims), (long long)reach);
         return NULL;
     }
-    return make_window(here(eval, loc), value, axis, size, step, dilation);
-}
-
-bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to)
-{
-    struct value *root = value_root(x);
-    int back[MAX_DIMS];
-
-    if (!eval->graph || value_root(to) == root || dim_equals(dims_count(&eval->cx->arena, x), 0))
-        return true;
-    if (value_is_slot(root)) {
-        diag_error(eval->cx, loc, "%s would change a tensor of the model in place", what);
-        diag_hint(eval->cx, "leave inplace=True away, and assign what it returns to self.NAME");
-        return false;
-    }
-    for (struct value *v = x; to && v->op->code == GRAPH_OP_VIEW; v = v->op->inputs[0]) {
-        const struct value *whole = v->op->inputs[0];
-
-        if (v->op->view.kind == VIEW_RESHAPE) {
-            to = build_reshape(eval, loc, to, whole->ndim, whole->dims);
-        } else if (v->op->view.kind == VIEW_PERMUTE) {
-            for (int i = 0; i < v->ndim; i++)
-                back[v->op->view.perm[i]] = i;
-            to = build_permute(eval, loc, to, back);
-        } else if (root->op->code == GRAPH_OP_CONST) { /* what zeros(2, 3) makes: nobody else has it */
-            v->newer = to;
-            return true;
-        } else {
-            diag_error(eval->cx, loc,
-                       "%s in place on a part of a tensor is not supported yet by this version of modc",
-                       what);
-            diag_hint(eval->cx, "leave inplace=True away, and use what it returns");
-            return false;
-        }
-    }
-    root->newer = to;
-    return to != NULL;
+    return make_window(build_site(eval, loc), value, axis, size, step, dilation);
 }

@@ -3,6 +3,33 @@
 #include "eval/eval.h"
 #include "graph/graph.h"
 
+bool build_arange_fits(struct eval *eval, struct loc loc, double length)
+{
+    if (length > EVAL_MAX_ARANGE)
+        diag_error(eval->cx, loc, "arange gives at most %d elements", EVAL_MAX_ARANGE);
+    else if (!(length >= 0))
+        diag_error(eval->cx, loc, "arange: upper bound and lower bound inconsistent with step sign");
+    return length >= 0 && length <= EVAL_MAX_ARANGE;
+}
+
+struct value *build_arange(struct eval *eval, struct loc loc, const struct dim *length)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct tensor *numbers = ARENA_NEW(arena, struct tensor);
+    int64_t most = dim_upper(length);
+
+    if (!build_arange_fits(eval, loc, (double)most))
+        return NULL;
+    numbers->dtype = DTYPE_INT64;
+    numbers->ndim = 1;
+    numbers->dims[0] = most;
+    numbers->data = ARENA_ARRAY(arena, most + 1, union scalar);
+    for (int64_t i = 0; i < most; i++)
+        numbers->data[i].i = i;
+    return build_slice(eval, loc, build_const(eval, loc, numbers), 0, dim_const(arena, 0),
+                       dim_const(arena, 1), length);
+}
+
 /* The first element of a known tensor that is outside [lowest, end), or, for divisors, is 0; -1: there is none. */
 static int64_t find_fault(const struct tensor *tensor, enum check_kind kind, int64_t lowest, int64_t end)
 {
@@ -189,9 +216,9 @@ struct value *build_gather(struct eval *eval, struct loc loc, const char *label,
     return index ? build_gather_inside(eval, loc, label, x, axis, index, along) : NULL;
 }
 
-/* Axes that follow one another become one, in which the places lie row-major. */
-struct value *build_gather_places(struct eval *eval, struct loc loc, struct value *x, int axis,
-                                  struct value *const *indices, int count)
+/* Axes that follow one another become one, in which the places lie row-major. NULL after an error. */
+static struct value *flat_places(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                 struct value *const *indices, int count, struct value **index)
 {
     struct arena *arena = &eval->cx->arena;
     const struct dim *dims[MAX_DIMS], *extent = dim_const(arena, 1);
@@ -199,14 +226,14 @@ struct value *build_gather_places(struct eval *eval, struct loc loc, struct valu
     int n = 0;
 
     for (int i = 0; i < count; i++) {
-        struct ev size = ev_dim(loc, x->dims[axis + i]), index;
+        struct ev size = ev_dim(loc, x->dims[axis + i]), next;
 
-        index = ev_tensor(loc, build_from_the_end(eval, loc, "index", indices[i], size.dim));
-        if (i > 0 && index.kind != EV_BAD)
+        next = ev_tensor(loc, build_from_the_end(eval, loc, "index", indices[i], size.dim));
+        if (i > 0 && next.kind != EV_BAD)
             at = build_binary(eval, loc, PRIM_MUL, "index", &at, &size);
-        if (i > 0 && index.kind != EV_BAD && at.kind != EV_BAD)
-            index = build_binary(eval, loc, PRIM_ADD, "index", &at, &index);
-        at = index;
+        if (i > 0 && next.kind != EV_BAD && at.kind != EV_BAD)
+            next = build_binary(eval, loc, PRIM_ADD, "index", &at, &next);
+        at = next;
         if (at.kind == EV_BAD)
             return NULL;
         extent = dim_mul(arena, extent, size.dim);
@@ -214,8 +241,28 @@ struct value *build_gather_places(struct eval *eval, struct loc loc, struct valu
     for (int i = 0; i < x->ndim; i++)
         if (i <= axis || i >= axis + count)
             dims[n++] = i == axis ? extent : x->dims[i];
-    x = build_reshape(eval, loc, x, n, dims);
-    return x ? build_gather_inside(eval, loc, "index", x, axis, at.tensor, false) : NULL;
+    *index = at.tensor;
+    return build_reshape(eval, loc, x, n, dims);
+}
+
+struct value *build_gather_places(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                  struct value *const *indices, int count)
+{
+    struct value *index;
+
+    x = flat_places(eval, loc, x, axis, indices, count, &index);
+    return x ? build_gather_inside(eval, loc, "index", x, axis, index, false) : NULL;
+}
+
+struct value *build_scatter_places(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                   struct value *const *indices, int count, struct value *source,
+                                   enum prim prim)
+{
+    struct value *index, *flat = flat_places(eval, loc, x, axis, indices, count, &index);
+
+    if (flat)
+        flat = build_scatter_inside(eval, loc, "index_put", flat, axis, index, source, prim, false);
+    return flat ? build_reshape(eval, loc, flat, x->ndim, x->dims) : NULL;
 }
 
 struct value *build_scatter(struct eval *eval, struct loc loc, const char *label, struct value *x, int axis,

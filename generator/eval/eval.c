@@ -27,11 +27,14 @@ static struct ev eval_items(struct eval *eval, struct scope *scope, const struct
 {
     struct ev *items = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev), out;
 
+    const int changes = eval->changes;
+
     for (int i = 0; i < expr->count; i++)
         items[i] = eval_expr(eval, scope, expr->items[i]);
     out = ev_tuple(eval, expr->loc, items, expr->count);
     out.list = expr->kind == EXPR_LIST;
-    return out;
+    return eval->changes > changes ? build_newest_of(eval, out)
+                                   : out; /* what stands behind may have changed it */
 }
 
 static struct ev eval_slice(struct eval *eval, struct scope *scope, const struct expr *expr)
@@ -56,8 +59,8 @@ static struct ev eval_operands(struct eval *eval, struct scope *scope, const str
     if ((expr->op == OP_AND || expr->op == OP_OR) && ev_get_bool(&a, &truth) && truth == (expr->op == OP_OR))
         return a; /* the other side is not evaluated */
     b = eval_expr(eval, scope, expr->b);
-    if ((a.kind == EV_TENSOR || a.kind == EV_COMPLEX) && eval->refresh)
-        a.tensor = eval->refresh(eval, a.tensor); /* b may have changed it in place */
+    if (a.kind == EV_TENSOR || a.kind == EV_COMPLEX)
+        a = build_newest_of(eval, a); /* b may have changed it in place */
     return eval_binary(eval, expr->loc, expr->op, &a, &b);
 }
 

@@ -45,6 +45,7 @@ struct ev {
     enum ev_kind kind;
     struct loc loc;
     bool list;
+    bool in_place; /* FUNCTION, METHOD: add_ */
     int64_t integer;
     double number;
     const char *text;
@@ -122,8 +123,8 @@ struct eval {
     struct ev (*call_method)(struct eval *eval, struct module *module, const char *method,
                              const struct call *call);
     struct ev (*read)(struct eval *eval, struct module_tensor *tensor,
-                      struct loc loc);                                /* a tensor of the tree */
-    struct value *(*refresh)(struct eval *eval, struct value *value); /* newest version of a slot's view */
+                      struct loc loc); /* a tensor of the tree */
+    int changes;                       /* in place, so far */
 };
 
 struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr);
@@ -217,9 +218,30 @@ bool build_is_full(struct eval *eval, struct loc loc);
 /* False after an error: `name`, of one type, cannot hold what would be written there, of another. */
 bool build_type_fits(struct eval *eval, struct loc loc, const char *name, enum dtype dtype,
                      enum dtype written);
-/* x becomes `to`, of its dims and type, in place: whoever reads x from now on, or what x is a view of, reads that. The tensor
- * of a caller stays as it is. False after a fault: what x is a part of, or a tensor of the model, would change. */
+/* x, the newest version, becomes `to`, of its dims and type, in place: whoever reads x from now on, or what x is a view of,
+ * reads that. The tensor of a caller stays as it is. False after a fault. */
 bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to);
+/* The same of a number or a tensor that becomes what fits x; or that alone, NULL after an error. */
+bool build_write(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                 const struct ev *source);
+struct value *build_filling(struct eval *eval, struct loc loc, const char *what, const struct value *x,
+                            const struct ev *source);
+/* What the value, or all that is in a tuple, became in place; NULL, or EV_BAD, after an error: that is not known. */
+struct value *build_newest(struct eval *eval, struct loc loc, struct value *value);
+struct ev build_newest_of(struct eval *eval, struct ev value);
+/* `value` stands for `of` from now on, and `other` for `base`: they share memory, if these do. */
+void build_share(struct eval *eval, struct value *value, struct value *of, struct value *base,
+                 struct value *other);
+/* What a function made that copies in PyTorch shares no memory with what was there before: values with a number below `first`. */
+struct ev build_apart(struct eval *eval, struct ev out, int first);
+/* build_reshape as PyTorch's reshape, which copies where strides leave no view; with `always` as its view. */
+struct value *build_reshaped(struct eval *eval, struct loc loc, struct value *value, int ndim,
+                             const struct dim *const *dims, bool always);
+struct value *build_contiguous(struct eval *eval, struct loc loc, struct value *value);
+/* 0, 1, ..., int64, as many as the length says. NULL after an error: they are too many. */
+struct value *build_arange(struct eval *eval, struct loc loc, const struct dim *length);
+enum { EVAL_MAX_ARANGE = 1 << 24 };
+bool build_arange_fits(struct eval *eval, struct loc loc, double length);
 /* A call needs `dim` >= 0; elsewhere nothing happens. */
 void build_need(struct eval *eval, const struct dim *dim);
 /* A call needs `count` not to be 1; elsewhere nothing happens. */
@@ -251,6 +273,10 @@ struct value *build_gather_inside(struct eval *eval, struct loc loc, const char 
 /* The same at places along `count` axes from `axis` on, one index for each, that broadcast. */
 struct value *build_gather_places(struct eval *eval, struct loc loc, struct value *x, int axis,
                                   struct value *const *indices, int count);
+/* x with the elements of `source` there: dims as build_gather_places gives them, `prim` as build_scatter takes it. */
+struct value *build_scatter_places(struct eval *eval, struct loc loc, struct value *x, int axis,
+                                   struct value *const *indices, int count, struct value *source,
+                                   enum prim prim);
 /* An index of which negative elements count from the end, checked, as int64 without them. */
 struct value *build_from_the_end(struct eval *eval, struct loc loc, const char *label, struct value *index,
                                  const struct dim *extent);
@@ -289,6 +315,11 @@ const char *eval_fill(struct eval *eval, struct scope *scope, const char *format
 
 /* What statements see of a tensor of the tree. */
 struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc);
+
+/* x with `source`, a tensor or a number, where the items of an index choose; added to what is there, where `accumulate`. NULL
+ * after an error. */
+struct value *eval_index_put(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                             const struct ev *items, int count, const struct ev *source, bool accumulate);
 
 /* x[..., index, ...] on one axis, which disappears; index is an EV_INT. */
 struct value *eval_select(struct eval *eval, struct value *value, int axis, const struct ev *index);

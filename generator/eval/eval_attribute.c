@@ -123,7 +123,8 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         for (int i = 0; i < COUNT(torch_spaces); i++)
             if (strcmp(name, torch_spaces[i] + strlen("torch.")) == 0)
                 return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = torch_spaces[i]};
-        if (eval_find_function(name, FUNCTION_TORCH, expr->loc, &out))
+        if (eval_find_function(name, FUNCTION_TORCH, expr->loc, &out) ||
+            eval_find_in_place(eval, name, FUNCTION_TORCH, PYTORCH_TORCH, expr->loc, &out))
             return out;
         if (dtype_find(name, &dtype) && dtype_is_supported(dtype))
             return ev_dtype(expr->loc, dtype);
@@ -136,7 +137,8 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
             return out;
     } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
         return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
-    } else if (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out)) {
+    } else if (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out) ||
+               eval_find_in_place(eval, name, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out)) {
         return out;
     }
 
@@ -175,10 +177,9 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
     if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
         diag_error(eval->cx, loc, "the method '%s' is not supported yet by this version of modc", name);
         if (name[strlen(name) - 1] == '_' &&
-            (function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD) ||
-             elementwise_find(arena_copy(arena, name, strlen(name) - 1))))
-            diag_hint(eval->cx, "x = x.%.*s(...): modc works in place where it can", (int)strlen(name) - 1,
-                      name);
+            function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD))
+            diag_hint(eval->cx, "x = x.%.*s(...): a tensor keeps its shape and its place in memory",
+                      (int)strlen(name) - 1, name);
         return;
     }
     if (base->kind == EV_TENSOR) {
@@ -269,7 +270,8 @@ struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct ex
         }
         if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
             return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
-        if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out))
+        if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out) ||
+            eval_find_in_place(eval, name, FUNCTION_METHOD, PYTORCH_METHOD, expr->loc, &out))
             return method_of(eval, &base, out);
         break;
     default:

@@ -6,81 +6,90 @@
 
 #define EVAL_MAX_DEPTH 64
 #define EVAL_MAX_CALLS 20000
+#define EVAL_MAX_ROW_ARGS 16
 #define EVAL_MAX_FAULTS 20 /* faulty calls of one function; further ones say nothing new */
 
-/* The argument of that name, or NULL. */
-static const struct ev *named_arg(const struct signature *signature, const struct ev *args, const char *name)
+/* The arguments of a call in the order of the signature. False after a fault. */
+static bool bind_row(struct eval *eval, const struct signature *signature, const char *name, int gather,
+                     const struct call *call, struct scope *scope, struct ev *args)
 {
+    if (!eval_bind(eval, scope, name, signature->args, signature->count, gather, call))
+        return false;
+    assert(signature->count <= EVAL_MAX_ROW_ARGS);
     for (int i = 0; i < signature->count; i++)
-        if (strcmp(signature->args[i].name, name) == 0)
-            return &args[i];
-    return NULL;
+        for (int j = 0; j < scope->count; j++)
+            if (strcmp(scope->items[j].name, signature->args[i].name) == 0)
+                args[i] = scope->items[j].value;
+    return true;
 }
 
-/* What a function made of x, which becomes that where `inplace` (NULL: no such argument) is true. */
-static struct ev in_place(struct eval *eval, const char *name, const struct ev *x, const struct ev *inplace,
-                          struct ev out)
+/* Whether an argument `inplace` says that the first one becomes the result. */
+static bool is_in_place(const struct signature *signature, const struct ev *args)
 {
     bool truth = false;
 
-    if (inplace)
-        ev_get_bool(inplace, &truth);
-    if (!truth || out.kind != EV_TENSOR || x->kind != EV_TENSOR)
-        return out;
-    return build_in_place(eval, out.loc, name, x->tensor, out.tensor) ? out : ev_bad(out.loc);
+    for (int i = 0; i < signature->count; i++)
+        if (strcmp(signature->args[i].name, "inplace") == 0)
+            ev_get_bool(&args[i], &truth);
+    return truth;
 }
 
 static struct ev call_function_row(struct eval *eval, const struct function_row *row, const char *name,
-                                   const struct call *call, bool method)
+                                   const struct call *call, bool method, struct ev *args, bool *in_place)
 {
     size_t space = strcspn(row->signature, ".("); /* "linalg.norm(x)" is torch.linalg's */
     const struct signature *signature = eval_signature(
         eval, row->signature[space] == '.' ? row->signature + space + 1 : row->signature);
     struct scope scope = {0};
-    struct ev args[16];
     bool second = (row->flags & FUNCTION_REST) || (method && (row->flags & FUNCTION_VARARGS));
     int gather = row->flags & FUNCTION_SIZES ? 1 : second ? 2 : 0;
-
-    if (!eval_bind(eval, &scope, name, signature->args, signature->count, gather, call))
-        return ev_bad(call->loc);
-    assert(signature->count <= 16);
-    for (int i = 0; i < signature->count; i++)
-        for (int j = 0; j < scope.count; j++)
-            if (strcmp(scope.items[j].name, signature->args[i].name) == 0)
-                args[i] = scope.items[j].value;
-    if (row->build)
-        return row->build(eval, args, signature->count, call->loc);
-
     const char *within = eval->within;
     struct ev out;
 
+    if (!bind_row(eval, signature, name, gather, call, &scope, args))
+        return ev_bad(call->loc);
+    *in_place = (row->flags & FUNCTION_IN_PLACE) || is_in_place(signature, args);
+    if (row->build)
+        return row->build(eval, args, signature->count, call->loc);
     eval->at = call->loc;
     eval->within = within ? within : name;
     out = eval_body(eval, &scope, row->body);
     eval->within = within;
-    return in_place(eval, name, &args[0], named_arg(signature, args, "inplace"), out);
+    return out;
 }
 
 static struct ev call_elementwise(struct eval *eval, const struct elementwise_row *row,
-                                  const struct call *call)
+                                  const struct call *call, struct ev *args, bool *in_place)
 {
+    const bool may = row->flags & ELEMENTWISE_INPLACE;
     const struct signature *signature = eval_signature(
-        eval, arena_format(&eval->cx->arena, "%s(%s%s)", row->name, row->args,
-                           row->flags & ELEMENTWISE_INPLACE ? ", inplace=False" : ""));
+        eval, arena_format(&eval->cx->arena, "%s(%s%s)", row->name, row->args, may ? ", inplace=False" : ""));
     struct scope scope = {0};
-    struct ev args[8];
-    int count = signature->count;
 
-    if (!eval_bind(eval, &scope, row->name, signature->args, count, 0, call))
+    if (!bind_row(eval, signature, row->name, 0, call, &scope, args))
         return ev_bad(call->loc);
-    for (int i = 0; i < count; i++)
-        for (int j = 0; j < scope.count; j++)
-            if (strcmp(scope.items[j].name, signature->args[i].name) == 0)
-                args[i] = scope.items[j].value;
-    if (!(row->flags & ELEMENTWISE_INPLACE))
-        return build_elementwise(eval, call->loc, row, args, count);
-    return in_place(eval, row->name, &args[0], &args[count - 1],
-                    build_elementwise(eval, call->loc, row, args, count - 1));
+    *in_place = is_in_place(signature, args);
+    return build_elementwise(eval, call->loc, row, args, signature->count - may);
+}
+
+/* A function of the tables. What the spec calls gives what shares memory with its arguments or not, as PyTorch's does; what
+ * bodies call is their own matter. */
+static struct ev call_tables(struct eval *eval, const struct ev *callee, const struct call *call, bool method)
+{
+    const struct function_row *row = callee->function;
+    const int first = eval->graph ? eval->graph->value_count : 0;
+    struct ev args[EVAL_MAX_ROW_ARGS], out;
+    bool in_place = false;
+
+    if (row)
+        out = call_function_row(eval, row, callee->text, call, method, args, &in_place);
+    else
+        out = call_elementwise(eval, callee->elementwise, call, args, &in_place);
+    if (out.kind == EV_BAD)
+        return out;
+    if (!eval->within && !(row && (row->flags & FUNCTION_VIEW)))
+        out = build_apart(eval, out, first);
+    return in_place || callee->in_place ? eval_become(eval, call->loc, callee->text, &args[0], &out) : out;
 }
 
 /* Functions of the spec that run. */
@@ -156,10 +165,8 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
             out = ev_bad(call->loc);
         else if (callee->spec_function)
             out = call_spec_function(eval, scope, callee->spec_function, call);
-        else if (callee->function)
-            out = call_function_row(eval, callee->function, callee->text, call, false);
         else
-            out = call_elementwise(eval, callee->elementwise, call);
+            out = call_tables(eval, callee, call, false);
         break;
     case EV_METHOD: {
         struct call with_self = {.loc = call->loc, .count = call->count + 1};
@@ -183,8 +190,7 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
             with_self.names[i + 1] = call->names[i];
             with_self.locs[i + 1] = call->locs[i];
         }
-        out = callee->function ? call_function_row(eval, callee->function, callee->text, &with_self, true)
-                               : call_elementwise(eval, callee->elementwise, &with_self);
+        out = call_tables(eval, callee, &with_self, true);
         break;
     }
     case EV_MODULE:
@@ -217,6 +223,7 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
     struct call call = {
         .loc = expr->loc, .count = expr->count, .names = expr->names, .locs = expr->name_locs};
     struct ev callee = ev_none(expr->loc), out;
+    const int changes = eval->changes;
     bool bad = false, known = true;
 
     call.args = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev);
@@ -239,5 +246,10 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
         callee = eval_expr(eval, scope, expr->a);
     if (callee.kind == EV_BAD || bad)
         return ev_bad(expr->loc);
+    for (int i = 0; i < expr->count && eval->changes > changes;
+         i++) /* an argument may have changed another */
+        call.args[i] = build_newest_of(eval, call.args[i]);
+    if (eval->changes > changes && callee.kind == EV_METHOD)
+        callee = build_newest_of(eval, callee);
     return call_value(eval, scope, &callee, &call);
 }

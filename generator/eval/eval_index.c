@@ -144,29 +144,28 @@ static struct value *index_value(struct eval *eval, const struct ev *item)
     return index;
 }
 
-/* Indices that are tensors, and the axes that they are for, in order. */
+/* Indices that are tensors, and the axes that they are for, in order. Where a part is written there may be a mask instead, of
+ * the axes from `axes[0]` on. */
 struct places {
-    struct value *indices[MAX_DIMS];
+    struct value *indices[MAX_DIMS], *mask;
     int axes[MAX_DIMS], count;
     struct loc loc;
+    bool writes;
 };
 
-/* x[i, :, j]: the dimensions to which the indices broadcast take the place of their axes, or come first where others stand
- * between these. */
-static struct value *index_places(struct eval *eval, struct value *value, const struct places *places)
+/* Brings the axes of places together: to where they are, or, where others stand between, to the front. Which is the first. */
+static int gather_axes(const struct places *places, int ndim, int *perm)
 {
-    int perm[MAX_DIMS], n = 0, count = places->count, first = places->axes[0];
-    bool adjacent = places->axes[count - 1] - first == count - 1;
+    const int count = places->count;
+    int n = 0, first = places->axes[0];
 
-    if (count == 1)
-        return build_gather(eval, places->loc, "index", value, first, places->indices[0], false, true);
-    if (!adjacent)
+    if (places->axes[count - 1] - first != count - 1)
         first = 0;
     for (int i = 0; i < first; i++)
         perm[n++] = i;
     for (int i = 0; i < count; i++)
         perm[n++] = places->axes[i];
-    for (int i = first; i < value->ndim; i++) {
+    for (int i = first; i < ndim; i++) {
         bool indexed = false;
 
         for (int k = 0; k < count; k++)
@@ -174,8 +173,7 @@ static struct value *index_places(struct eval *eval, struct value *value, const 
         if (!indexed)
             perm[n++] = i;
     }
-    value = build_permute(eval, places->loc, value, perm);
-    return value ? build_gather_places(eval, places->loc, value, first, places->indices, count) : NULL;
+    return first;
 }
 
 static void too_many(struct eval *eval, struct loc loc, int taken, int ndim, const struct dim *const *dims)
@@ -184,27 +182,69 @@ static void too_many(struct eval *eval, struct loc loc, int taken, int ndim, con
                shape_text(&eval->cx->arena, ndim, dims));
 }
 
-static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *value, const struct ev *items,
-                              int count)
+/* x[i, :, j]: the dimensions to which the indices broadcast take the place of their axes, or come first where others stand
+ * between these. */
+static struct value *index_places(struct eval *eval, struct value *value, const struct places *places)
+{
+    int perm[MAX_DIMS], first;
+
+    if (places->count == 1)
+        return build_gather(eval, places->loc, "index", value, places->axes[0], places->indices[0], false,
+                            true);
+    first = gather_axes(places, value->ndim, perm);
+    value = build_permute(eval, places->loc, value, perm);
+    return value ? build_gather_places(eval, places->loc, value, first, places->indices, places->count)
+                 : NULL;
+}
+
+static bool is_mask(const struct places *places, const struct ev *item)
+{
+    return places->writes && item->kind == EV_TENSOR && item->tensor->dtype == DTYPE_BOOL;
+}
+
+/* A mask as the one place that there is. False after an error. */
+static bool take_mask(struct eval *eval, const struct ev *item, const struct value *x, int *axis,
+                      struct places *places)
+{
+    const struct value *mask = item->tensor;
+    bool fits = places->count == 0 && !places->mask;
+
+    for (int i = 0; fits && i < mask->ndim; i++)
+        fits = dim_equal(mask->dims[i], x->dims[*axis + i]);
+    places->mask = item->tensor;
+    places->axes[0] = *axis;
+    *axis += mask->ndim;
+    if (!fits)
+        diag_error(
+            eval->cx, item->loc,
+            "a mask of shape %s does not stand here: it has the dimensions of %s that it chooses from, and no "
+            "other tensor beside it",
+            shape_text(&eval->cx->arena, mask->ndim, mask->dims),
+            shape_text(&eval->cx->arena, x->ndim, x->dims));
+    return fits;
+}
+
+/* The part that integers, slices, None and '...' choose, and the places in it that tensors name. NULL after an error. */
+static struct value *index_part(struct eval *eval, struct loc loc, struct value *value,
+                                const struct ev *items, int count, struct places *places)
 {
     struct arena *arena = &eval->cx->arena;
-    struct places places = {.loc = loc};
     int taken = 0, axis = 0;
     bool ellipsis = false;
 
     for (int i = 0; i < count; i++) {
         if (items[i].kind == EV_BAD)
-            return ev_bad(loc);
-        taken += takes_axis(&items[i]);
+            return NULL;
+        taken += is_mask(places, &items[i]) ? items[i].tensor->ndim : takes_axis(&items[i]);
         if (items[i].kind == EV_ELLIPSIS && ellipsis) {
             diag_error(eval->cx, items[i].loc, "an index can have only one '...'");
-            return ev_bad(loc);
+            return NULL;
         }
         ellipsis |= items[i].kind == EV_ELLIPSIS;
     }
     if (taken > value->ndim) {
         too_many(eval, loc, taken, value->ndim, value->dims);
-        return ev_bad(loc);
+        return NULL;
     }
     for (int i = 0; i < count && value; i++) {
         const struct dim *dims[MAX_DIMS + 1];
@@ -221,14 +261,14 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
             int rest = 0;
 
             for (int j = i + 1; j < count; j++)
-                rest += takes_axis(&items[j]);
+                rest += is_mask(places, &items[j]) ? items[j].tensor->ndim : takes_axis(&items[j]);
             axis = value->ndim - rest;
             break;
         }
         case EV_NONE:
             if (value->ndim == MAX_DIMS) {
                 diag_error(eval->cx, items[i].loc, "a tensor has at most %d dimensions", MAX_DIMS);
-                return ev_bad(loc);
+                return NULL;
             }
             memcpy(dims, value->dims, sizeof(dims[0]) * (size_t)axis);
             dims[axis] = dim_const(arena, 1);
@@ -238,26 +278,163 @@ static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *v
             break;
         case EV_TUPLE:
         case EV_TENSOR:
+            if (is_mask(places, &items[i])) {
+                if (!take_mask(eval, &items[i], value, &axis, places))
+                    return NULL;
+                break;
+            }
             index = index_value(eval, &items[i]);
             if (!index)
-                return ev_bad(loc);
-            if (index->ndim == 0) { /* as an integer */
+                return NULL;
+            if (index->ndim == 0 && !places->writes) { /* as an integer */
                 value = build_gather(eval, items[i].loc, "index", value, axis, index, false, true);
                 break;
             }
-            places.loc = places.count == 0 ? items[i].loc : loc;
-            places.axes[places.count] = axis++;
-            places.indices[places.count++] = index;
+            if (places->mask || (places->count > 0 && (index->ndim == 0 || places->indices[0]->ndim == 0))) {
+                diag_error(eval->cx, items[i].loc,
+                           "a part is written by one mask, or by tensors that all have dimensions, or none");
+                return NULL;
+            }
+            places->loc = places->count == 0 ? items[i].loc : loc;
+            places->axes[places->count] = axis++;
+            places->indices[places->count++] = index;
             break;
         default:
             diag_error(eval->cx, items[i].loc, "an index takes integers, slices, None and '...', not %s",
                        ev_kind_text(&items[i]));
-            return ev_bad(loc);
+            return NULL;
         }
     }
-    if (value && places.count > 0)
-        value = index_places(eval, value, &places);
-    return ev_tensor(loc, value);
+    return value;
+}
+
+static struct ev index_tensor(struct eval *eval, struct loc loc, struct value *value, const struct ev *items,
+                              int count)
+{
+    const int first = eval->graph ? eval->graph->value_count : 0;
+    struct places places = {.loc = loc};
+    struct value *part = index_part(eval, loc, value, items, count, &places);
+    struct ev out;
+
+    if (part && places.count > 0)
+        part = index_places(eval, part, &places);
+    out = ev_tensor(loc, part);
+    return places.count > 0 ? build_apart(eval, out, first) : out; /* which is a copy */
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------------- */
+
+/* x where the mask is false, else the source, which is as long as what a mask may choose: one. */
+static struct value *put_masked(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                                const struct places *places, const struct ev *source, bool accumulate)
+{
+    struct arena *arena = &eval->cx->arena;
+    const int behind = x->ndim - places->axes[0] - places->mask->ndim;
+    const struct dim *dims[MAX_DIMS];
+    struct value *mask = places->mask, *value = build_scalar(eval, loc, source);
+    struct ev to, old = ev_tensor(loc, x);
+
+    if (value &&
+        value->ndim > behind) { /* one for all that are chosen, as often as there are axes of the mask */
+        int at = value->ndim - behind - 1, n = 0;
+
+        if (!dim_equals(value->dims[at], 1) || value->ndim + mask->ndim - 1 > x->ndim) {
+            diag_error(
+                eval->cx, loc,
+                "%s: how many elements of %s a mask chooses is not known, so that a value of shape %s may not "
+                "fit them",
+                what, shape_text(arena, x->ndim, x->dims), shape_text(arena, value->ndim, value->dims));
+            diag_hint(eval->cx,
+                      "where(mask, a, b) takes a value for each place, masked_scatter one after the other");
+            return NULL;
+        }
+        for (int i = 0; i < value->ndim; i++)
+            for (int k = 0; k < (i == at ? mask->ndim : 1); k++)
+                dims[n++] = value->dims[i];
+        value = build_reshape(eval, loc, value, n, dims);
+    }
+    to = ev_tensor(loc, value);
+    if (value && accumulate)
+        to = build_binary(eval, loc, PRIM_ADD, "add", &old, &to);
+    value = to.kind == EV_BAD ? NULL : build_filling(eval, loc, what, x, &to);
+    for (int i = 0; i < mask->ndim + behind; i++)
+        dims[i] = i < mask->ndim ? mask->dims[i] : dim_const(arena, 1);
+    mask = value ? build_reshape(eval, loc, mask, mask->ndim + behind, dims) : NULL;
+    to = ev_tensor(loc, value);
+    return mask ? build_where(eval, loc, mask, &to, &old).tensor : NULL;
+}
+
+/* x with the source at places that tensors name. */
+static struct value *put_places(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                                const struct places *places, const struct ev *source, bool accumulate)
+{
+    int perm[MAX_DIMS], back[MAX_DIMS], first = gather_axes(places, x->ndim, perm), ndim = 0;
+    const struct dim *dims[MAX_DIMS];
+    struct value shape = {.dtype = x->dtype}, *value;
+
+    for (int i = 0; i < places->count; i++) {
+        if (!dims_broadcast(eval->cx, dims, &ndim, places->indices[i])) {
+            diag_error(eval->cx, loc, "%s: the indices do not broadcast", what);
+            return NULL;
+        }
+    }
+    if (x->ndim - places->count + ndim > MAX_DIMS) {
+        diag_error(eval->cx, loc, "a tensor has at most %d dimensions", MAX_DIMS);
+        return NULL;
+    }
+    x = build_permute(eval, loc, x, perm);
+    if (!x)
+        return NULL;
+    for (int i = 0; i < first; i++)
+        shape.dims[shape.ndim++] = x->dims[i];
+    for (int i = 0; i < ndim; i++)
+        shape.dims[shape.ndim++] = dims[i];
+    for (int i = first + places->count; i < x->ndim; i++)
+        shape.dims[shape.ndim++] = x->dims[i];
+    value = build_filling(eval, loc, what, &shape, source);
+    if (value)
+        value = build_scatter_places(eval, places->loc, x, first, places->indices, places->count, value,
+                                     accumulate ? PRIM_ADD : PRIM_LOAD);
+    for (int i = 0; i < x->ndim; i++)
+        back[perm[i]] = i;
+    return value ? build_permute(eval, loc, value, back) : NULL;
+}
+
+/* The part as it is to be; *part: the one that it is now. NULL after an error. */
+static struct value *put(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                         const struct ev *items, int count, const struct ev *source, bool accumulate,
+                         struct value **part)
+{
+    struct places places = {.loc = loc, .writes = true};
+    struct ev now, sum = *source;
+
+    *part = index_part(eval, loc, x, items, count, &places);
+    if (!*part || source->kind == EV_BAD)
+        return NULL;
+    if (places.mask)
+        return put_masked(eval, loc, what, *part, &places, source, accumulate);
+    if (places.count > 0)
+        return put_places(eval, loc, what, *part, &places, source, accumulate);
+    now = ev_tensor(loc, *part);
+    if (accumulate)
+        sum = build_binary(eval, loc, PRIM_ADD, "add", &now, source);
+    return sum.kind == EV_BAD ? NULL : build_filling(eval, loc, what, *part, &sum);
+}
+
+bool eval_index_write(struct eval *eval, struct loc loc, struct value *x, const struct ev *items, int count,
+                      const struct ev *source)
+{
+    struct value *part, *to = put(eval, loc, "a write", x, items, count, source, false, &part);
+
+    return to && build_in_place(eval, loc, "this write", part, to);
+}
+
+struct value *eval_index_put(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                             const struct ev *items, int count, const struct ev *source, bool accumulate)
+{
+    struct value *part;
+
+    return put(eval, loc, what, x, items, count, source, accumulate, &part);
 }
 
 /* Python's bounds of a slice of `count` items, the step of which stays below 2 * count. False: they are not integers that are

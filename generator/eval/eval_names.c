@@ -41,6 +41,20 @@ bool eval_find_function(const char *name, unsigned flags, struct loc loc, struct
     return true;
 }
 
+bool eval_find_in_place(struct eval *eval, const char *name, unsigned flags, unsigned spaces, struct loc loc,
+                        struct ev *out)
+{
+    size_t length = strlen(name);
+
+    if (length < 2 || name[length - 1] != '_' || !pytorch_has(spaces, name) ||
+        !eval_find_function(arena_copy(&eval->cx->arena, name, length - 1), flags, loc, out) ||
+        (out->function && (out->function->flags & FUNCTION_VIEW)))
+        return false;
+    out->text = name;
+    out->in_place = true;
+    return true;
+}
+
 bool eval_find_global(const char *name, struct loc loc, struct ev *out)
 {
     enum dtype dtype;
@@ -74,8 +88,7 @@ bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *e
             if (strcmp(s->items[i].name, expr->text) == 0) {
                 *out = s->items[i].value;
                 out->loc = expr->loc;
-                if ((out->kind == EV_TENSOR || out->kind == EV_COMPLEX) && eval->refresh)
-                    out->tensor = eval->refresh(eval, out->tensor);
+                *out = build_newest_of(eval, *out);
                 return true;
             }
         }
@@ -172,7 +185,8 @@ struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *e
 {
     struct ev out;
 
-    if (eval_find_name(eval, scope, expr, &out) || eval_find_global(expr->text, expr->loc, &out))
+    if (eval_find_name(eval, scope, expr, &out) || eval_find_global(expr->text, expr->loc, &out) ||
+        eval_find_in_place(eval, expr->text, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out))
         return out;
     unknown_name(eval, scope, expr);
     return ev_bad(expr->loc);

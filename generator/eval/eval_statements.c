@@ -115,9 +115,41 @@ static void name_value(const struct eval *eval, struct value *value, const char 
     value->local = local;
 }
 
+/* x[...] = value, of a local, and of what self.NAME holds where a tensor chooses the part. */
+static void assign_part(struct eval *eval, struct scope *scope, const struct expr *target,
+                        const struct ev *value)
+{
+    struct ev base = eval_expr(eval, scope, target->a);
+    struct ev *items = ARENA_ARRAY(&eval->cx->arena, target->count + 1, struct ev);
+
+    for (int i = 0; i < target->count; i++)
+        items[i] = eval_expr(eval, scope, target->items[i]);
+    if (base.kind == EV_TENSOR && value->kind != EV_BAD) {
+        eval_index_write(eval, target->loc, base.tensor, items, target->count, value);
+    } else if (base.kind != EV_BAD && base.kind != EV_TENSOR) {
+        diag_error(eval->cx, target->loc, "only parts of tensors can be written, found %s",
+                   ev_kind_text(&base));
+        diag_hint(eval->cx, "write the tuple or list anew");
+    }
+}
+
+/* Whether a tensor or a list chooses the part. */
+static bool has_places(struct eval *eval, struct scope *scope, const struct expr *target)
+{
+    bool places = false;
+
+    for (int i = 0; target->kind == EXPR_INDEX && i < target->count; i++) {
+        struct ev item = target->items[i]->kind == EXPR_SLICE ? ev_none(target->loc)
+                                                              : eval_expr(eval, scope, target->items[i]);
+
+        places |= item.kind == EV_TENSOR || item.kind == EV_TUPLE;
+    }
+    return places;
+}
+
 static void assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
-    if (self_attribute(target)) {
+    if (self_attribute(target) && !has_places(eval, scope, target)) {
         assign_self(eval, scope, target, value);
         return;
     }
@@ -142,40 +174,70 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
                    value.kind == EV_TUPLE ? value.items[i] : ev_bad(target->loc));
         return;
     case EXPR_INDEX:
-        diag_error(eval->cx, target->loc,
-                   "only parts of buffers and state can be written, as self.NAME[...]");
-        diag_hint(eval->cx, "build a new tensor with cat or where");
+        assign_part(eval, scope, target, &value);
         return;
     default:
         assert(!"a target that the parser takes");
     }
 }
 
-/* What `h += x` leaves in h: a tensor keeps its type and shape, as if it was written over. (PyTorch has no @= of its own.) */
+/* What an operation made for x, in the type and the shape that x keeps; `name`: what the spec could bind instead, or NULL. */
+static struct ev in_form_of(struct eval *eval, struct loc loc, const char *what, const char *name,
+                            const struct ev *x, const struct ev *out)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    if (x->kind != EV_TENSOR || out->kind != EV_TENSOR) {
+        if (x->kind != EV_BAD && out->kind != EV_BAD)
+            diag_error(eval->cx, loc, "%s changes a tensor in place, found %s", what,
+                       ev_kind_text(x->kind != EV_TENSOR ? x : out));
+        return ev_bad(loc);
+    }
+    if (!dims_equal(out->tensor, x->tensor)) {
+        diag_error(eval->cx, loc, "output with shape %s doesn't match the broadcast shape %s",
+                   shape_text(arena, x->tensor->ndim, x->tensor->dims),
+                   shape_text(arena, out->tensor->ndim, out->tensor->dims));
+        if (name)
+            diag_hint(eval->cx, "write '%s = ...' to give it another shape", name);
+        return ev_bad(loc);
+    }
+    if (!build_type_fits(eval, loc, what, x->tensor->dtype, out->tensor->dtype))
+        return ev_bad(loc);
+    return ev_tensor(loc, build_cast(eval, loc, out->tensor, x->tensor->dtype));
+}
+
+/* The newest version of x after it became `to`. */
+static struct ev become(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
+                        const struct ev *to)
+{
+    struct ev old = *x;
+
+    if (to->kind == EV_BAD || !eval->graph)
+        return *to;
+    old.loc = loc;
+    return build_in_place(eval, loc, what, x->tensor, to->tensor) ? build_newest_of(eval, old) : ev_bad(loc);
+}
+
+struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
+                      const struct ev *out)
+{
+    struct ev to = in_form_of(eval, loc, what, NULL, x, out);
+
+    return become(eval, loc, what, x, &to);
+}
+
+/* What `h += x` leaves in h. (PyTorch has no @= of its own, so that makes another tensor.) */
 static struct ev augmented(struct eval *eval, const struct stmt *stmt, const struct ev *old,
                            const struct ev *value)
 {
+    const char *name = stmt->target->kind == EXPR_NAME ? stmt->target->text : NULL;
     struct ev out = eval_binary(eval, stmt->loc, stmt->op, old, value);
-    struct arena *arena = &eval->cx->arena;
-    const struct value *h = old->tensor;
-    bool same;
 
     if (out.kind != EV_TENSOR || old->kind != EV_TENSOR || stmt->op == OP_MATMUL ||
-        stmt->target->kind != EXPR_NAME)
+        self_attribute(stmt->target))
         return out; /* what self.NAME can hold, the write says */
-    same = out.tensor->ndim == h->ndim;
-    for (int i = 0; same && i < h->ndim; i++)
-        same = dim_equal(out.tensor->dims[i], h->dims[i]);
-    if (!same) {
-        diag_error(eval->cx, stmt->loc, "output with shape %s doesn't match the broadcast shape %s",
-                   shape_text(arena, h->ndim, h->dims),
-                   shape_text(arena, out.tensor->ndim, out.tensor->dims));
-        diag_hint(eval->cx, "write '%s = ...' to give it another shape", stmt->target->text);
-        return ev_bad(stmt->loc);
-    }
-    if (!build_type_fits(eval, stmt->loc, stmt->target->text, h->dtype, out.tensor->dtype))
-        return ev_bad(stmt->loc);
-    return ev_tensor(stmt->loc, build_cast(eval, stmt->loc, out.tensor, h->dtype));
+    out = in_form_of(eval, stmt->loc, name ? name : "the part", name, old, &out);
+    return name ? become(eval, stmt->loc, name, old, &out) : out;
 }
 
 struct ev eval_run(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,
@@ -195,6 +257,7 @@ struct ev eval_run(struct eval *eval, struct scope *scope, struct stmt *const *s
         case STMT_AUGMENT: {
             struct ev old = eval_expr(eval, scope, stmt->target);
 
+            value = build_newest_of(eval, value);
             assign(eval, scope, stmt->target, augmented(eval, stmt, &old, &value));
             break;
         }

@@ -7,8 +7,14 @@
 #define MODC_EVAL_EVALUATOR_H
 
 #include "eval/eval.h"
+#include "graph/make.h"
 #include "layers/layers.h"
 #include "spec/spec.h"
+
+/* ---- build.c ---- */
+
+/* Where statements make ops. */
+struct site build_site(const struct eval *eval, struct loc loc);
 
 /* ---- ev.c ---- */
 
@@ -27,6 +33,10 @@ bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *e
 
 /* A function of PyTorch by its name in one of the name spaces. */
 bool eval_find_function(const char *name, unsigned flags, struct loc loc, struct ev *out);
+
+/* NAME_ of the name space, if PyTorch has it: NAME, which changes what is given to it. */
+bool eval_find_in_place(struct eval *eval, const char *name, unsigned flags, unsigned spaces, struct loc loc,
+                        struct ev *out);
 
 /* A function, constant, dtype or name space that stands without "torch." */
 bool eval_find_global(const char *name, struct loc loc, struct ev *out);
@@ -88,6 +98,10 @@ struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *
 /* What indices and len() of a module go over: its parameters, where it is a list or mapping of those, or its children. */
 int eval_element_count(const struct module *module);
 
+/* x[items], where all that is chosen becomes `source`. False after a fault. */
+bool eval_index_write(struct eval *eval, struct loc loc, struct value *x, const struct ev *items, int count,
+                      const struct ev *source);
+
 /* ---- eval_call.c ---- */
 
 struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr);
@@ -103,6 +117,10 @@ struct ev eval_call_python(struct eval *eval, const char *name, const struct cal
 struct ev eval_convert(struct eval *eval, const struct ev *callee, const struct call *call);
 
 /* ---- eval_statements.c ---- */
+
+/* The tensor x after it became `out` in place, in the type and the shape that it has. */
+struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
+                      const struct ev *out);
 
 /* With `once` the first fault ends it: what follows in a body of the tables would say it again in other words. */
 struct ev eval_run(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,

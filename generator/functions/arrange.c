@@ -400,7 +400,7 @@ const struct function_row arrange_functions[] = {
     {"triu(input, diagonal=0)", TORCH | METHOD, .body = BAND("above")},
     {"_band(input, rows, columns, diagonal, kind, fill)", HIDDEN, .build = fn_band},
     {"_check_dims(input, least, most)", HIDDEN, .build = fn_check_dims},
-    {"diagonal(input, offset=0, dim1=0, dim2=1)", TORCH | METHOD, .build = fn_diagonal},
+    {"diagonal(input, offset=0, dim1=0, dim2=1)", TORCH | METHOD | VIEW, .build = fn_diagonal},
     {"diag_embed(input, offset=0, dim1=-2, dim2=-1)", TORCH | METHOD,
      .body =
          "size = _check_dims(input, 1, 7).shape[-1] + abs(offset)\n"

@@ -4,40 +4,11 @@
 #include "functions/rows.h"
 #include "graph/graph.h"
 
-enum { ARANGE_MAX = 1 << 24 };
-
-static bool check_span(struct eval *eval, struct loc loc, double span)
-{
-    if (span > ARANGE_MAX)
-        diag_error(eval->cx, loc, "arange gives at most %d elements", ARANGE_MAX);
-    else if (!(span >= 0))
-        diag_error(eval->cx, loc, "arange: upper bound and lower bound inconsistent with step sign");
-    return span >= 0 && span <= ARANGE_MAX;
-}
-
-struct value *arange_of(struct eval *eval, struct loc loc, const struct dim *length)
-{
-    struct arena *arena = &eval->cx->arena;
-    struct tensor *numbers = ARENA_NEW(arena, struct tensor);
-    int64_t most = dim_upper(length);
-
-    if (!check_span(eval, loc, (double)most))
-        return NULL;
-    numbers->dtype = DTYPE_INT64;
-    numbers->ndim = 1;
-    numbers->dims[0] = most;
-    numbers->data = ARENA_ARRAY(arena, most + 1, union scalar);
-    for (int64_t i = 0; i < most; i++)
-        numbers->data[i].i = i;
-    return build_slice(eval, loc, build_const(eval, loc, numbers), 0, dim_const(arena, 0),
-                       dim_const(arena, 1), length);
-}
-
 /* start + i * step for 0 <= i < length. */
 static struct ev counted(struct eval *eval, struct loc loc, const struct dim *start, int64_t step,
                          const struct dim *length, enum dtype dtype)
 {
-    struct value *numbers = arange_of(eval, loc, length);
+    struct value *numbers = build_arange(eval, loc, length);
     struct ev out = ev_tensor(loc, numbers), by = ev_int(eval, loc, step), from = ev_dim(loc, start);
 
     if (step != 1 && out.kind != EV_BAD)
@@ -110,7 +81,7 @@ static struct ev fn_arange(struct eval *eval, struct ev *args, int count, struct
         return BAD;
     }
     span = ceil((bounds[1] - bounds[0]) / bounds[2]);
-    if (!check_span(eval, loc, span))
+    if (!build_arange_fits(eval, loc, span))
         return BAD;
     if (!dtype_is_float(
             dtype)) { /* PyTorch counts with the numbers as they are given, and goes from and by these */
@@ -245,7 +216,7 @@ static struct ev spaced(struct eval *eval, struct ev *args, struct loc loc, cons
     }
     if (!need_int(eval, what, &args[2], &steps) || !need_dtype(eval, dtype, eval->default_dtype, &out->dtype))
         return BAD;
-    if (steps < 0 || steps > ARANGE_MAX) {
+    if (steps < 0 || steps > EVAL_MAX_ARANGE) {
         diag_error(eval->cx, args[2].loc, "%s: number of steps must be non-negative and not huge, got %lld",
                    what, (long long)steps);
         return BAD;

@@ -97,7 +97,7 @@ static struct value *mean_of_lengths(struct eval *eval, struct loc loc, struct v
 {
     struct arena *a = &eval->cx->arena;
     const struct dim *dims[MAX_DIMS], *one = dim_const(a, 1);
-    struct value *inputs[3] = {x, lengths, arange_of(eval, loc, x->dims[axis + 1])};
+    struct value *inputs[3] = {x, lengths, build_arange(eval, loc, x->dims[axis + 1])};
     struct dag *dag = dag_new(a, 3);
     bool axes[MAX_DIMS] = {false};
 

@@ -72,36 +72,36 @@ extern const struct function_row random_functions[];
 #define CHANNELS(x) x ".shape[:2] + (1,) * (" x ".ndim - 2)"
 
 const struct function_row random_functions[] = {
-    {"dropout(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
+    {"dropout(input, p=0.5, training=True, inplace=False)", FUNCTIONAL | VIEW,
      .body = "_check_probability(input, p)\n"
              "return _dropout(input, p, input.shape) if training and p > 0 else input"},
-    {"dropout1d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
+    {"dropout1d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL | VIEW,
      .body = "_check_probability(input, p)\n"
              "_check_dropout(input, 2, 3)\n"
              "x = input if input.ndim == 3 else input.unsqueeze(0)\n"
              "y = _dropout(x, p, " CHANNELS("x") ") if training and p > 0 else x\n"
                                                  "return y if input.ndim == 3 else y.squeeze(0)"},
-    {"dropout2d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
+    {"dropout2d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL | VIEW,
      .body = "_check_probability(input, p)\n"
              "_check_dropout(input, 2, 99)\n"
              "return _dropout(input, p, " CHANNELS("input") ") if training and p > 0 else input"},
-    {"dropout3d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL,
+    {"dropout3d(input, p=0.5, training=True, inplace=False)", FUNCTIONAL | VIEW,
      .body = "_check_probability(input, p)\n"
              "x = input if input.ndim == 5 else input.unsqueeze(0)\n"
              "_check_dropout(x, 2, 99)\n"
              "y = _dropout(x, p, " CHANNELS("x") ") if training and p > 0 else x\n"
                                                  "return y if input.ndim == 5 else y.squeeze(0)"},
-    {"alpha_dropout(input, p=0.5, training=False, inplace=False)", FUNCTIONAL,
+    {"alpha_dropout(input, p=0.5, training=False, inplace=False)", FUNCTIONAL | VIEW,
      .body = "_check_probability(input, p)\n"
              "return _alpha_dropout(input, p, input.shape) if training and p > 0 else input"},
-    {"feature_alpha_dropout(input, p=0.5, training=False, inplace=False)", FUNCTIONAL,
+    {"feature_alpha_dropout(input, p=0.5, training=False, inplace=False)", FUNCTIONAL | VIEW,
      .body = "_check_probability(input, p)\n"
              "_check_dropout(input, 2, 99) if training and p > 0 else None\n"
              "return _alpha_dropout(input, p, " CHANNELS("input") ") if training and p > 0 else input"},
-    {"dropout(input, p, train)", TORCH, .body = "return dropout(input, p, train)"},
-    {"feature_dropout(input, p, train)", TORCH, .body = "return dropout2d(input, p, train)"},
-    {"alpha_dropout(input, p, train)", TORCH, .body = "return alpha_dropout(input, p, train)"},
-    {"feature_alpha_dropout(input, p, train)", TORCH,
+    {"dropout(input, p, train)", TORCH | VIEW, .body = "return dropout(input, p, train)"},
+    {"feature_dropout(input, p, train)", TORCH | VIEW, .body = "return dropout2d(input, p, train)"},
+    {"alpha_dropout(input, p, train)", TORCH | VIEW, .body = "return alpha_dropout(input, p, train)"},
+    {"feature_alpha_dropout(input, p, train)", TORCH | VIEW,
      .body = "return feature_alpha_dropout(input, p, train)"},
     {"_uniform(shape)", HIDDEN, .build = fn_uniform},
     {"_check_probability(input, p)", HIDDEN, .build = fn_check_probability},

@@ -15,6 +15,8 @@ enum {
     FUNCTIONAL = FUNCTION_FUNCTIONAL,
     METHOD = FUNCTION_METHOD,
     VARARGS = FUNCTION_VARARGS,
+    VIEW = FUNCTION_VIEW,
+    IN_PLACE = FUNCTION_IN_PLACE,
     HIDDEN = FUNCTION_HIDDEN,
     TORCHRL = FUNCTION_RETURNS
 };
@@ -54,9 +56,6 @@ struct value *build_diagonal(struct eval *eval, struct loc loc, struct value *x,
 
 /* A tensor of int64, or with `any_width` of int32. */
 bool need_index(struct eval *eval, const char *what, const struct ev *arg, bool any_width);
-
-/* 0, 1, ..., int64, as many as the length says. NULL after an error: they are too many. */
-struct value *arange_of(struct eval *eval, struct loc loc, const struct dim *length);
 
 /* ---- parts of several functions ------------------------------------------------------------------------------ */
 

@@ -13,7 +13,19 @@ static struct ev fn_reshape(struct eval *eval, struct ev *args, int count, struc
     if (!need_tensor(eval, "reshape", &args[0]) ||
         !need_shape(eval, "reshape", &args[1], args[0].tensor, dims, &ndim))
         return BAD;
-    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, ndim, dims));
+    return ev_tensor(loc, build_reshaped(eval, loc, args[0].tensor, ndim, dims, false));
+}
+
+static struct ev fn_view(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[MAX_DIMS];
+    int ndim;
+    (void)count;
+
+    if (!need_tensor(eval, "view", &args[0]) ||
+        !need_shape(eval, "view", &args[1], args[0].tensor, dims, &ndim))
+        return BAD;
+    return ev_tensor(loc, build_reshaped(eval, loc, args[0].tensor, ndim, dims, true));
 }
 
 static struct ev fn_flatten(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -46,7 +58,7 @@ static struct ev fn_flatten(struct eval *eval, struct ev *args, int count, struc
         else if (i == last)
             dims[n++] = product;
     }
-    return ev_tensor(loc, build_reshape(eval, loc, args[0].tensor, n, dims));
+    return ev_tensor(loc, build_reshaped(eval, loc, args[0].tensor, n, dims, false));
 }
 
 static struct ev fn_permute(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -317,8 +329,10 @@ static struct ev fn_clone(struct eval *eval, struct ev *args, int count, struct 
 
 static struct ev fn_contiguous(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    (void)count; /* values have no strides that a spec can see */
-    return need_tensor(eval, "contiguous", &args[0]) ? args[0] : BAD;
+    (void)count;
+    return need_tensor(eval, "contiguous", &args[0])
+               ? ev_tensor(loc, build_contiguous(eval, loc, args[0].tensor))
+               : BAD;
 }
 
 /* The same elements, through which no gradient flows back. */
@@ -395,31 +409,31 @@ static struct ev fn_unfold(struct eval *eval, struct ev *args, int count, struct
 extern const struct function_row shape_functions[];
 
 const struct function_row shape_functions[] = {
-    {"reshape(input, shape)", TORCH | METHOD | VARARGS, .build = fn_reshape},
-    {"view(input, shape)", METHOD | VARARGS, .build = fn_reshape},
-    {"flatten(input, start_dim=0, end_dim=-1)", TORCH | METHOD, .build = fn_flatten},
-    {"permute(input, dims)", TORCH | METHOD | VARARGS, .build = fn_permute},
-    {"transpose(input, dim0, dim1)", TORCH | METHOD, .build = fn_transpose},
-    {"swapaxes(input, axis0, axis1)", TORCH | METHOD, .build = fn_transpose},
-    {"swapdims(input, dim0, dim1)", TORCH | METHOD, .build = fn_transpose},
-    {"movedim(input, source, destination)", TORCH | METHOD, .build = fn_movedim},
-    {"moveaxis(input, source, destination)", TORCH | METHOD, .build = fn_movedim},
-    {"t(input)", TORCH | METHOD, .build = fn_t},
-    {"adjoint(input)", TORCH | METHOD, .body = "return input.mT"},
-    {"ravel(input)", TORCH | METHOD, .body = "return input.flatten()"},
-    {"unflatten(input, dim, sizes)", TORCH | METHOD, .build = fn_unflatten},
-    {"view_as(input, other)", METHOD, .body = "return input.reshape(other.shape)"},
-    {"reshape_as(input, other)", METHOD, .body = "return input.reshape(other.shape)"},
-    {"expand_as(input, other)", METHOD, .body = "return input.expand(other.shape)"},
-    {"broadcast_to(input, size)", TORCH | METHOD, .build = fn_expand},
+    {"reshape(input, shape)", TORCH | METHOD | VARARGS | VIEW, .build = fn_reshape},
+    {"view(input, shape)", METHOD | VARARGS | VIEW, .build = fn_view},
+    {"flatten(input, start_dim=0, end_dim=-1)", TORCH | METHOD | VIEW, .build = fn_flatten},
+    {"permute(input, dims)", TORCH | METHOD | VARARGS | VIEW, .build = fn_permute},
+    {"transpose(input, dim0, dim1)", TORCH | METHOD | VIEW, .build = fn_transpose},
+    {"swapaxes(input, axis0, axis1)", TORCH | METHOD | VIEW, .build = fn_transpose},
+    {"swapdims(input, dim0, dim1)", TORCH | METHOD | VIEW, .build = fn_transpose},
+    {"movedim(input, source, destination)", TORCH | METHOD | VIEW, .build = fn_movedim},
+    {"moveaxis(input, source, destination)", TORCH | METHOD | VIEW, .build = fn_movedim},
+    {"t(input)", TORCH | METHOD | VIEW, .build = fn_t},
+    {"adjoint(input)", TORCH | METHOD | VIEW, .body = "return input.mT"},
+    {"ravel(input)", TORCH | METHOD | VIEW, .body = "return input.flatten()"},
+    {"unflatten(input, dim, sizes)", TORCH | METHOD | VIEW, .build = fn_unflatten},
+    {"view_as(input, other)", METHOD | VIEW, .body = "return input.view(other.shape)"},
+    {"reshape_as(input, other)", METHOD | VIEW, .body = "return input.reshape(other.shape)"},
+    {"expand_as(input, other)", METHOD | VIEW, .body = "return input.expand(other.shape)"},
+    {"broadcast_to(input, size)", TORCH | METHOD | VIEW, .build = fn_expand},
     {"fliplr(input)", TORCH | METHOD, .body = "return _check_dims(input, 2, 8).flip(1)"},
     {"flipud(input)", TORCH | METHOD, .body = "return _check_dims(input, 1, 8).flip(0)"},
-    {"unsqueeze(input, dim)", TORCH | METHOD, .build = fn_unsqueeze},
-    {"squeeze(input, dim=None)", TORCH | METHOD, .build = fn_squeeze},
-    {"expand(input, size)", METHOD | VARARGS, .build = fn_expand},
-    {"select(input, dim, index)", TORCH | METHOD, .build = fn_select},
+    {"unsqueeze(input, dim)", TORCH | METHOD | VIEW, .build = fn_unsqueeze},
+    {"squeeze(input, dim=None)", TORCH | METHOD | VIEW, .build = fn_squeeze},
+    {"expand(input, size)", METHOD | VARARGS | VIEW, .build = fn_expand},
+    {"select(input, dim, index)", TORCH | METHOD | VIEW, .build = fn_select},
     {"flip(input, dims)", TORCH | METHOD | VARARGS, .build = fn_flip},
-    {"unfold(input, dimension, size, step)", METHOD, .build = fn_unfold},
+    {"unfold(input, dimension, size, step)", METHOD | VIEW, .build = fn_unfold},
     {"_windows(input, dimension, size, step, dilation)", HIDDEN | METHOD, .build = fn_unfold},
     {"size(input, dim=None)", METHOD, .build = fn_size},
     {"numel(input)", TORCH | METHOD, .build = fn_numel},
@@ -427,7 +441,7 @@ const struct function_row shape_functions[] = {
     {"dim(input)", METHOD, .build = fn_ndim},
     {"ndimension(input)", METHOD, .build = fn_ndim},
     {"clone(input)", TORCH | METHOD, .build = fn_clone},
-    {"contiguous(input)", METHOD, .build = fn_contiguous},
-    {"detach(input)", TORCH | METHOD, .build = fn_detach},
+    {"contiguous(input)", METHOD | VIEW, .build = fn_contiguous},
+    {"detach(input)", TORCH | METHOD | VIEW, .build = fn_detach},
     {.signature = NULL},
 };

@@ -52,7 +52,7 @@ struct value *map_cells(struct eval *eval, struct loc loc, const char *label, st
                         const struct dim *out, const struct dim *cells, struct value *each)
 {
     const struct dim *one = dim_const(&eval->cx->arena, 1);
-    struct value *inputs[3] = {arange_of(eval, loc, out), arange_of(eval, loc, cells), each};
+    struct value *inputs[3] = {build_arange(eval, loc, out), build_arange(eval, loc, cells), each};
 
     inputs[0] = inputs[0] ? build_reshape(eval, loc, inputs[0], 3, (const struct dim *[]){one, out, one})
                           : NULL;

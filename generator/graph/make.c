@@ -129,8 +129,12 @@ static struct value *lower(struct site site, struct op *op)
     struct tensor *computed = is_known(op) ? op_interpret(site.cx, op) : NULL;
     struct value *without;
 
-    if (computed)
-        return make_const(site, computed);
+    if (computed) {
+        struct value *value = make_const(site, computed);
+
+        value->sharing.view = op->code == GRAPH_OP_VIEW ? op : NULL;
+        return value;
+    }
     if (!graph) {
         assert(is_known(op)); /* there are no inputs yet */
         diag_error(site.cx, site.loc, "this is too much to be computed while generating");

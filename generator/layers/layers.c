@@ -146,7 +146,7 @@ const char *const *function_names(struct cx *cx, unsigned flags, int *count)
     *count = 0;
     for (const struct function_family *family = function_families; family->rows; family++)
         for (const struct function_row *row = family->rows; row->signature; row++)
-            if (row->flags & flags)
+            if ((row->flags & flags) && (!(row->flags & FUNCTION_IN_PLACE) || flags == FUNCTION_METHOD))
                 ARENA_PUSH(&cx->arena, names, *count,
                            arena_copy(&cx->arena, row->signature,
                                       (size_t)(strchr(row->signature, '(') - row->signature)));

@@ -127,11 +127,13 @@ enum {
     FUNCTION_METHOD = 4,     /* torch.Tensor.NAME: the first argument is the tensor */
     FUNCTION_VARARGS =
         8, /* further positional arguments of the method form gather in the second: permute(0, 2, 1) */
-    FUNCTION_HIDDEN = 16,   /* for bodies only: a spec cannot name it */
-    FUNCTION_SIZES = 32,    /* positional arguments gather in the first: ones(2, 3) */
-    FUNCTION_REST = 64,     /* further positional arguments gather in the second: einsum("ij,jk", a, b) */
-    FUNCTION_RETURNS = 128, /* torchrl.objectives.value.functional.NAME, by its bare name */
-    FUNCTION_COMPLEX = 256, /* takes complex tensors */
+    FUNCTION_HIDDEN = 16,    /* for bodies only: a spec cannot name it */
+    FUNCTION_SIZES = 32,     /* positional arguments gather in the first: ones(2, 3) */
+    FUNCTION_REST = 64,      /* further positional arguments gather in the second: einsum("ij,jk", a, b) */
+    FUNCTION_VIEW = 256,     /* what it returns shows what it is given: else it shares no memory with that */
+    FUNCTION_IN_PLACE = 512, /* the first argument becomes the result */
+    FUNCTION_RETURNS = 128,  /* torchrl.objectives.value.functional.NAME, by its bare name */
+    FUNCTION_COMPLEX = 1024, /* takes complex tensors */
     FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS
 };
 

@@ -133,7 +133,6 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                           .call_method = lower_method,
                           .write = lower_write,
                           .read = lower_read,
-                          .refresh = lower_refresh,
                           .partial = tree->spec->partial};
     tree->sizes = lower->entry->sizes;
     eval->globals = module_global_scope(eval, tree, true);
@@ -198,6 +197,8 @@ static struct ev leave_root(struct lower *lower, struct value **inputs, struct e
         ARENA_PUSH(&lower->eval.cx->arena, all, all_count, inputs[i]);
     lower_gather(&lower->eval, &result, &all, &all_count);
     lower_fence(&lower->eval, lower->tree->root, FENCE_FORWARD, all, all_count, count);
+    if (count > 0)
+        lower_share(&lower->eval, all, count, all_count);
     return lower_scatter(&lower->eval, &result, all, &at);
 }
 
@@ -233,9 +234,12 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
             return NULL;
         result.tensor->name = "loss";
     }
+    result = build_newest_of(eval, result);
+    if (result.kind == EV_BAD)
+        return NULL;
     lower_gather(eval, &result, &results, &count);
     for (int i = 0; i < count; i++)
-        graph_return(graph, lower_refresh(eval, results[i]));
+        graph_return(graph, results[i]);
     graph->result_count = graph->output_count;
     graph->output_names = ARENA_ARRAY(arena, graph->output_count + 1, const char *);
     lower_name_outputs(graph, returned, &result, &named);

@@ -27,6 +27,13 @@ struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value 
     return out;
 }
 
+void lower_share(struct eval *eval, struct value *const *values, int first, int count)
+{
+    for (int i = first; i < count; i++)
+        for (int j = first; j < i; j++)
+            build_share(eval, values[i], values[i]->op->inputs[i], values[j]->op->inputs[j], values[j]);
+}
+
 void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
                  int count, int seen)
 {
@@ -44,6 +51,8 @@ void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind,
         values[i] = out;
     }
     graph_append(eval->graph, op);
+    if (seen == 0)
+        lower_share(eval, values, 0, count);
 }
 
 struct ev lower_children(struct eval *eval, struct module *module, const struct call *call)
@@ -252,14 +261,19 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
     if (out.kind == EV_BAD)
         return out;
     for (int i = 0; i < input_count; i++) { /* what became of an argument in place is the caller's, too */
-        struct value *now = lower_refresh(eval, inputs[i]);
+        struct value *now = build_newest(eval, call->loc, inputs[i]);
 
-        if (now != inputs[i] && !build_in_place(eval, call->loc, module->class_name, given[i], now))
+        if (!now || (now != inputs[i] && !build_in_place(eval, call->loc, module->class_name, given[i], now)))
             return ev_bad(call->loc);
         ARENA_PUSH(arena, values, count, now);
     }
     lower_gather(eval, &out, &values, &count);
     lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);
+    for (int i = input_count; i < count; i++)
+        for (int j = 0; j < input_count; j++)
+            build_share(eval, values[i], values[i]->op->inputs[i], values[i]->op->inputs[j], given[j]);
+    if (input_count > 0)
+        lower_share(eval, values, input_count, count);
     at = input_count;
     return lower_scatter(eval, &out, values, &at);
 }

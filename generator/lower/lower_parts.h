@@ -63,6 +63,9 @@ struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value 
 void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
                  int count, int seen);
 
+/* What shared memory in front of a boundary, of the results of a fence from `first` on, does so behind it: hooks part nothing. */
+void lower_share(struct eval *eval, struct value *const *values, int first, int count);
+
 /* Threads the first argument through the children; the others go to every one. Where no statement calls the list, since
  * the model is one, each child is its own place. */
 struct ev lower_children(struct eval *eval, struct module *module, const struct call *call);
@@ -82,10 +85,6 @@ struct ev lower_method(struct eval *eval, struct module *module, const char *met
 struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc loc);
 bool lower_write(struct eval *eval, struct module *self, const char *name, struct loc loc,
                  struct value *target, struct value *value);
-
-/* A view made before a write, or a change in place, shows what is there now, as in PyTorch: its chain is made again over the
- * newest version. */
-struct value *lower_refresh(struct eval *eval, struct value *value);
 
 /* ---- lower_region.c ----------------------------------------------------------------------------------------- */
 

@@ -142,7 +142,7 @@ static void add_saving(struct text *key, const struct module_tree *tree, const s
 static bool needs_inline(const struct graph *graph)
 {
     for (int i = 0; i < graph->input_count; i++)
-        if (graph->inputs[i]->newer)
+        if (graph->inputs[i]->newer || graph->inputs[i]->sharing.lost)
             return true;
     for (int i = 0; i < graph->op_count && !graph->fenced; i++)
         if (graph->ops[i]->code == GRAPH_OP_CHECK)
@@ -306,6 +306,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         ARENA_PUSH(arena, program->regions, program->region_count, region);
         return NULL;
     }
+    *result = build_newest_of(&lower.eval, *result);
     lower_gather(eval, result, &results, &result_count);
     for (int i = 0; i < result_count; i++)
         graph_return(graph, results[i]);
@@ -333,6 +334,7 @@ static void mark_called(struct module *module, const struct module *like)
 struct ev lower_call_region(struct eval *eval, struct module *module, struct region *region,
                             const struct call *call)
 {
+    const struct graph *graph = region->graph;
     struct value **inputs = NULL, **outputs;
     int count = 0, at = 0;
     struct op *op;
@@ -352,5 +354,11 @@ struct ev lower_call_region(struct eval *eval, struct module *module, struct reg
         outputs[i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
     }
     graph_append(eval->graph, op);
+    for (int i = 0; i < graph->output_count; i++) {
+        for (int j = 0; j < count; j++)
+            build_share(eval, outputs[i], graph->outputs[i], graph->inputs[j], inputs[j]);
+        for (int j = 0; j < i; j++)
+            build_share(eval, outputs[i], graph->outputs[i], graph->outputs[j], outputs[j]);
+    }
     return lower_scatter(eval, result_of(region), outputs, &at);
 }

@@ -27,33 +27,22 @@ static struct value *slot_value(struct eval *eval, struct module_tensor *tensor,
     return value;
 }
 
+/* A constant: nobody writes to it. */
+static struct ev fixed(struct eval *eval, struct loc loc, const struct module_tensor *tensor)
+{
+    struct value *value = build_const(eval, loc, tensor->value);
+
+    value->sharing.fixed = true;
+    return ev_tensor(loc, value);
+}
+
 struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc loc)
 {
     for (const struct module_tensor *shared = tensor; shared; shared = shared->source)
         shared->owner->calls++;
     if (tensor->is_constant)
-        return ev_tensor(loc, build_const(eval, loc, tensor->value));
+        return fixed(eval, loc, tensor);
     return ev_tensor(loc, slot_value(eval, tensor->first, loc));
-}
-
-struct value *lower_refresh(struct eval *eval, struct value *value)
-{
-    struct value *base, *fresh;
-    struct op *old, *op;
-
-    while (value->newer)
-        value = value->newer;
-    old = value->op;
-    base = old->code == GRAPH_OP_VIEW ? lower_refresh(eval, old->inputs[0]) : NULL;
-    if (!base || base == old->inputs[0])
-        return value;
-    op = op_new(eval, GRAPH_OP_VIEW, old->label, &base, 1);
-    op->view = old->view;
-    op->loc = old->loc;
-    fresh = graph_value(eval->graph, op, value->dtype, value->ndim, value->dims);
-    value_take_name(fresh, value);
-    graph_append(eval->graph, op);
-    return fresh;
 }
 
 static void no_such_slot(struct eval *eval, const struct module *self, const char *name, struct loc loc)
@@ -117,6 +106,7 @@ static void append_write(struct eval *eval, struct module_tensor *tensor, struct
     next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
     value_take_name(next, slot);
     slot->newer = next;
+    eval->changes++;
     graph_append(graph, op);
     for (int i = 0; i < graph->slot_count; i++)
         if (graph->slot_tensors[i] == tensor)

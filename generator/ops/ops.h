@@ -33,6 +33,21 @@ struct tensor {
 
 int64_t tensor_count(const struct tensor *tensor);
 
+/* Of a value that is being lowered: what its memory is in PyTorch, where ops do not tell (note [memory] in
+ * eval/build_in_place.c). */
+struct sharing {
+    const struct op *view; /* the view of another value that it is, though no op says so */
+    struct value
+        *with; /* what it shares memory with though no view leads there: calls and boundaries stand between */
+    bool part; /* of what `with` shows it shows a part, or the same in another order */
+    bool own;  /* a view, and yet a copy */
+    bool unsure; /* a view or a copy: that is decided by strides that are not known */
+    bool fixed;  /* of the model, and a constant of the emitted code */
+    const struct loc
+        *lost; /* something changed it in place there, in a way that is not known; NULL: nothing */
+    bool said; /* that what it holds is not known */
+};
+
 struct value {
     int id; /* unique in its graph, in the order of making */
     enum dtype dtype;
@@ -48,6 +63,7 @@ struct value {
     struct op **users;
     int user_count, returned;
     struct value *newer; /* slots: the version that a write made of it; others: what it became in place */
+    struct sharing sharing;
 
     /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). From plan_make on they
      * are the plan's, which lets values be made inside of those that join them (note [joins] in plan/plan_join.h). */

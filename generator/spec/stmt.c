@@ -79,16 +79,17 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
             diag_hint(p->cx, "a statement writes buffers and state of its own module: self.NAME = ...");
         return;
     case EXPR_INDEX:
-        if (target->a->kind == EXPR_NAME || target->a->kind == EXPR_ATTR || target->a->kind == EXPR_INDEX) {
+        if (target->a->kind == EXPR_INDEX)
             check_target(p, target->a, false);
+        if (target->a->kind == EXPR_INDEX || target->a->kind == EXPR_NAME || target->a->kind == EXPR_ATTR ||
+            target->a->kind == EXPR_CALL)
             return;
-        }
         break;
     default:
         break;
     }
     if (parser_fail(p, target->loc, "this cannot be assigned to"))
-        diag_hint(p->cx, "a target is a name, self.NAME, self.NAME[...] or a tuple of these");
+        diag_hint(p->cx, "a target is a name, self.NAME, a part of a tensor, as x[0], or a tuple of these");
 }
 
 static struct stmt *parse_statement(struct parser *p)

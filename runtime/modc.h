@@ -378,6 +378,9 @@ struct modc_model {
     enum modc_status (*train_step)(struct modc_training *training, const int *sizes,
                                    const void *const *inputs, void *loss);
     const struct modc_rollout_table *rollout; /* modc_rollout.h; NULL: none */
+    /* What calls require of sizes, as the spec says it, and the first of these that `sizes` do not meet (-1: none); NULL. */
+    const char *const *requirements;
+    int (*unmet)(const int *sizes);
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */

@@ -57,7 +57,7 @@ const struct dim *dim_size(struct arena *arena, const struct size *size)
 
     atom->kind = ATOM_SIZE;
     atom->size = size;
-    return dim_of_poly(arena, poly_of_term(arena, term_of_atom(arena, atom)), 0);
+    return dim_of_poly(arena, poly_of_term(arena, term_of_atom(arena, atom)), DIM_EFFORT);
 }
 
 const struct dim *dim_add(struct arena *arena, const struct dim *a, const struct dim *b)
@@ -370,6 +370,51 @@ const struct dim *dim_min(struct arena *arena, const struct dim *a, const struct
     return dim_sub(arena, dim_add(arena, a, b), dim_max(arena, a, b));
 }
 
+static const struct dim *atom_over(struct arena *arena, const struct atom *atom, const struct size *sizes)
+{
+    if (atom->kind == ATOM_SIZE)
+        return dim_size(arena, &sizes[atom->size->index]);
+
+    const struct dim *a = dim_over(arena, atom->a, sizes);
+
+    if (atom->kind == ATOM_FLOORDIV)
+        return dim_floordiv(arena, a, dim_over(arena, atom->b, sizes));
+    assert(atom->kind == ATOM_POSITIVE);
+    return dim_max(arena, a, dim_const(arena, 0));
+}
+
+const struct dim *dim_over(struct arena *arena, const struct dim *dim, const struct size *sizes)
+{
+    const struct dim *sum = dim_const(arena, 0);
+
+    for (int i = 0; i < dim->poly.count; i++) {
+        const struct term *term = &dim->poly.terms[i];
+        const struct dim *product = dim_const(arena, term->factor);
+
+        for (int j = 0; j < term->degree; j++)
+            product = dim_mul(arena, product, atom_over(arena, term->atoms[j], sizes));
+        sum = dim_add(arena, sum, product);
+    }
+    return sum;
+}
+
+int64_t dims_most(struct arena *arena, int count, const struct dim *const *dims)
+{
+    const struct dim *product = dim_const(arena, 1);
+    int64_t most = 1;
+    bool limited = false;
+
+    for (int i = 0; i < count; i++) {
+        most = sat_multiply(most, dim_upper(dims[i]));
+        limited |= poly_limits(dims[i]->poly) != NULL;
+    }
+    if (!limited)
+        return most;
+    for (int i = 0; i < count; i++)
+        product = dim_mul(arena, product, dims[i]);
+    return least(most, dim_upper(product));
+}
+
 /* ---- asking ------------------------------------------------------------------------------------------ */
 
 bool dim_is_const(const struct dim *dim, int64_t *value)
@@ -421,6 +466,42 @@ int64_t dim_lower(const struct dim *dim)
 int64_t dim_upper(const struct dim *dim)
 {
     return dim->range.upper;
+}
+
+bool dim_fits(const struct dim *dim, int64_t most)
+{
+    return dim->range.lower >= -most && dim->range.upper <= most;
+}
+
+bool dim_is_polynomial(const struct dim *dim)
+{
+    for (int i = 0; i < dim->poly.count; i++)
+        for (int j = 0; j < dim->poly.terms[i].degree; j++)
+            if (dim->poly.terms[i].atoms[j]->kind != ATOM_SIZE)
+                return false;
+    return true;
+}
+
+const char *dim_agreement(struct arena *arena, const struct dim *a, const struct dim *b)
+{
+    const struct dim *gap = dim_sub(arena, a, b), *above = dim_const(arena, 0), *below = above;
+    const struct term *term = gap->poly.terms;
+    struct poly inside;
+
+    if (gap->poly.count != 1 || term->degree != 1 || term->atoms[0]->kind != ATOM_POSITIVE)
+        return NULL;
+    inside = term->atoms[0]->a->poly;
+    for (int i = 0; i < inside.count; i++) {
+        struct term part = inside.terms[i];
+
+        if (part.factor > 0) {
+            above = dim_add(arena, above, dim_of_poly(arena, poly_of_term(arena, part), 0));
+        } else {
+            part.factor = -part.factor;
+            below = dim_add(arena, below, dim_of_poly(arena, poly_of_term(arena, part), 0));
+        }
+    }
+    return arena_format(arena, "%s <= %s", dim_text(arena, above), dim_text(arena, below));
 }
 
 static int64_t atom_eval(const struct atom *atom, const int64_t *sizes)

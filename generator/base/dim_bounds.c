@@ -97,7 +97,7 @@ static struct range atom_range(const struct atom *atom)
 {
     switch (atom->kind) {
     case ATOM_SIZE:
-        return (struct range){0, atom->size->max};
+        return (struct range){atom->size->min, atom->size->max};
     case ATOM_FLOORDIV:
         return range_floor_divide(atom->a->range, atom->b->range);
     case ATOM_POSITIVE:
@@ -203,10 +203,52 @@ static bool relax(struct arena *arena, struct poly poly, const struct term *term
     return true;
 }
 
+const struct size_limits *poly_limits(struct poly poly)
+{
+    for (int i = 0; i < poly.count; i++)
+        for (int j = 0; j < poly.terms[i].degree; j++)
+            if (poly.terms[i].atoms[j]->kind == ATOM_SIZE)
+                return poly.terms[i].atoms[j]->size->limits;
+    return NULL;
+}
+
+/* With gap >= 0 and a monomial m >= 0, poly is at most poly + m * gap, and at least poly - m * gap: so with the m that takes away
+ * one of its terms, for each term of the gap that divides it. */
+static struct range limited_by(struct arena *arena, struct poly poly, const struct dim *gap, int effort)
+{
+    struct range range = {INT64_MIN, INT64_MAX};
+
+    for (int i = 0; i < poly.count; i++) {
+        for (int j = 0; j < gap->poly.count; j++) {
+            const struct term *term = &poly.terms[i], *lead = &gap->poly.terms[j];
+            struct term scale;
+            struct poly other;
+            const struct dim *bound;
+
+            if (lead->degree == 0 || term->factor % lead->factor != 0 ||
+                !term_without(arena, term, lead, &scale) || term_range(&scale).lower < 0)
+                continue;
+            scale.factor = -(term->factor / lead->factor);
+            other = poly_add(arena, poly, &scale, gap->poly);
+            if (poly_overflowed(other))
+                continue;
+            bound = dim_of_poly(arena, other, effort);
+            if (scale.factor > 0 && !is_saturated(bound->range.upper))
+                range.upper = least(range.upper, bound->range.upper);
+            if (scale.factor < 0 && !is_saturated(bound->range.lower))
+                range.lower = most(range.lower, bound->range.lower);
+        }
+    }
+    return range;
+}
+
 static struct range refined_range(struct arena *arena, struct poly poly, int effort)
 {
     struct range range = poly_range(poly), other;
+    const struct size_limits *limits = effort > 0 ? poly_limits(poly) : NULL;
 
+    for (int i = 0; limits && i < limits->count; i++)
+        range = range_intersect(range, limited_by(arena, poly, limits->gaps[i], effort - 1));
     if (effort == 0 || poly.count < 2)
         return range;
     range = range_intersect(range, poly_range(poly_shortened(arena, poly)));

@@ -92,6 +92,9 @@ bool atom_divides_by_const(const struct atom *atom, int64_t *divisor);
 /* The dim of a polynomial: the one place where a struct dim is made. */
 const struct dim *dim_of_poly(struct arena *arena, struct poly poly, int effort);
 
+/* The limits of the sizes in it: all sizes of a model have the same. NULL: none. */
+const struct size_limits *poly_limits(struct poly poly);
+
 /* For a // b with factors of `a` in [0, b): (partner) // b + a // b = sum of a's monomials. */
 struct poly poly_partner(struct arena *arena, struct poly a, int64_t b);
 /* The same value, with quotients said by their partners where that is shorter to read. */

@@ -93,14 +93,22 @@ static void compare_named(struct compare *c, enum diff_part part, const struct n
             diff_add_pair(c, part, new[i].name, NULL, new[i].text);
 }
 
-static struct named *list_sizes(struct compare *c, const struct side *side)
+/* With what they are required to meet. */
+static struct named *list_sizes(struct compare *c, const struct side *side, int *count)
 {
-    struct named *list = ARENA_ARRAY(&c->cx->arena, side->tree->size_count + 1, struct named);
+    struct named *list = ARENA_ARRAY(&c->cx->arena, side->tree->size_count + 2, struct named);
+    struct text required = text_new(&c->cx->arena);
 
     for (int i = 0; i < side->tree->size_count; i++)
         list[i] = (struct named){
             side->tree->sizes[i].name,
             arena_format(&c->cx->arena, "at most %lld", (long long)side->tree->sizes[i].max)};
+    for (int i = 0; i < side->tree->requirement_count; i++)
+        text_printf(&required, "%s%s", i ? ", " : "",
+                    requirement_text(&c->cx->arena, &side->tree->requirements[i]));
+    *count = side->tree->size_count;
+    if (required.length > 0)
+        list[(*count)++] = (struct named){"require", required.data};
     return list;
 }
 
@@ -257,7 +265,7 @@ static void list_settings(struct compare *c, const struct side *side, struct nam
 
 void diff_interface(struct compare *c)
 {
-    struct named settings[2][SETTINGS], *records[2], *inputs[2];
+    struct named settings[2][SETTINGS], *records[2], *sizes[2], *inputs[2];
     int counts[2];
 
     list_settings(c, &c->old, settings[0]);
@@ -268,8 +276,9 @@ void diff_interface(struct compare *c)
     compare_named(c, DIFF_SETTINGS, records[0], counts[0], records[1], counts[1]);
     compare_named(c, DIFF_CONSTANTS, list_constants(c, &c->old), c->old.tree->constant_count,
                   list_constants(c, &c->new), c->new.tree->constant_count);
-    compare_named(c, DIFF_SIZES, list_sizes(c, &c->old), c->old.tree->size_count, list_sizes(c, &c->new),
-                  c->new.tree->size_count);
+    sizes[0] = list_sizes(c, &c->old, &counts[0]);
+    sizes[1] = list_sizes(c, &c->new, &counts[1]);
+    compare_named(c, DIFF_SIZES, sizes[0], counts[0], sizes[1], counts[1]);
     inputs[0] = list_inputs(c, &c->old, &counts[0]);
     inputs[1] = list_inputs(c, &c->new, &counts[1]);
     compare_named(c, DIFF_INPUTS, inputs[0], counts[0], inputs[1], counts[1]);

@@ -26,13 +26,9 @@ static void add(struct cx *cx, struct memory_sum *sum, const char *what, int64_t
     sum->bytes += bytes;
 }
 
-static int64_t tensor_bytes(enum dtype dtype, int ndim, const struct dim *const *dims)
+static int64_t value_bytes(const struct graph *graph, const struct value *value)
 {
-    int64_t bytes = dtype_rows[dtype].bytes;
-
-    for (int i = 0; i < ndim; i++)
-        bytes *= dim_upper(dims[i]);
-    return bytes;
+    return dtype_rows[value->dtype].bytes * dims_most(&graph->cx->arena, value->ndim, value->dims);
 }
 
 static int64_t inputs_and_outputs(const struct entry *entry)
@@ -41,9 +37,9 @@ static int64_t inputs_and_outputs(const struct entry *entry)
     int64_t bytes = 0;
 
     for (int i = 0; i < graph->input_count; i++)
-        bytes += tensor_bytes(graph->inputs[i]->dtype, graph->inputs[i]->ndim, graph->inputs[i]->dims);
+        bytes += value_bytes(graph, graph->inputs[i]);
     for (int i = 0; i < graph->output_count; i++)
-        bytes += tensor_bytes(graph->outputs[i]->dtype, graph->outputs[i]->ndim, graph->outputs[i]->dims);
+        bytes += value_bytes(graph, graph->outputs[i]);
     return bytes;
 }
 

@@ -116,6 +116,20 @@ static void define_mapping(struct json *j, const char *name, const char *key_pat
     end(j);
 }
 
+static void define_sizes(struct json *j)
+{
+    object(j, "sizes");
+    string(j, "type", "object");
+    object(j, "properties");
+    refer(j, "require", "requirements");
+    end(j);
+    object(j, "patternProperties");
+    refer(j, "^(?!require$)" NAME "$", "size");
+    end(j);
+    refer(j, "additionalProperties", "piece");
+    end(j);
+}
+
 /* ---- keys ------------------------------------------------------------------------------------------------- */
 
 static const char *const value_definitions[] = {
@@ -125,6 +139,7 @@ static const char *const value_definitions[] = {
     [SPEC_VALUE_DEVICES] = "devices",
     [SPEC_VALUE_CONSTANTS] = "constants",
     [SPEC_VALUE_SIZES] = "sizes",
+    [SPEC_VALUE_MAXIMA] = "maxima",
     [SPEC_VALUE_INPUTS] = "inputs",
     [SPEC_VALUE_FUNCTIONS] = "functions",
     [SPEC_VALUE_CLASSES] = "classes",
@@ -306,7 +321,10 @@ static void define_simple(struct json *j)
     define_mapping(j, "constants", "^" NAME "$", "expression");
     define_type(j, "size", "[\"integer\", \"string\"]", NULL,
                 "the largest value: a number, or an expression over constants");
-    define_mapping(j, "sizes", "^" NAME "$", "size");
+    define_mapping(j, "maxima", "^" NAME "$", "size");
+    define_type(j, "requirement", "\"string\"", NULL, "a comparison of sizes: past + tokens <= 128");
+    define_one_or_many(j, "requirements", "requirement");
+    define_sizes(j);
     define_type(j, "path", "\"string\"", NULL, "the path of a tensor: layer.0.weight");
     define_mapping(j, "ties", "^[^ ]+$", "path");
 }

@@ -182,6 +182,29 @@ static void gather_needs(struct emit *e, const struct graph *graph, struct needs
             gather_needs(e, graph->ops[i]->invoke.region->graph, needs);
 }
 
+/* A side of a requirement, in 64 bits where the maxima of its sizes leave 32. */
+static const char *side_text(struct emit *e, const struct dim *side)
+{
+    struct arena *arena = &e->cx->arena;
+    struct size *wide;
+
+    if (dim_fits(side, INT32_MAX))
+        return dim_c_text(e->cx, side, false);
+    wide = ARENA_ARRAY(arena, e->tree->size_count + 1, struct size);
+    for (int i = 0; i < e->tree->size_count; i++) {
+        wide[i] = e->tree->sizes[i];
+        wide[i].limits = NULL;
+        wide[i].c_name = arena_format(arena, "(int64_t)%s", wide[i].c_name);
+    }
+    return dim_c_text(e->cx, dim_over(arena, side, wide), false);
+}
+
+const char *requirement_c_text(struct emit *e, const struct requirement *requirement)
+{
+    return arena_format(&e->cx->arena, "%s %s %s", side_text(e, requirement->left), requirement->op,
+                        side_text(e, requirement->right));
+}
+
 static void print_needs(struct emit *e, struct text *out, const struct entry *entry)
 {
     struct needs needs = {0};
@@ -261,6 +284,8 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
         text_printf(out, "    MODC_NEED(%s >= 0 && %s <= %s, SIZE);\n", size, size,
                     max_constant(e, entry, i));
     }
+    for (int i = 0; i < e->tree->requirement_count; i++)
+        text_printf(out, "    MODC_NEED(%s, SIZE);\n", requirement_c_text(e, &e->tree->requirements[i]));
     print_needs(e, out, entry);
     if (one) {
         print_mode(e, out, entry, 0, "    ");

@@ -29,6 +29,10 @@ static void print_header_sizes(struct emit *e, struct text *out)
                             emitted_max(e->cx, entry->name, tree->sizes[s].name),
                             (long long)entry->sizes[s].max);
     }
+    for (int i = 0; i < tree->requirement_count; i++)
+        text_printf(out, "%s%s%s", i > 0 ? ",\n * " : "/* Every call: ",
+                    requirement_text(&e->cx->arena, &tree->requirements[i]),
+                    i + 1 == tree->requirement_count ? "; else it is MODC_SIZE. */\n" : "");
     text_add(out, out->length > length ? "\n" : "");
 }
 

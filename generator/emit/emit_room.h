@@ -51,6 +51,8 @@ void print_params(struct emit *e, struct text *out);
 /* ---- emit_signature.c ---- */
 
 const struct graph *entry_graph(const struct entry *entry);
+/* "past + tokens <= 128", over arguments of an entry */
+const char *requirement_c_text(struct emit *e, const struct requirement *requirement);
 void print_sizes(struct emit *e,
                  struct text *out); /* sizes that entries take: all of the model's, in order */
 void print_arguments(struct emit *e, struct text *out, const struct graph *graph);

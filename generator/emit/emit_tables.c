@@ -165,6 +165,34 @@ static void print_sizes_table(struct emit *e, struct text *out)
     text_add(out, "};\n\n");
 }
 
+/* What calls require of sizes: for those who choose sizes that a call will take, or say why it took none. */
+static void print_requirements_table(struct emit *e, struct text *out)
+{
+    const struct module_tree *tree = e->tree;
+    bool *used = ARENA_ARRAY(&e->cx->arena, tree->size_count + 1, bool);
+    struct text tests = text_new(&e->cx->arena);
+
+    if (tree->requirement_count == 0)
+        return;
+    text_add(out, "static const char *const requirements_table[] = {\n");
+    for (int i = 0; i < tree->requirement_count; i++) {
+        const struct requirement *requirement = &tree->requirements[i];
+
+        dim_mark_sizes(requirement->left, used);
+        dim_mark_sizes(requirement->right, used);
+        text_add(out, "    ");
+        text_c_string(out, requirement_text(&e->cx->arena, requirement));
+        text_add(out, ",\n");
+        text_printf(&tests, "    if (!(%s))\n        return %d;\n", requirement_c_text(e, requirement), i);
+    }
+    text_add(out, "};\n\n/* The first that these sizes do not meet; -1: they meet all. */\n"
+                  "static int unmet_requirement(const int *sizes)\n{\n");
+    for (int i = 0; i < tree->size_count; i++)
+        if (used[i])
+            text_printf(out, "    const int %s = sizes[%d];\n", tree->sizes[i].c_name, i);
+    text_printf(out, "\n%s    return -1;\n}\n\n", tests.data);
+}
+
 /* Of struct modc_model: blocks, and the tables that the file has. */
 static void print_model_tables(struct emit *e, struct text *out)
 {
@@ -180,6 +208,8 @@ static void print_model_tables(struct emit *e, struct text *out)
             e->M);
     if (tree->size_count > 0)
         text_add(out, "    .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,\n");
+    if (tree->requirement_count > 0)
+        text_add(out, "    .requirements = requirements_table, .unmet = unmet_requirement,\n");
     if (tree->key_count > 0)
         text_add(out, "    .key_count = MODC_ROWS(keys_table), .keys = keys_table,\n");
     if (count_draws(e) > 0)
@@ -227,6 +257,7 @@ void print_tables(struct emit *e, struct text *out)
 
     text_add(out, "/* ---- tables ---- */\n\n");
     print_sizes_table(e, out);
+    print_requirements_table(e, out);
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
 

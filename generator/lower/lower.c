@@ -264,7 +264,7 @@ bool lower_read_entry(struct program *program, struct entry *entry, struct entry
     struct module_tree *tree = source->tree;
     struct cx *cx = program->cx;
     struct eval eval = {.cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial};
-    int count = spec && spec->has_args ? spec->arg_count : tree->spec->input_count;
+    int count = spec && spec->has_args ? spec->arg_count : tree->spec->input_count, unmet;
 
     source->spec = spec;
     source->inputs = ARENA_ARRAY(&cx->arena, count + 1, const struct spec_input *);
@@ -296,7 +296,13 @@ bool lower_read_entry(struct program *program, struct entry *entry, struct entry
         }
         entry->sizes[at].max = value;
     }
-    return true;
+    unmet = module_limit_sizes(&cx->arena, tree, entry->sizes);
+    if (unmet < 0)
+        return true;
+    diag_error(cx, spec->max[0].loc, "with these maxima no sizes meet %s",
+               requirement_text(&cx->arena, &tree->requirements[unmet]));
+    diag_note(cx, tree->requirements[unmet].loc, "it is required here");
+    return false;
 }
 
 static bool any_called(const struct module *module)
@@ -350,30 +356,18 @@ static void warn_unused(struct cx *cx, const struct module_tree *tree)
     }
 }
 
-/* Every size must be found from some input. */
+/* A call takes every size: one that nothing uses would be asked for in vain. */
 static void check_sizes(struct program *program)
 {
     const struct module_tree *tree = program->tree;
 
     for (int i = 0; i < tree->size_count; i++) {
-        const struct entry *forward = &program->entries[0];
-        const struct graph *graph = forward->graphs[0][0];
-        bool used = false;
-
-        for (int j = 0; graph && j < graph->input_count; j++) {
-            for (int d = 0; d < graph->inputs[j]->ndim; d++) {
-                const struct size *size;
-
-                used |= dim_is_size(graph->inputs[j]->dims[d], &size) && size->index == i;
-            }
-        }
-        if (graph && !used) {
-            diag_error(program->cx, tree->spec->sizes[i].loc,
-                       "no input has the size '%s' as a dimension, so it would have no value",
-                       tree->spec->sizes[i].name);
-            diag_hint(program->cx,
-                      "a size takes its value from an input's shape; use constants: for fixed numbers");
-        }
+        if (tree->sizes_used[i])
+            continue;
+        diag_error(program->cx, tree->spec->sizes[i].loc, "no shape and no statement uses the size '%s'",
+                   tree->spec->sizes[i].name);
+        diag_hint(program->cx,
+                  "it would be an argument of every call; use constants: for fixed numbers, or leave it out");
     }
 }
 

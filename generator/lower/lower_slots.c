@@ -86,6 +86,15 @@ static bool shape_fits(struct eval *eval, const struct module_tensor *tensor, st
                tensor->name, shape_text(arena, target->ndim, target->dims));
     if (target == slot)
         diag_note(eval->cx, tensor->loc, "'%s' is declared here", tensor->path);
+    for (int i = 1; i <= target->ndim && i <= value->ndim; i++) { /* self.k[:, past:past + tokens] = k */
+        const char *where = dim_agreement(arena, target->dims[target->ndim - i],
+                                          value->dims[value->ndim - i]);
+
+        if (!where)
+            continue;
+        diag_hint(eval->cx, "if that holds in every call, say so under 'sizes:': require: [%s]", where);
+        break;
+    }
     return false;
 }
 

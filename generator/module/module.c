@@ -18,6 +18,90 @@ const char *module_extra_repr(const struct module *module)
 
 /* ---- constants and sizes ---- */
 
+int module_limit_sizes(struct arena *arena, const struct module_tree *tree, struct size *sizes)
+{
+    struct size_limits *limits = ARENA_NEW(arena, struct size_limits);
+
+    for (int i = 0; i < tree->size_count; i++) {
+        sizes[i].limits = NULL;
+        sizes[i].min = 0;
+    }
+    for (int i = 0; i < tree->requirement_count; i++)
+        ARENA_PUSH(arena, limits->gaps, limits->count, dim_over(arena, tree->requirements[i].gap, sizes));
+    for (int i = 0; i < tree->size_count; i++)
+        sizes[i].limits = limits->count > 0 ? limits : NULL;
+    for (int i = 0; i < tree->size_count; i++)
+        sizes[i].min = dim_lower(dim_size(arena, &sizes[i]));
+    for (int i = 0; i < limits->count; i++)
+        if (dim_upper(limits->gaps[i]) < 0 || dim_upper(dim_over(arena, limits->gaps[i], sizes)) < 0)
+            return i;
+    return -1;
+}
+
+/* One side of a requirement: an integer over sizes that fits 32 bits, or else 64 without a division. NULL after a fault. */
+static const struct dim *requirement_side(struct builder *build, struct scope *scope, const struct expr *expr)
+{
+    struct ev value = eval_expr(&build->eval, scope, expr);
+
+    if (value.kind == EV_BAD)
+        return NULL;
+    if (value.kind != EV_INT) {
+        diag_error(build->cx, expr->loc, "a requirement compares integers over sizes, found %s",
+                   ev_kind_text(&value));
+        return NULL;
+    }
+    if (!dim_fits(value.dim, INT64_MAX - 1) ||
+        (!dim_fits(value.dim, INT32_MAX) && !dim_is_polynomial(value.dim))) {
+        diag_error(build->cx, expr->loc, "%s may be too large to be compared at the maxima of its sizes",
+                   dim_text(&build->cx->arena, value.dim));
+        return NULL;
+    }
+    return value.dim;
+}
+
+static void read_requirement(struct builder *build, struct scope *scope, const struct spec_requirement *spec)
+{
+    struct arena *arena = &build->cx->arena;
+    struct module_tree *tree = build->tree;
+    struct requirement requirement = {.loc = spec->loc,
+                                      .op = expr_op_text(spec->op),
+                                      .left = requirement_side(build, scope, spec->left),
+                                      .right = requirement_side(build, scope, spec->right)};
+    bool less = spec->op == OP_LT || spec->op == OP_LE, strict = spec->op == OP_LT || spec->op == OP_GT;
+
+    if (!requirement.left || !requirement.right)
+        return;
+    requirement.gap = less ? dim_sub(arena, requirement.right, requirement.left)
+                           : dim_sub(arena, requirement.left, requirement.right);
+    if (strict)
+        requirement.gap = dim_sub(arena, requirement.gap, dim_const(arena, 1));
+    if (dim_is_const(requirement.gap, NULL)) {
+        diag_error(build->cx, spec->loc, "no size decides whether this requirement is met");
+        diag_hint(build->cx, "leave it out; sizes are those that are declared above");
+        return;
+    }
+    ARENA_PUSH(arena, tree->requirements, tree->requirement_count, requirement);
+}
+
+static void read_requirements(struct builder *build)
+{
+    struct module_tree *tree = build->tree;
+    const struct spec *spec = tree->spec;
+    struct scope *scope = module_global_scope(&build->eval, tree, true);
+    int unmet;
+
+    for (int i = 0; i < spec->requirement_count; i++)
+        read_requirement(build, scope, &spec->requirements[i]);
+    unmet = module_limit_sizes(&build->cx->arena, tree, tree->sizes);
+    if (unmet < 0)
+        return;
+    diag_error(build->cx, tree->requirements[unmet].loc, "no sizes meet %s%s",
+               requirement_text(&build->cx->arena, &tree->requirements[unmet]),
+               tree->requirement_count > 1 ? ", beside the other requirements" : "");
+    tree->requirement_count = 0;
+    module_limit_sizes(&build->cx->arena, tree, tree->sizes);
+}
+
 static void read_sizes(struct builder *build)
 {
     const struct spec *spec = build->tree->spec;
@@ -47,6 +131,8 @@ static void read_sizes(struct builder *build)
                                        .index = i};
     }
     tree->size_count = spec->size_count;
+    read_requirements(build);
+    tree->sizes_used = ARENA_ARRAY(&build->cx->arena, spec->size_count + 1, bool);
 }
 
 /* ---- dtypes and devices ---- */

@@ -55,6 +55,12 @@ static bool find_function_of_spec(const struct module_tree *tree, const char *na
     return false;
 }
 
+static void use_size(const struct module_tree *tree, int size)
+{
+    if (tree->sizes_used)
+        tree->sizes_used[size] = true;
+}
+
 /* Constants, sizes at their current value, functions. */
 static bool find_global_name(struct eval *eval, struct scope *scope, const char *name, struct loc loc,
                              struct ev *out)
@@ -66,6 +72,7 @@ static bool find_global_name(struct eval *eval, struct scope *scope, const char 
     for (int i = 0; i < tree->size_count; i++) {
         if (strcmp(tree->sizes[i].name, name) == 0) {
             *out = ev_dim(loc, dim_size(&eval->cx->arena, &tree->sizes[i]));
+            use_size(tree, i);
             return true;
         }
     }
@@ -109,6 +116,7 @@ bool module_find_maximum(struct eval *eval, struct scope *scope, const char *nam
     for (int i = 0; i < tree->size_count; i++) {
         if (strcmp(tree->sizes[i].name, name) == 0) {
             *out = ev_int(eval, loc, tree->sizes[i].max);
+            use_size(tree, i);
             return true;
         }
     }

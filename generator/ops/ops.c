@@ -67,9 +67,13 @@ const char *dims_differ(struct arena *arena, const struct dim *a, const struct d
 {
     const struct dim *difference = dim_sub(arena, a, b);
     bool never = dim_lower(difference) > 0 || dim_upper(difference) < 0;
+    const char *where = never ? NULL : dim_agreement(arena, a, b);
 
-    return arena_format(arena, "%s and %s %s", dim_text(arena, a), dim_text(arena, b),
-                        never ? "differ" : "agree only for some sizes");
+    return arena_format(arena, "%s and %s %s%s", dim_text(arena, a), dim_text(arena, b),
+                        never   ? "differ"
+                        : where ? "agree only where "
+                                : "agree only for some sizes",
+                        where ? where : "");
 }
 
 double dims_upper(int ndim, const struct dim *const *dims)

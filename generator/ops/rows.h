@@ -21,7 +21,7 @@ enum op_accepts dense_accepts(const struct op *op, int input); /* all but those:
 const char *set_output(struct cx *cx, struct op *op, enum dtype dtype, int ndim,
                        const struct dim *const *dims);
 
-/* "4 and 8 differ"; "batch and 4 agree only for some sizes". */
+/* "4 and 8 differ"; "batch and 4 agree only for some sizes"; "n and min(n, 4) agree only where n <= 4". */
 const char *dims_differ(struct arena *arena, const struct dim *a, const struct dim *b);
 
 const char *value_shape(struct arena *arena, const struct value *value);

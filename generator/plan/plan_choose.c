@@ -114,7 +114,7 @@ struct split planner_split_step(struct planner *planner, const struct step *step
     else if (step->algorithm)
         return split;
     else if (kernels_slice(op))
-        tiles[SPLIT_ROWS] = planner_value_bytes(y) / 256 + (always > 0 && y->ndim > 0);
+        tiles[SPLIT_ROWS] = planner_value_bytes(&planner->cx->arena, y) / 256 + (always > 0 && y->ndim > 0);
     split = cost_split(planner->plan->backend, op, step->algorithm, tiles, threads, always > 0);
     if (split.slices > 1)
         planner->plan->threads = threads;

@@ -47,7 +47,8 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
             text_printf(text, "%s%d", j ? ", " : "", step->op->inputs[j]->base->id);
         text_add(text, "], \"bytes\": [");
         for (int j = 0; j < step->op->output_count; j++)
-            text_printf(text, "%s%lld", j ? ", " : "", (long long)planner_value_bytes(step->op->outputs[j]));
+            text_printf(text, "%s%lld", j ? ", " : "",
+                        (long long)planner_value_bytes(text->arena, step->op->outputs[j]));
         text_add(text, "]");
         if (step->op->code == GRAPH_OP_CALL)
             text_printf(text, ", \"calls\": \"%s\", \"count\": %d, \"turns\": %s",

@@ -52,7 +52,9 @@ static void reuse_operand(struct planner *planner, struct op *op, int step)
 int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step)
 {
     if (step->op->code == GRAPH_OP_CALL)
-        return call_turns(step->op) ? plan_aligned(plan, planner_value_bytes(step->op->outputs[0])) : 0;
+        return call_turns(step->op)
+                   ? plan_aligned(plan, planner_value_bytes(&plan->program->cx->arena, step->op->outputs[0]))
+                   : 0;
     return step->algorithm && step->algorithm->scratch
                ? plan_aligned(plan, step->algorithm->scratch(step->op) * step->split.slices)
                : 0;
@@ -145,7 +147,7 @@ bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last
     *bytes = 0;
     *last = variant->yield;
     for (int j = 0; op && !variant->graph->region && op->output_count > 1 && j < op->output_count; j++) {
-        int64_t own = plan_aligned(planner->plan, planner_value_bytes(op->outputs[j]));
+        int64_t own = plan_aligned(planner->plan, planner_value_bytes(&planner->cx->arena, op->outputs[j]));
         int end = planner->last_use[op->outputs[j]->id];
 
         *bytes = own > *bytes ? own : *bytes;

@@ -4,14 +4,12 @@
 
 #include "plan/planner.h"
 
-int64_t planner_value_bytes(const struct value *value)
+int64_t planner_value_bytes(struct arena *arena, const struct value *value)
 {
     int64_t bytes = dtype_rows[value->dtype].bytes;
 
-    for (int i = 0; i < value->ndim; i++)
-        if (__builtin_mul_overflow(bytes, dim_upper(value->dims[i]), &bytes))
-            return INT64_MAX;
-    return bytes;
+    return __builtin_mul_overflow(bytes, dims_most(arena, value->ndim, value->dims), &bytes) ? INT64_MAX
+                                                                                             : bytes;
 }
 
 /* What is made of a value that is too large is not said as well, where that was: constants are no results of ops that are looked
@@ -20,10 +18,11 @@ bool planner_check_size(struct cx *cx, const struct value *value)
 {
     bool follows = false;
 
-    if (planner_value_bytes(value) / dtype_rows[value->dtype].bytes <= INT32_MAX)
+    if (planner_value_bytes(&cx->arena, value) / dtype_rows[value->dtype].bytes <= INT32_MAX)
         return true;
     for (int i = 0; i < value->op->input_count; i++)
-        follows |= planner_value_bytes(value->op->inputs[i]) / dtype_rows[value->op->inputs[i]->dtype].bytes >
+        follows |= planner_value_bytes(&cx->arena, value->op->inputs[i]) /
+                       dtype_rows[value->op->inputs[i]->dtype].bytes >
                    INT32_MAX;
     if (follows && diag_errors(cx) > 0)
         return false;
@@ -217,7 +216,7 @@ static void place_computed(struct planner *planner, struct place *place, struct 
                                             value);
     } else if (!planner_is_output(graph, value, &place->index)) {
         place->kind = PLACE_WORKSPACE;
-        place->bytes = plan_aligned(planner->plan, planner_value_bytes(value));
+        place->bytes = plan_aligned(planner->plan, planner_value_bytes(&planner->cx->arena, value));
     } else if (place->index >= graph->result_count) {
         place_gradient(planner, place);
     } else {

@@ -158,7 +158,7 @@ static void meet_regions(struct planner *planner)
         op->outputs[results]->dims[0] = dim_const(arena, callee(planner->plan, op)->kept_bytes * count);
         if (op->output_count > results + 1)
             op->outputs[results + 1]->dims[0] = dim_const(
-                arena, plan_aligned(planner->plan, planner_value_bytes(op->outputs[0])) * (count - 1));
+                arena, plan_aligned(planner->plan, planner_value_bytes(arena, op->outputs[0])) * (count - 1));
     }
 }
 

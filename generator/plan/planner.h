@@ -64,7 +64,7 @@ void planner_lay_out_group(const struct plan *plan, struct pack_group *group);
 
 /* ---- plan_value.c ---- */
 
-int64_t planner_value_bytes(const struct value *value);
+int64_t planner_value_bytes(struct arena *arena, const struct value *value);
 bool planner_check_size(struct cx *cx, const struct value *value); /* false after an error that was said */
 bool planner_is_output(const struct graph *graph, const struct value *base, int *index);
 void planner_place_value(struct planner *planner, struct value *value);

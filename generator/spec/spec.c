@@ -11,35 +11,6 @@
 #include "spec/spec_extends.h"
 #include "spec/spec_reader.h"
 
-/* Adds the names in a shape. */
-static void add_used(struct reader *r, struct names *used, const struct expr *expr)
-{
-    if (!expr)
-        return;
-    if (expr->kind == EXPR_NAME)
-        names_add(&r->cx->arena, used, expr->text, expr->text, expr->loc);
-    for (int i = 0; expr->items && i < expr->count; i++)
-        add_used(r, used, expr->items[i]);
-    add_used(r, used, expr->a);
-    add_used(r, used, expr->b);
-    add_used(r, used, expr->c);
-}
-
-static void check_sizes(struct reader *r)
-{
-    const struct spec *spec = r->spec;
-    struct names used = {0};
-
-    for (int i = 0; i < spec->input_count; i++)
-        add_used(r, &used, spec->inputs[i].shape);
-    for (int i = 0; i < spec->size_count; i++) {
-        if (spec->sizes[i].max->kind != EXPR_BAD && !names_find(&used, spec->sizes[i].name))
-            diag_error(r->cx, spec->sizes[i].loc,
-                       "no input has the size '%s' in its shape, so it would have no value",
-                       spec->sizes[i].name);
-    }
-}
-
 /* Names of inputs or of sizes: to look up, and to find near spellings. */
 struct known {
     struct names names;
@@ -135,8 +106,6 @@ static void check_whole(struct reader *r)
             diag_hint(r->cx, "write 'inputs: {x: [4]}' with the names and shapes of the inputs");
         }
         check_forward(r);
-        if (r->inputs_good)
-            check_sizes(r);
     }
     if (spec->training && spec->training->criterion &&
         !spec_check_unique_in_c(r, &r->arguments, "target", spec->training->loss_loc))

@@ -22,6 +22,12 @@ struct spec_size { /* sizes: name: maximum (an expression over constants) */
     struct expr *max;
 };
 
+struct spec_requirement { /* sizes: require: left <= right, or with another sign */
+    struct loc loc;
+    enum expr_op op; /* OP_LT to OP_GE */
+    const struct expr *left, *right;
+};
+
 struct spec_input { /* inputs: name: [dims] or {shape, dtype} */
     const char *name;
     struct loc loc;
@@ -173,6 +179,8 @@ struct spec {
     int constant_count;
     struct spec_size *sizes;
     int size_count;
+    struct spec_requirement *requirements; /* of sizes */
+    int requirement_count;
     struct spec_input *inputs;
     int input_count;
     struct spec_class **classes;
@@ -242,7 +250,8 @@ enum spec_value {
     SPEC_VALUE_DTYPES,     /* that a model computes in: one or a list */
     SPEC_VALUE_DEVICES,    /* one or a list */
     SPEC_VALUE_CONSTANTS,  /* name: expression */
-    SPEC_VALUE_SIZES,      /* name: maximum */
+    SPEC_VALUE_SIZES,      /* name: maximum; require: what calls meet */
+    SPEC_VALUE_MAXIMA,     /* name: maximum */
     SPEC_VALUE_INPUTS,     /* name: shape, or keys of SPEC_IN_INPUT */
     SPEC_VALUE_FUNCTIONS,  /* signature: statements */
     SPEC_VALUE_CLASSES,    /* signature: keys of SPEC_IN_CLASS */

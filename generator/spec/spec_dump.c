@@ -113,6 +113,21 @@ static void put_sizes(struct dump *d, const char *key, const struct spec_size *s
     end(d, "}");
 }
 
+static void put_requirements(struct dump *d, const struct spec *spec)
+{
+    begin(d, "require", "[");
+    for (int i = 0; i < spec->requirement_count; i++) {
+        const struct spec_requirement *requirement = &spec->requirements[i];
+        struct text text = text_new(d->text->arena);
+
+        expr_print(&text, requirement->left);
+        text_printf(&text, " %s ", expr_op_text(requirement->op));
+        expr_print(&text, requirement->right);
+        put(d, NULL, text.data);
+    }
+    end(d, "]");
+}
+
 static void put_statements(struct dump *d, const char *key, struct stmt *const *statements, int count)
 {
     begin(d, key, "[");
@@ -306,6 +321,8 @@ void spec_dump(struct text *text, const struct spec *spec, bool json)
         put_expr(d, spec->constants[i].name, spec->constants[i].value);
     end(d, "}");
     put_sizes(d, "sizes", spec->sizes, spec->size_count);
+    if (spec->requirement_count > 0)
+        put_requirements(d, spec);
     put_inputs(d, spec->inputs, spec->input_count);
     put_functions(d, "functions", spec->functions, spec->function_count);
     if (spec->class_count > 0)

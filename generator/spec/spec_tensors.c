@@ -28,6 +28,57 @@ void spec_read_constants(struct reader *r, const struct node *key, const struct 
     }
 }
 
+static bool is_order(enum expr_op op)
+{
+    return op >= OP_LT && op <= OP_GE;
+}
+
+static void add_requirement(struct reader *r, const struct expr *expr, enum expr_op op,
+                            const struct expr *left, const struct expr *right)
+{
+    struct spec_requirement requirement = {.loc = expr->loc, .op = op, .left = left, .right = right};
+
+    if (is_order(op)) {
+        ARENA_PUSH(&r->cx->arena, r->spec->requirements, r->spec->requirement_count, requirement);
+        return;
+    }
+    diag_error(r->cx, expr->loc, "a requirement compares by <, <=, > or >=, found '%s'", expr_op_text(op));
+    if (op == OP_EQ)
+        diag_hint(r->cx, "where one size is made of another, write that: x: [2 * n, 4]");
+    else if (op == OP_AND)
+        diag_hint(r->cx, "write them one by one: [a <= b, b <= c]");
+}
+
+/* past + tokens <= 128, or 1 <= tokens <= past. */
+static void read_requirement(struct reader *r, const struct expr *expr)
+{
+    if (expr->kind == EXPR_BAD)
+        return;
+    if (expr->kind == EXPR_BINARY && expr->op >= OP_EQ) {
+        add_requirement(r, expr, expr->op, expr->a, expr->b);
+    } else if (expr->kind == EXPR_CHAIN) {
+        for (int i = 0; i + 1 < expr->count; i++)
+            add_requirement(r, expr, expr->chain[i], expr->items[i], expr->items[i + 1]);
+    } else {
+        diag_error(r->cx, expr->loc, "a requirement compares sizes, as past + tokens <= 128");
+        if (expr->kind == EXPR_INT)
+            diag_hint(r->cx, "'require' is no size: it says what each call must meet");
+    }
+}
+
+static void read_requirements(struct reader *r, const struct node *key, const struct node *node)
+{
+    const bool lines = node->kind == NODE_LIST && !node->flow;
+
+    for (int i = 0; i < (lines ? node->count : 1); i++) {
+        const struct expr *expr = spec_read_expr(r, key, lines ? node->items[i] : node);
+        const bool many = expr->kind == EXPR_LIST || expr->kind == EXPR_TUPLE;
+
+        for (int k = 0; k < (many ? expr->count : 1); k++)
+            read_requirement(r, many ? expr->items[k] : expr);
+    }
+}
+
 void spec_read_sizes(struct reader *r, const struct node *key, const struct node *node)
 {
     if (!spec_is_mapping(r, key, node, "a mapping of names to maxima"))
@@ -35,6 +86,10 @@ void spec_read_sizes(struct reader *r, const struct node *key, const struct node
     for (int i = 0; i < node->count; i++) {
         struct spec_size size = {.name = node->keys[i]->value, .loc = node->keys[i]->loc};
 
+        if (strcmp(size.name, "require") == 0) {
+            read_requirements(r, node->keys[i], node->items[i]);
+            continue;
+        }
         if (!spec_check_identifier(r, size.name, size.loc) ||
             !spec_check_unique(r, &r->values, size.name, size.loc) ||
             !spec_check_unique_in_c(r, &r->arguments, size.name, size.loc))

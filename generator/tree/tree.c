@@ -48,3 +48,9 @@ const char *relative_path(const struct module *root, const char *path)
         return path + length + (path[length] == '.');
     return path;
 }
+
+const char *requirement_text(struct arena *arena, const struct requirement *requirement)
+{
+    return arena_format(arena, "%s %s %s", dim_text(arena, requirement->left), requirement->op,
+                        dim_text(arena, requirement->right));
+}

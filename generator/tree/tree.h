@@ -99,6 +99,16 @@ struct module {
     struct loc first_call;
 };
 
+/* What each call requires of its sizes: `left op right`, which is gap >= 0. */
+struct requirement {
+    struct loc loc;
+    const char *op; /* "<=" */
+    const struct dim *left, *right, *gap;
+};
+
+/* "past + tokens <= 128" */
+const char *requirement_text(struct arena *arena, const struct requirement *requirement);
+
 struct module_tree {
     struct spec *spec;
     const char *name; /* prefix of what is emitted: the model's; of a second dtype with that behind it */
@@ -119,6 +129,9 @@ struct module_tree {
     int lazy_count, resolved_count;
     struct size *sizes;
     int size_count;
+    bool *sizes_used; /* by a statement, a shape or a value; requirements do not count */
+    struct requirement *requirements;
+    int requirement_count;
     struct binding *constants; /* in order; values */
     int constant_count;
     const struct training *training; /* training.h; NULL: none */

@@ -55,9 +55,10 @@ struct run {
     struct modc_executor *pool; /* or NULL */
     struct scale scales[MAX_HOOKS];
     struct buffer *buffers;
-    int steps;                                  /* --sequence: calls in a row; otherwise 1 */
-    int *sizes;                                 /* of the model; -1: not known yet */
-    int *size_by;                               /* which input gave it, or -1 */
+    int steps;           /* --sequence: calls in a row; otherwise 1 */
+    int *sizes;          /* of the model; -1: not known yet */
+    int *size_by;        /* which input gave it, or -1 */
+    int **sizes_by_step; /* by size: what the inputs' file says of it by its name; NULL: nothing */
     struct modc_named_tensor *inputs, *outputs; /* with the steps in front, if there are any */
     /* outputs and, with --backward, gradients of inputs and of parameters */
     struct modc_named_tensor *results;
@@ -104,6 +105,8 @@ bool modc_driver_parse_real(const char *text, double *out);
 
 /* modc_driver_inputs.c: sizes and steps become known; inputs, outputs and their gradients are there. */
 int modc_driver_prepare_inputs(struct run *run);
+/* run->sizes as the file has them for this step. */
+void modc_driver_take_sizes(const struct run *run, int step);
 
 /* modc_driver_context.c */
 extern const struct hook_kind modc_driver_hooks[HOOK_KINDS]; /* by enum modc_hook_kind */

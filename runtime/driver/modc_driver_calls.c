@@ -34,6 +34,7 @@ static enum modc_status backward_step(struct run *run, int step)
 
 static enum modc_status call_step(struct run *run, int step)
 {
+    modc_driver_take_sizes(run, step);
     for (int i = 0; i < run->entry->input_count; i++)
         run->in[i] = part_at(run, &run->inputs[i].tensor, step);
     for (int i = 0; i < run->entry->output_count; i++)
@@ -49,14 +50,30 @@ static enum modc_status call_step(struct run *run, int step)
     return status;
 }
 
+/* "past + tokens <= 128 is not met by past = 100, tokens = 40" */
+static int requirement_failed(const struct run *run, int unmet)
+{
+    char sizes[NAME] = "";
+    int at = 0;
+
+    for (int i = 0; i < run->model->size_count && at < NAME - 80; i++)
+        at += snprintf(sizes + at, (size_t)(NAME - at), "%s%.40s = %d", i > 0 ? ", " : "",
+                       run->model->sizes[i].name, run->sizes[i]);
+    return modc_driver_fail(EXIT_FILES, run->model->name, "%s is not met by %s",
+                            run->model->requirements[unmet], sizes);
+}
+
 static int call_failed(const struct run *run, enum modc_status status)
 {
+    const int unmet = status == MODC_SIZE && run->model->unmet != NULL ? run->model->unmet(run->sizes) : -1;
     const struct modc_context *net = run->net;
     bool known = net->fault_module >= 0 && net->fault_module < run->model->module_count;
     const char *path = known ? run->model->modules[net->fault_module].path : "";
     const char *colon = path[0] != '\0' ? ": " : "", *where = run->model->name,
                *text = modc_status_text(status);
 
+    if (unmet >= 0)
+        return requirement_failed(run, unmet);
     if (status == MODC_INDEX)
         return modc_driver_fail(EXIT_FILES, where, "%s%s%s (value %lld at position %lld)", path, colon, text,
                                 (long long)net->fault_value, (long long)net->fault_index);

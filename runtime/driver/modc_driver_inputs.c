@@ -124,13 +124,22 @@ static const struct modc_io *find_io(const struct modc_io *ios, int count, const
     return NULL;
 }
 
+static int find_size(const struct run *run, const struct modc_item *item)
+{
+    for (int i = 0; i < run->model->size_count; i++) {
+        if (modc_item_is(item, run->model->sizes[i].name))
+            return i;
+    }
+    return -1;
+}
+
 /* A tensor that no entry takes is most likely a wrong name. */
 static int check_names(const struct run *run, const struct modc_reader *reader)
 {
     struct modc_item item;
 
     for (size_t at = 0; modc_reader_next(reader, &at, &item);) {
-        bool known = false;
+        bool known = find_size(run, &item) >= 0;
         char name[NAME];
 
         for (int i = 0; i < run->model->entry_count; i++) {
@@ -145,6 +154,129 @@ static int check_names(const struct run *run, const struct modc_reader *reader)
             return modc_driver_fail(EXIT_FILES, run->options.inputs, "%s: no input has this name", name);
     }
     return EXIT_OK;
+}
+
+static bool fits(const struct run *run)
+{
+    return run->model->unmet == NULL || run->model->unmet(run->sizes) < 0;
+}
+
+/* Sizes that nothing gave: at their maxima, of which the largest are halved until calls take them. */
+static void choose_sizes(struct run *run)
+{
+    const int count = run->model->size_count;
+    bool *chosen = modc_driver_zeroed((size_t)count, sizeof chosen[0]);
+    int largest = 0;
+
+    for (int i = 0; i < count; i++) {
+        chosen[i] = run->sizes[i] < 0;
+        if (chosen[i])
+            run->sizes[i] = run->entry->max_sizes[i];
+    }
+    while (largest >= 0 && !fits(run)) {
+        largest = -1;
+        for (int i = 0; i < count; i++) {
+            if (chosen[i] && run->sizes[i] > 1 && (largest < 0 || run->sizes[i] > run->sizes[largest]))
+                largest = i;
+        }
+        if (largest >= 0)
+            run->sizes[largest] /= 2;
+    }
+    free(chosen);
+}
+
+void modc_driver_take_sizes(const struct run *run, int step)
+{
+    for (int i = 0; i < run->model->size_count; i++) {
+        if (run->sizes_by_step[i] != NULL)
+            run->sizes[i] = run->sizes_by_step[i][step];
+    }
+}
+
+/* The tensor of a size: one number, or with --sequence one for each step. */
+static int read_size(struct run *run, int size, const struct modc_item *item)
+{
+    const char *file = run->options.inputs, *name = run->model->sizes[size].name;
+    const int front = run->options.sequence ? 1 : 0, max = run->entry->max_sizes[size];
+    const uint64_t steps = front > 0 && item->ndim == 1 ? item->dims[0] : 1;
+    char found[NAME];
+    int64_t *values;
+
+    modc_driver_shape_text(item, found);
+    if (item->dtype != MODC_INT64)
+        return modc_driver_fail(EXIT_FILES, file, "%s: a size is int64, found %s", name,
+                                item->dtype < 0 ? item->dtype_name
+                                                : modc_driver_dtype_name((enum modc_dtype)item->dtype));
+    if (item->ndim != front || steps == 0 || steps > 1000000000 ||
+        (run->steps > 0 && steps != (uint64_t)run->steps))
+        return modc_driver_fail(EXIT_FILES, file, "%s: a size is %s, found shape %s", name,
+                                front > 0 ? "one number for each step" : "one number", found);
+    run->steps = (int)steps;
+    values = modc_driver_zeroed(steps, sizeof values[0]);
+    run->sizes_by_step[size] = modc_driver_zeroed(steps, sizeof(int));
+    modc_convert(values, MODC_INT64, item->data, MODC_INT64, steps);
+    for (uint64_t i = 0; i < steps; i++) {
+        if (values[i] < 0 || values[i] > max) {
+            int status = modc_driver_fail(EXIT_FILES, file, "%s: %lld is not between 0 and its maximum %d",
+                                          name, (long long)values[i], max);
+
+            free(values);
+            return status;
+        }
+        run->sizes_by_step[size][i] = (int)values[i];
+    }
+    free(values);
+    if (run->sizes[size] >= 0 && run->sizes[size] != run->sizes_by_step[size][0])
+        return modc_driver_fail(EXIT_FILES, file, "%s is %d, but %s has %s = %d", name,
+                                run->sizes_by_step[size][0], run->entry->inputs[run->size_by[size]].name,
+                                name, run->sizes[size]);
+    run->sizes[size] = run->sizes_by_step[size][0];
+    return EXIT_OK;
+}
+
+static int read_sizes(struct run *run, const struct modc_reader *reader)
+{
+    struct modc_item item;
+    int status = EXIT_OK;
+
+    for (size_t at = 0; status == EXIT_OK && modc_reader_next(reader, &at, &item);) {
+        const int size = find_size(run, &item);
+
+        if (size >= 0)
+            status = read_size(run, size, &item);
+    }
+    return status;
+}
+
+/* Tensors of all steps lie in one, so they have one shape: a size that differs between steps is none of their dimensions. */
+static int check_steps(const struct run *run, const struct modc_io *io, int index)
+{
+    int first[MODC_MAX_DIMS] = {0}, dims[MODC_MAX_DIMS] = {0};
+
+    for (int step = 0; step < run->steps; step++) {
+        modc_driver_take_sizes(run, step);
+        modc_shape(run->entry, run->sizes, index, step == 0 ? first : dims);
+        for (int i = 0; step > 0 && i < io->ndim; i++) {
+            if (first[i] != dims[i])
+                return modc_driver_fail(
+                    EXIT_FILES, run->options.inputs,
+                    "%s: dimension %d would be %d in step 0 and %d in step %d: with --sequence it stays the same",
+                    io->name, i, first[i], dims[i], step);
+        }
+    }
+    modc_driver_take_sizes(run, 0);
+    return EXIT_OK;
+}
+
+static int check_all_steps(const struct run *run)
+{
+    int status = EXIT_OK;
+
+    for (int i = 0; i < run->entry->input_count && status == EXIT_OK; i++)
+        status = check_steps(run, &run->entry->inputs[i], -1 - i);
+    for (int i = 0; i < run->entry->output_count && status == EXIT_OK; i++)
+        status = check_steps(run, &run->entry->outputs[i], i);
+    return status;
 }
 
 static int read_inputs(struct run *run, const struct modc_reader *reader)
@@ -162,12 +294,13 @@ static int read_inputs(struct run *run, const struct modc_reader *reader)
         else
             status = check_input(run, i, &item);
     }
-    for (int i = 0; i < run->model->size_count; i++) {
-        if (run->sizes[i] < 0)
-            run->sizes[i] = entry->max_sizes[i];
-    }
+    if (status == EXIT_OK)
+        status = read_sizes(run, reader);
+    choose_sizes(run);
     if (run->steps == 0)
         run->steps = 1;
+    if (status == EXIT_OK)
+        status = check_all_steps(run);
     for (int i = 0; i < entry->input_count && status == EXIT_OK; i++) {
         struct modc_named_tensor *named = &run->inputs[i];
         struct modc_item item;
@@ -214,8 +347,7 @@ static void make_inputs(struct run *run)
     uint64_t state = run->options.seed * 2 + 0x9e3779b97f4a7c15u;
 
     run->steps = 1;
-    for (int i = 0; i < run->model->size_count; i++)
-        run->sizes[i] = entry->max_sizes[i];
+    choose_sizes(run);
     for (int i = 0; i < entry->input_count; i++) {
         struct modc_tensor *tensor = &run->inputs[i].tensor;
 

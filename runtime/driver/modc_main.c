@@ -38,6 +38,7 @@ static int find_entry(struct run *run)
     run->entry = &model->entries[index];
     run->sizes = modc_driver_zeroed((size_t)model->size_count, sizeof run->sizes[0]);
     run->size_by = modc_driver_zeroed((size_t)model->size_count, sizeof run->size_by[0]);
+    run->sizes_by_step = modc_driver_zeroed((size_t)model->size_count, sizeof run->sizes_by_step[0]);
     run->inputs = modc_driver_zeroed((size_t)run->entry->input_count, sizeof run->inputs[0]);
     run->outputs = modc_driver_zeroed((size_t)run->entry->output_count, sizeof run->outputs[0]);
     run->in = modc_driver_zeroed((size_t)run->entry->input_count, sizeof run->in[0]);
@@ -121,6 +122,9 @@ static void free_all(struct run *run)
     for (int i = 0; run->entry != NULL && i < run->entry->output_count; i++)
         free(run->outputs[i].tensor.data);
     free_gradients(run);
+    for (int i = 0; run->sizes_by_step != NULL && i < run->model->size_count; i++)
+        free(run->sizes_by_step[i]);
+    free(run->sizes_by_step);
     free(run->sizes);
     free(run->size_by);
     free(run->inputs);

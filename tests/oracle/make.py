@@ -204,6 +204,14 @@ def all_cases():
                "build/vectors/stream_12/weights.safetensors")
     pieces = "tests/specs/pieces.yaml"
     yield Case("pieces_5", pieces, "--sequence", {"piece": draw(93, 5, 4, 3, 8)}, weights(4, pieces), state=True)
+    cached = "tests/specs/cached.yaml"
+    yield Case("cached_whole", cached, "", {"x": draw(94, 9, 32), "past": torch.tensor(0)}, weights(5, cached), state=True)
+    yield Case("cached_steps", cached, "--sequence", {"x": draw(94, 9, 1, 32), "past": torch.arange(9)},
+               "build/vectors/cached_whole/weights.safetensors")
+    yield Case("cached_pieces", cached, "--sequence", {"x": draw(95, 6, 3, 32), "past": torch.tensor([0, 3, 6, 9, 18, 21])},
+               "build/vectors/cached_whole/weights.safetensors")
+    yield Case("cached_fence", cached, "--sequence --hooks fence", "build/vectors/cached_pieces/inputs.safetensors",
+               "build/vectors/cached_whole/weights.safetensors")
     yield Case("stream_1", stream, "", {"sample": draw(92, 8)}, "build/vectors/stream_12/weights.safetensors")
 
     yield from gathered()

@@ -810,6 +810,8 @@ class Spec:
         self.replaced, self.added = {}, {}  # by path, while draw_again builds
         self.constants, self.sizes, self.size_values, self.classes = {}, {}, {}, {}
         overrides = dict(overrides or {})
+        required = content.get("sizes", {}).pop("require", [])
+        self.required = required if isinstance(required, list) else [required]
         for key, table in (("constants", self.constants), ("sizes", self.sizes)):
             for name, value in content.get(key, {}).items():
                 value = overrides.pop(name, value)
@@ -957,9 +959,9 @@ class Spec:
         names = ConstructorNames(self, {}, {**self.sizes, **sizes})
         return {name: (tuple(names.evaluate(shape)), dtype) for name, (shape, dtype) in self.inputs.items()}
 
-    def find_sizes(self, inputs):
-        """The current values of the sizes, from the inputs' shapes, which are checked."""
-        found, checks = {}, []
+    def find_sizes(self, inputs, given=None):
+        """The current values of the sizes, from the inputs' shapes, which are checked, and from what is `given` by name."""
+        found, checks = {name: int(value) for name, value in (given or {}).items() if name in self.sizes}, []
         for name, tensor in inputs.items():
             shape, dtype = self.inputs[name]
             shape = [expression_text(dim) for dim in shape] if isinstance(shape, list) else None
@@ -978,6 +980,9 @@ class Spec:
         for name, value in found.items():
             if value > self.sizes[name]:
                 raise SpecError(f"{name} = {value} is over its maximum {self.sizes[name]}")
+        for requirement in self.required:
+            if not ConstructorNames(self, {}, {**self.sizes, **found}).evaluate(requirement):
+                raise SpecError(f"{requirement} is not met by {found}")
         return found
 
     def set_mode(self, root, train):
@@ -1011,10 +1016,10 @@ class Spec:
         missing = [name for name in arguments if name not in inputs]
         if missing:
             raise SpecError(f"inputs lack {missing}")
-        given = {name: inputs[name].clone() for name in arguments}
+        given = {name: inputs[name].clone() for name in arguments}  # sizes are read by name, too
         leaves = {name: tensor.requires_grad_() for name, tensor in given.items()
                   if backward and tensor.is_floating_point() and name not in self.constant_inputs}
-        self.size_values = self.find_sizes(given)
+        self.size_values = self.find_sizes(given, inputs)
         handles = [root.get_submodule(path).register_forward_pre_hook(lambda _, args, f=factor: scaled(args, f))
                    for path, factor in pre_hooks]
         handles += [root.get_submodule(path).register_forward_hook(lambda _, args, result, f=factor: scaled(result, f))

@@ -171,6 +171,15 @@ static bool on_no_machine(void)
 static const struct modc_isa isas[] = {{"wide", on_no_machine, NULL}, {"plain", NULL, NULL}};
 static const struct modc_dispatch dispatch = {2, isas, offsetof(struct tiny, isa)};
 
+/* Tests may ask for smaller batches. */
+static int most_batch = 4;
+static const char *const requirements[] = {"batch <= most"};
+
+static int unmet_requirement(const int *given)
+{
+    return given[0] <= most_batch ? -1 : 0;
+}
+
 const struct modc_model tiny_model = {
     .abi = MODC_ABI,
     .name = "tiny",
@@ -193,6 +202,8 @@ const struct modc_model tiny_model = {
     .states = states,
     .draws = draws,
     .dispatch = &dispatch,
+    .requirements = requirements,
+    .unmet = unmet_requirement,
 };
 
 #endif

@@ -15,8 +15,9 @@
 #include "programs.h"
 
 static struct arena arena;
-static const struct size sizes[] = {
-    {"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}, {"width", 20, 2, "width"}};
+static const struct size sizes[] = {{"batch", 32, 0, "batch", 0, NULL},
+                                    {"tokens", 128, 1, "tokens", 0, NULL},
+                                    {"width", 20, 2, "width", 0, NULL}};
 static const struct dim *batch, *tokens, *width;
 
 static int set_up(void **state)
@@ -375,7 +376,7 @@ static void check_bounds(const struct dim *dim, int64_t lower, int64_t upper)
 
 static void test_bounds(void **state)
 {
-    const struct size huge[] = {{"a", INT64_MAX / 2, 0, "a"}, {"b", INT64_MAX / 2, 1, "b"}};
+    const struct size huge[] = {{"a", INT64_MAX / 2, 0, "a", 0, NULL}, {"b", INT64_MAX / 2, 1, "b", 0, NULL}};
     const struct dim *product = mul(dim_size(&arena, &huge[0]), dim_size(&arena, &huge[1]));
     const struct dim *overflow = mul(k(INT64_MAX / 2), k(3));
 
@@ -401,6 +402,57 @@ static void test_bounds(void **state)
     assert_true(dim_equals(quo(mul(overflow, batch), k(3)), INT64_MAX));
     assert_true(dim_equals(mul(overflow, k(0)), 0));
     assert_true(dim_equals(add(mul(batch, overflow), tokens), INT64_MAX));
+}
+
+/* past + tokens <= 128, tokens >= 3 and batch * tokens <= 256 */
+static void test_limits(void **state)
+{
+    struct size own[] = {{"past", 128, 0, "past", 0, NULL},
+                         {"tokens", 100, 1, "tokens", 0, NULL},
+                         {"batch", 1000, 2, "batch", 0, NULL}};
+    const struct dim *past = dim_size(&arena, &own[0]), *length = dim_size(&arena, &own[1]),
+                     *rows = dim_size(&arena, &own[2]), *gaps[3], *shape[] = {rows, length, k(4)};
+    struct size_limits limits = {gaps, 3};
+
+    (void)state;
+    gaps[0] = sub(k(128), add(past, length));
+    gaps[1] = sub(length, k(3));
+    gaps[2] = sub(k(256), mul(rows, length));
+    assert_int_equal(dims_most(&arena, 3, shape), 1000 * 100 * 4);
+    for (int i = 0; i < 3; i++)
+        own[i].limits = &limits;
+    own[1].min = 3;
+    check_bounds(dim_size(&arena, &own[0]), 0, 125);
+    check_bounds(dim_size(&arena, &own[1]), 3, 100);
+    check_bounds(dim_size(&arena, &own[2]), 0, 1000);
+    check_bounds(add(past, length), 3, 128);
+    check_bounds(sub(k(128), add(past, length)), 0, 125);
+    check_bounds(add(mul(k(2), past), mul(k(3), length)), 9, 356);
+    check_bounds(mul(k(4), mul(rows, length)), 0, 1024);
+    check_bounds(add(mul(rows, past), mul(rows, length)), 0, 125256);
+    assert_same(min(add(past, length), k(128)), add(past, length));
+    assert_same(sub(min(add(past, length), k(128)), min(past, k(128))), length);
+    assert_same(max(length, k(2)), length);
+    assert_int_equal(dims_most(&arena, 3, shape), 1024);
+    /* over others, as an entry has them */
+    assert_same(dim_over(&arena, max(quo(add(mul(past, length), k(1)), k(2)), sub(k(9), rows)), sizes),
+                max(quo(add(mul(batch, tokens), k(1)), k(2)), sub(k(9), width)));
+    for (int round = 0; round < 3000; round++) {
+        const int64_t at[] = {random_int(126), 3 + random_int(97), random_int(86)};
+        const struct dim *dim;
+
+        if (at[0] + at[1] > 128 || at[1] * at[2] > 256)
+            continue;
+        dim = add(mul(k(random_int(7) - 3), past), mul(k(random_int(7) - 3), length));
+        dim = add(dim, mul(mul(k(random_int(5) - 2), rows), round % 2 ? past : length));
+        if (round % 3 == 0)
+            dim = max(quo(dim, k(2 + random_int(3))), sub(past, rows));
+        if (dim_eval(dim, at) < dim_lower(dim) || dim_eval(dim, at) > dim_upper(dim))
+            fail_msg("%s is %" PRId64 ": bounds %" PRId64 " %" PRId64, dim_text(&arena, dim),
+                     dim_eval(dim, at), dim_lower(dim), dim_upper(dim));
+    }
+    assert_string_equal(dim_agreement(&arena, past, min(past, sub(k(24), length))), "past + tokens <= 24");
+    assert_null(dim_agreement(&arena, past, length));
 }
 
 /* ---- printing ---------------------------------------------------------------------------------------- */
@@ -506,7 +558,7 @@ int main(void)
         cmocka_unit_test(test_choices),     cmocka_unit_test(test_divides),
         cmocka_unit_test(test_bounds),      cmocka_unit_test(test_text),
         cmocka_unit_test(test_random),      cmocka_unit_test(test_random_identities),
-        cmocka_unit_test(test_c_runs),
+        cmocka_unit_test(test_c_runs),      cmocka_unit_test(test_limits),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

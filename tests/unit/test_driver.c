@@ -252,13 +252,72 @@ static void test_time(void **state)
     assert_true(printed("out", "  0.12 KB  "));
 }
 
+/* A size by its name in the file, beside inputs that have it too. */
+static int drive_size(const char *option, enum modc_dtype dtype, const void *values, int ndim, int count)
+{
+    struct modc_named_tensor tensors[] = {{"batch", {(void *)(uintptr_t)values, dtype, ndim, {count}}},
+                                          {"x", {(void *)(uintptr_t)x, MODC_FLOAT32, 2, {2, 2}}}};
+    struct modc_named_tensor steps[] = {tensors[0],
+                                        {"x", {(void *)(uintptr_t)x, MODC_FLOAT32, 3, {2, 2, 1}}}};
+
+    if (option != NULL)
+        steps[1].tensor.dims[2] = 2;
+    write_file("bad", option != NULL ? steps : tensors, 2);
+    return option != NULL ? DRIVE(option, "--inputs", path("bad")) : DRIVE("--inputs", path("bad"));
+}
+
+static void test_sizes(void **state)
+{
+    static const int64_t sizes_given[] = {2, 3, -1, 5};
+    static const float real[] = {2};
+
+    (void)state;
+    assert_int_equal(drive_size(NULL, MODC_INT64, &sizes_given[0], 0, 0), 0);
+    assert_int_equal(drive_size(NULL, MODC_INT64, &sizes_given[1], 0, 0), 3);
+    assert_true(printed("err", "batch is 3, but x has batch = 2"));
+    assert_int_equal(drive_size(NULL, MODC_INT64, &sizes_given[2], 0, 0), 3);
+    assert_true(printed("err", "batch: -1 is not between 0 and its maximum 4"));
+    assert_int_equal(drive_size(NULL, MODC_INT64, &sizes_given[3], 0, 0), 3);
+    assert_true(printed("err", "batch: 5 is not between 0 and its maximum 4"));
+    assert_int_equal(drive_size(NULL, MODC_FLOAT32, real, 0, 0), 3);
+    assert_true(printed("err", "batch: a size is int64, found float32"));
+    assert_int_equal(drive_size(NULL, MODC_INT64, sizes_given, 1, 2), 3);
+    assert_true(printed("err", "batch: a size is one number, found shape [2]"));
+    assert_int_equal(drive_size("--sequence", MODC_INT64, sizes_given, 0, 0), 3);
+    assert_true(printed("err", "batch: a size is one number for each step, found shape []"));
+    assert_int_equal(drive_size("--sequence", MODC_INT64, sizes_given, 1, 1), 3);
+    assert_int_equal(drive_size("--sequence", MODC_INT64, sizes_given, 1, 2), 3);
+    assert_true(printed("err", "x: dimension 0 would be 2 in step 0 and 3 in step 1: with --sequence it"));
+}
+
+/* Inputs that a file gives say what is not met; random ones get sizes that meet it. */
+static void test_requirements(void **state)
+{
+    (void)state;
+    most_batch = 1;
+    fail_inside = MODC_SIZE;
+    assert_int_equal(DRIVE("--inputs", path("x")), 3);
+    assert_true(printed("err", "tiny: error: batch <= most is not met by batch = 2"));
+    fail_inside = MODC_OK;
+    assert_int_equal(DRIVE("--outputs", path("y")), 0);
+    write_floats("e", "y", x, 2, 1, 2, 0);
+    assert_int_equal(DRIVE("--expect", path("e")), 4); /* its shape is right */
+    most_batch = 0;
+    fail_inside = MODC_SIZE;
+    assert_int_equal(DRIVE("--outputs", path("y")), 3);
+    assert_true(printed("err", "batch <= most is not met by batch = 1"));
+    fail_inside = MODC_OK;
+    most_batch = 4;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options),          cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_special_values),   cmocka_unit_test(test_files),
         cmocka_unit_test(test_failing_call),     cmocka_unit_test(test_time),
-        cmocka_unit_test(test_instruction_sets),
+        cmocka_unit_test(test_instruction_sets), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_requirements),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

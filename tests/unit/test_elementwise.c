@@ -269,7 +269,7 @@ static void test_folding(void **state)
 
 static void test_sizes(void **state)
 {
-    const struct size batch = {"batch", 32, 0, "batch"};
+    const struct size batch = {"batch", 32, 0, "batch", 0, NULL};
     const int64_t now[1] = {5};
     struct dag *dag = dag_new(ARENA, 0);
     struct dag_node node = {.prim = PRIM_DIM, .dtype = DTYPE_INT64, .args = {-1, -1, -1}};

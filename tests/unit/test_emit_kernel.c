@@ -28,9 +28,10 @@
 static struct cx cx;
 #define ARENA (&cx.arena)
 
-static const struct size batch = {"batch", 9, 0, "batch"}, tokens = {"tokens", 40, 1, "tokens"},
-                         width = {"default", 700, 2, "default_"}, index_size = {"i", 5, 3, "i_"},
-                         large = {"sum", 200000, 4, "sum"};
+static const struct size batch = {"batch", 9, 0, "batch", 0, NULL},
+                         tokens = {"tokens", 40, 1, "tokens", 0, NULL},
+                         width = {"default", 700, 2, "default_", 0, NULL},
+                         index_size = {"i", 5, 3, "i_", 0, NULL}, large = {"sum", 200000, 4, "sum", 0, NULL};
 static const struct size *const sizes[] = {&batch, &tokens, &width, &index_size, &large};
 #define SIZES 5
 

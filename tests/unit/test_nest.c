@@ -12,7 +12,8 @@
 #include "plan/plan_dag.h"
 
 static struct arena arena;
-static const struct size batch_size = {"batch", 32, 0, "batch"}, tokens_size = {"tokens", 128, 1, "tokens"};
+static const struct size batch_size = {"batch", 32, 0, "batch", 0, NULL},
+                         tokens_size = {"tokens", 128, 1, "tokens", 0, NULL};
 static const struct dim *batch, *tokens;
 
 static int set_up(void **state)

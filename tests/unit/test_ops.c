@@ -15,7 +15,8 @@
 #include "ops/ops.h"
 
 static struct cx cx;
-static const struct size sizes[] = {{"batch", 32, 0, "batch"}, {"tokens", 128, 1, "tokens"}};
+static const struct size sizes[] = {{"batch", 32, 0, "batch", 0, NULL},
+                                    {"tokens", 128, 1, "tokens", 0, NULL}};
 
 #define ARENA (&cx.arena)
 #define INT_ARRAY(...) ((const int64_t[]){__VA_ARGS__})

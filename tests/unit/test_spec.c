@@ -584,7 +584,7 @@ static void faults_of_keys(void **state)
         {"modc: 1\nmodel: m\ninputs: {x: {shape: [1], dtyp: int64}}\n" TAIL, 3, 26,
          "an input has no key 'dtyp'", "'dtype'"},
         {"modc: 1\nmodel: m\ninputs: {}\nforward: return 1\n", 3, 1, "'inputs' is empty", NULL},
-        {HEAD TAIL "sizes: {n: 3}\n", 5, 9, "no input has the size 'n'", NULL},
+        {HEAD TAIL "sizes: {n: 3, require: n}\n", 5, 24, "a requirement compares sizes", NULL},
         {HEAD TAIL "parameters: {w: [3]}\n", 5, 17, "expected {shape:", "{shape: [3]}"},
         {HEAD TAIL "parameters: {w: {init: zeros}}\n", 5, 14, "'w' has neither 'shape' nor 'value'", NULL},
         {HEAD TAIL "parameters: {w: {shape: [1], value: 2}}\n", 5, 14, "both 'shape' and 'value'", NULL},

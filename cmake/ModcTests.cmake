@@ -581,7 +581,8 @@ function(modc_api_tests)
     list(TRANSFORM offsets_specs PREPEND tests/specs/)
     modc_api_test(offsets_sanitized offsets.c ${cnn} ${offsets_specs} ENV ${checked})
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
-                  "${policy} --weights specs/cartpole/weights.safetensors")
+                  "${policy} --weights specs/cartpole/weights.safetensors"
+                  "tests/specs/tables.yaml --dtype float32 --weights build/vectors/tables_3/weights.safetensors")
     set(edges "--weights build/vectors/storage_edges/weights.safetensors")
     modc_api_test(storage storage.c "tests/specs/storage_edges.yaml ${edges}" "tests/api/storage_bare.yaml ${edges}")
     modc_api_test(tied tied.c "tests/specs/tied.yaml --weights build/vectors/tied_9/state.safetensors")

@@ -317,6 +317,17 @@ void source_hint_pipe(struct cx *cx, const char *path)
         diag_hint(cx, "what comes from a pipe can be written to a file first: its size is needed");
 }
 
+const char *source_beside(struct cx *cx, const struct source *source, const char *path)
+{
+    const char *slash = strrchr(source->name, '/');
+
+    if (path[0] == '/')
+        return path;
+    if (slash)
+        return arena_format(&cx->arena, "%.*s%s", (int)(slash - source->name) + 1, source->name, path);
+    return strcmp(path, "-") == 0 ? "./-" : path; /* a file of that name, not standard input again */
+}
+
 bool source_same(const char *path, const char *other)
 {
     struct stat a, b;

@@ -65,6 +65,9 @@ struct source *source_read(struct cx *cx, const char *path, size_t limit, const 
 /* Behind an error about a file that has to be one: a hint where it is a pipe. */
 void source_hint_pipe(struct cx *cx, const char *path);
 
+/* A path is relative to the folder of the file that says it; for standard input, to the current folder. */
+const char *source_beside(struct cx *cx, const struct source *source, const char *path);
+
 /* Both paths name one file, which is there. "-" is none. */
 bool source_same(const char *path, const char *other);
 

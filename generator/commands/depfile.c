@@ -71,6 +71,11 @@ const struct output_file *depfile_make(struct cx *cx, const struct spec *spec,
         text_add(&text, " \\\n  ");
         add_path(&text, name);
     }
+    for (int i = 0; i < cx->read_count; i++) {
+        taken |= is_file(cx, options->depfile, cx->read[i]);
+        text_add(&text, " \\\n  ");
+        add_path(&text, cx->read[i]);
+    }
     if (options->weights) {
         text_add(&text, " \\\n  ");
         add_path(&text, options->weights);
@@ -79,6 +84,11 @@ const struct output_file *depfile_make(struct cx *cx, const struct spec *spec,
     for (int i = 1; i < spec->source_count; i++) {
         text_add(&text, "\n");
         add_path(&text, spec->sources[i]->name);
+        text_add(&text, ":\n");
+    }
+    for (int i = 0; i < cx->read_count; i++) {
+        text_add(&text, "\n");
+        add_path(&text, cx->read[i]);
         text_add(&text, ":\n");
     }
     if (taken) {

@@ -177,7 +177,7 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     for (int i = 0; i < spec->dtype_count; i++)
         programs[i] = make_program(cx, spec, i, i == 0 ? dump : &none);
     cx->variant.text = NULL;
-    *status = spec->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
+    *status = cx->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
     if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
         return NULL;
 

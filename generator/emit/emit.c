@@ -14,9 +14,18 @@
 
 static void print_constants(struct emit *e, struct text *out, const bool *which)
 {
-    for (int i = 0; i < e->plan->constant_count; i++)
-        if (which[i])
-            print_array(e, out, e->plan->constant_names[i], e->plan->constants[i]->constant);
+    for (int i = 0; i < e->plan->constant_count; i++) {
+        const struct tensor *tensor = e->plan->constants[i]->constant;
+        const int64_t at = weights_constant(e->weights, i);
+
+        if (which[i] && at < 0)
+            print_array(e, out, e->plan->constant_names[i], tensor);
+        else if (which[i])
+            text_printf(out, "static const %s *const %s = (const void *)(%s%s_weights + %lld); /* %lld */\n\n",
+                        dtype_rows[tensor->dtype].c, e->plan->constant_names[i],
+                        weights_are_array(e->cx) ? "(const char *)" : "", e->m, (long long)at,
+                        (long long)tensor_count(tensor));
+    }
 }
 
 /* Behind the functions of elements that they call. */
@@ -197,6 +206,23 @@ static void print_source_head(struct emit *e, struct text *out)
             e->plan->align, e->m, e->plan->align);
 }
 
+/* In front of what points into them. */
+static void print_weights_head(struct emit *e, struct text *out)
+{
+    bool constants = false;
+
+    if (!e->weights)
+        return;
+    for (int i = 0; i < e->plan->constant_count; i++)
+        constants |= weights_constant(e->weights, i) >= 0;
+    text_printf(out,
+                "/* %s: the packed block, then tensors that it cannot give back%s. */\n"
+                "extern const %s %s_weights[];\n\n",
+                weights_are_array(e->cx) ? weights_source(e->cx, e->m)
+                                         : arena_format(&e->cx->arena, "%s_weights.bin", e->m),
+                constants ? ", then large constants" : "", weights_are_array(e->cx) ? "uint64_t" : "char", e->m);
+}
+
 static const char *source_text(struct emit *e)
 {
     struct arena *arena = &e->cx->arena;
@@ -239,6 +265,7 @@ static const char *source_text(struct emit *e)
     }
 
     print_source_head(e, &out);
+    print_weights_head(e, &out);
     if (e->cx->options->dispatch)
         print_dispatched(e, &out, &parts);
     else

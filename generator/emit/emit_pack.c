@@ -240,12 +240,6 @@ void print_embedded(struct emit *e, struct text *out)
     if (!weights)
         return;
     text_printf(out,
-                "/* %s: the packed block, then tensors that it cannot give back. */\n"
-                "extern const %s %s_weights[];\n\n",
-                weights_are_array(e->cx) ? weights_source(e->cx, e->m)
-                                         : arena_format(&e->cx->arena, "%s_weights.bin", e->m),
-                weights_are_array(e->cx) ? "uint64_t" : "char", e->m);
-    text_printf(out,
                 "static enum modc_status %s_bind_all(struct modc_params *base)\n{\n"
                 "    struct %s_params *p = (struct %s_params *)(void *)base;\n\n",
                 e->m, e->m, e->m);
@@ -258,10 +252,8 @@ void print_embedded(struct emit *e, struct text *out)
         const struct module_tensor *tensor = e->tree->keys[i];
 
         if (weights->raw[i] >= 0)
-            text_printf(out, "    p->%s = (%s%s *)((uintptr_t)%s_weights + %lld);\n",
-                        tensor_member(e->cx, e->tree->root, tensor),
-                        plan_written(e->plan, tensor) ? "" : "const ", dtype_rows[tensor->dtype].c, e->m,
-                        (long long)weights->raw[i]);
+            text_printf(out, "    p->%s = (void *)((uintptr_t)%s_weights + %lld);\n",
+                        tensor_member(e->cx, e->tree->root, tensor), e->m, (long long)weights->raw[i]);
     }
     text_printf(out,
                 "    return MODC_OK;\n}\n\nenum modc_status %s_bind_embedded(struct %s_params *params)\n{\n"

@@ -110,6 +110,7 @@ const char *ev_kind_text(const struct ev *value)
         [EV_MODULE] = "a module",
         [EV_TENSOR] = "a tensor",
         [EV_COMPLEX] = "a complex tensor",
+        [EV_FILE] = "the tensors of a file",
         [EV_FUNCTION] = "a function",
         [EV_METHOD] = "a method",
         [EV_SPACE] = "a name space",

@@ -29,6 +29,7 @@ enum ev_kind {
     EV_COMPLEX,  /* tensor: a complex one, as torch.view_as_real shows it: the last dimension are pairs */
     EV_FUNCTION, /* function */
     EV_METHOD,   /* text of items[0], a tensor; of a module its row's text */
+    EV_FILE,     /* text: the path of a safetensors file */
     EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional" or "self" */
 };
 

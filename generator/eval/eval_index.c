@@ -500,10 +500,11 @@ static const char *element_name(const struct module *module, int index)
 static struct ev index_fault(struct eval *eval, struct loc loc, const struct ev *base, const struct ev *items,
                              int count)
 {
-    if (base->kind == EV_TUPLE || base->kind == EV_MODULE)
+    if (base->kind == EV_TUPLE || base->kind == EV_MODULE || base->kind == EV_FILE)
         diag_error(eval->cx, loc, "the index of %s is one %s, found %s", ev_kind_text(base),
-                   base->kind == EV_TUPLE ? "integer, or a slice of integers whose step is positive"
-                                          : "integer or name",
+                   base->kind == EV_TUPLE  ? "integer, or a slice of integers whose step is positive"
+                   : base->kind == EV_FILE ? "name"
+                                           : "integer or name",
                    count != 1 ? "several" : ev_text(eval, &items[0]));
     else
         diag_error(eval->cx, loc, "%s has no elements to index", ev_kind_text(base));
@@ -604,5 +605,7 @@ struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *
         return index_tuple(eval, expr->loc, &base, items);
     if (expr->count == 1 && base.kind == EV_MODULE)
         return index_module(eval, expr->loc, &base, items);
+    if (expr->count == 1 && base.kind == EV_FILE && items[0].kind == EV_STRING)
+        return eval_file_tensor(eval, expr->loc, &base, items);
     return index_fault(eval, expr->loc, &base, items, expr->count);
 }

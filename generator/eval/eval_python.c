@@ -267,6 +267,7 @@ static const struct {
     struct ev (*call)(struct eval *eval, const struct call *call);
     const char *takes; /* NULL: what it does not take is PyTorch's */
 } python_rows[] = {
+    {"load_file", eval_load_file, "the path of a safetensors file, in quotes"},
     {"len", python_len, "one tuple, string, list of modules, or tensor with dimensions"},
     {"range", python_range,
      "one to three integers that are known while generating, for at most 65536 numbers"},

@@ -32,7 +32,10 @@ static struct ev fixed(struct eval *eval, struct loc loc, const struct module_te
 {
     struct value *value = build_const(eval, loc, tensor->value);
 
-    value->sharing.fixed = true;
+    if (value) {
+        value->name = tensor->name;
+        value->sharing.fixed = true;
+    }
     return ev_tensor(loc, value);
 }
 

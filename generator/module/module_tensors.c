@@ -95,6 +95,26 @@ bool module_set_value(struct builder *build, struct module_tensor *tensor, struc
     return true;
 }
 
+/* A value has its own shape: what the spec says besides is checked. */
+static bool has_shape(struct builder *build, struct scope *scope, const struct module_tensor *tensor,
+                      const struct expr *expr)
+{
+    struct module_tensor wanted = {.path = tensor->path};
+    struct ev shape = eval_expr(&build->eval, scope, expr);
+
+    if (!set_shape(build, &wanted, &shape))
+        return false;
+    if (wanted.ndim == tensor->ndim &&
+        memcmp(wanted.dims, tensor->dims, sizeof wanted.dims[0] * (size_t)wanted.ndim) == 0)
+        return true;
+    diag_error(build->cx, expr->loc, "'%s' is to have shape %s, and its value has %s", tensor->path,
+               shape_text(&build->cx->arena, wanted.ndim, wanted.shape),
+               shape_text(&build->cx->arena, tensor->ndim, tensor->shape));
+    if (tensor->ndim == 0)
+        diag_hint(build->cx, "one number for all elements is written init: constant_(0.5)");
+    return false;
+}
+
 /* "a, b" as a tuple; "" as the empty one. */
 static struct ev shape_of_text(struct builder *build, struct scope *scope, const char *text)
 {
@@ -222,7 +242,8 @@ void module_add_spec_tensor(struct builder *build, struct module *module, const 
         tensor->faulty = true;
     } else if (spec->value) {
         tensor->faulty = !module_set_value(build, tensor, eval_expr(&build->eval, scope, spec->value),
-                                           spec->dtype != NULL);
+                                           spec->dtype != NULL) ||
+                         (spec->shape && !has_shape(build, scope, tensor, spec->shape));
     } else {
         struct ev shape = eval_expr(&build->eval, scope, spec->shape);
 

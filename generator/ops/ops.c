@@ -8,9 +8,41 @@
 
 #include "base/options.h"
 #include "base/text.h"
+#include "modc.h"
 #include "ops/rows.h"
 
 /* ---- shapes -------------------------------------------------------------------------------------------------- */
+
+union scalar scalar_load(enum dtype dtype, const char *from)
+{
+    union scalar value = {.i = 0};
+    int32_t four;
+    int16_t two;
+
+    if (dtype_is_float(dtype)) {
+        value.f = modc_number(from, (enum modc_dtype)dtype);
+        return value;
+    }
+    switch (dtype_rows[dtype].bytes) {
+    case 8:
+        memcpy(&value.i, from, 8);
+        break;
+    case 4:
+        memcpy(&four, from, 4);
+        value.i = four;
+        break;
+    case 2:
+        memcpy(&two, from, 2);
+        value.i = two;
+        break;
+    default:
+        value.i = dtype == DTYPE_INT8   ? (int64_t) * (const signed char *)from
+                  : dtype == DTYPE_BOOL ? *from != 0
+                                        : (int64_t) * (const unsigned char *)from;
+        break;
+    }
+    return value;
+}
 
 int64_t tensor_count(const struct tensor *tensor)
 {

@@ -33,6 +33,8 @@ struct tensor {
 
 int64_t tensor_count(const struct tensor *tensor);
 
+/* An element in memory, as files and emitted code hold it. */
+union scalar scalar_load(enum dtype dtype, const char *from);
 /* Of a value that is being lowered: what its memory is in PyTorch, where ops do not tell (note [memory] in
  * eval/build_in_place.c). */
 struct sharing {

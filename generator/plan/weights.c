@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/tensor_file.h"
 #include "modc.h"
 #include "modc_simd.h"
 #include "plan/algorithm.h"
@@ -36,36 +37,6 @@ static char *aligned_block(struct arena *arena, int64_t bytes)
 }
 
 /* ---- elements --------------------------------------------------------------------------------------------- */
-
-static union scalar load(enum dtype dtype, const char *from)
-{
-    union scalar value = {.i = 0};
-    int32_t four;
-    int16_t two;
-
-    if (dtype_is_float(dtype)) {
-        value.f = modc_number(from, (enum modc_dtype)dtype);
-        return value;
-    }
-    switch (dtype_rows[dtype].bytes) {
-    case 8:
-        memcpy(&value.i, from, 8);
-        break;
-    case 4:
-        memcpy(&four, from, 4);
-        value.i = four;
-        break;
-    case 2:
-        memcpy(&two, from, 2);
-        value.i = two;
-        break;
-    default:
-        value.i = dtype == DTYPE_INT8 ? (int64_t) * (const signed char *)from
-                                      : (int64_t) * (const unsigned char *)from;
-        break;
-    }
-    return value;
-}
 
 static void store(enum dtype dtype, char *to, union scalar value)
 {
@@ -152,33 +123,6 @@ static struct modc_model *model_tables(struct embedding *e)
     return model;
 }
 
-static void add_to_text(void *user, const char *text, size_t length)
-{
-    text_add_bytes(user, text, length);
-}
-
-/* PyTorch's text: its first line as an error, each further one as a note. */
-static void say_report(struct cx *cx, const char *path, const struct modc_report *report)
-{
-    struct text text = text_new(&cx->arena);
-    bool first = true;
-
-    modc_report_print(report, add_to_text, &text);
-    for (char *line = text.data; line; first = false) {
-        char *end = strchr(line, '\n');
-
-        if (end)
-            *end++ = 0;
-        for (size_t length = strlen(line); length > 0 && line[length - 1] == ' '; length--)
-            line[length - 1] = 0;
-        if (first)
-            diag_error(cx, nowhere, "%s: %s", path, line);
-        else
-            diag_note(cx, nowhere, "%s", line + strspn(line, "\t"));
-        line = end;
-    }
-}
-
 static bool load_file(struct embedding *e, const char *path)
 {
     struct arena *arena = &e->cx->arena;
@@ -193,20 +137,11 @@ static bool load_file(struct embedding *e, const char *path)
     errno = 0;
     status = modc_load(params, path, MODC_STRICT, report);
     if (status == MODC_FILE) {
-        diag_error(e->cx, nowhere, "cannot read '%s': %s", path,
-                   errno == EINVAL ? "it is not a file" : strerror(errno));
-        source_hint_pipe(e->cx, path);
+        tensor_file_unreadable(e->cx, nowhere, path);
         return false;
     }
     if (status != MODC_OK)
-        say_report(e->cx, path, report);
-    if (status == MODC_FORMAT && report->format == MODC_FORMAT_PICKLE)
-        diag_hint(
-            e->cx,
-            "safetensors.torch.save_file(torch.load('%s', map_location='cpu'), FILE) converts it in PyTorch",
-            path);
-    else if (status == MODC_FORMAT)
-        diag_hint(e->cx, "safetensors.torch.save_file(model.state_dict(), FILE) writes one in PyTorch");
+        tensor_file_say(e->cx, nowhere, path, report);
     return status == MODC_OK;
 }
 
@@ -333,8 +268,8 @@ static void run_element(struct part_run *run, int64_t to)
         return;
     }
     for (int i = 0; i < run->operand_count; i++)
-        run->inputs[i] = load(run->operands[i].dtype,
-                              run->operands[i].bytes + run->at[i] * run->operands[i].size);
+        run->inputs[i] = scalar_load(run->operands[i].dtype,
+                                     run->operands[i].bytes + run->at[i] * run->operands[i].size);
     store(run->dtype, out, dag_eval_in(run->dag, run->inputs, NULL, run->values));
 }
 
@@ -545,6 +480,31 @@ static int64_t tensor_bytes(const struct module_tensor *tensor)
     return module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
 }
 
+/* As text a number takes four times its bytes, and a compiler 4 us. */
+enum { LARGE_CONSTANT = 16384 };
+
+/* Behind `length` bytes; how many there are then. */
+static int64_t lay_out_constants(struct cx *cx, const struct plan *plan, struct embedded_weights *weights,
+                                 int64_t length)
+{
+    weights->constant_count = plan->constant_count;
+    weights->constants = ARENA_ARRAY(&cx->arena, plan->constant_count + 1, int64_t);
+    for (int i = 0; i < plan->constant_count; i++) {
+        const struct tensor *tensor = plan->constants[i]->constant;
+        const int64_t bytes = tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
+
+        weights->constants[i] = bytes > LARGE_CONSTANT ? length : -1;
+        if (bytes > LARGE_CONSTANT)
+            length += plan_aligned(plan, bytes);
+    }
+    return length;
+}
+
+int64_t weights_constant(const struct embedded_weights *weights, int constant)
+{
+    return weights && constant < weights->constant_count ? weights->constants[constant] : -1;
+}
+
 /* Decides where each key lies; what is in the file has no part in it. */
 static struct embedding lay_out(struct cx *cx, const struct plan *plan)
 {
@@ -580,7 +540,7 @@ static struct embedding lay_out(struct cx *cx, const struct plan *plan)
         if (held)
             length += plan_aligned(plan, tensor_bytes(e.tree->keys[i]));
     }
-    weights->length = (size_t)length;
+    weights->length = (size_t)lay_out_constants(cx, plan, weights, length);
     return e;
 }
 
@@ -608,6 +568,13 @@ struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, c
         if (e.weights->raw[i] >= 0)
             memcpy(bytes + e.weights->raw[i], e.tensors + plan->param_offsets[i],
                    (size_t)tensor_bytes(e.tree->keys[i]));
+    for (int i = 0; i < e.weights->constant_count; i++) {
+        const struct tensor *tensor = plan->constants[i]->constant;
+
+        if (e.weights->constants[i] >= 0)
+            memcpy(bytes + e.weights->constants[i], constant_bytes(&cx->arena, tensor),
+                   (size_t)(tensor_count(tensor) * dtype_rows[tensor->dtype].bytes));
+    }
     e.weights->bytes = bytes;
     return e.weights;
 }

@@ -10,14 +10,21 @@
 #include "plan/plan.h"
 
 struct embedded_weights {
-    const void *bytes; /* packed block, then raw tensors; every part at a multiple of plan->align */
+    const void
+        *bytes; /* packed block, raw tensors, large constants; every part at a multiple of plan->align */
     size_t length;
     /* by key: offset of the tensor in PyTorch's layout, or -1: it lies only packed, or is left out */
     int64_t *raw;
     /* by key: the entry that is its permutation (of group 0, or of a child), or NULL */
     const struct packed **packed;
     int64_t *packed_at; /* by key: offset of that entry in the packed block, -1 otherwise */
+    /* by index of plan->constants, as far as it goes: the offset of one that is no text of the emitted code, or -1 */
+    int64_t *constants;
+    int constant_count;
 };
+
+/* Where a constant of the plan lies in the bytes; -1: it does not. */
+int64_t weights_constant(const struct embedded_weights *weights, int constant);
 
 /* NULL after a fault that was said (*status is EXIT_FILE then): missing or unexpected keys, shapes, types. */
 struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, const char *path, int *status);

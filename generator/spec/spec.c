@@ -137,7 +137,6 @@ struct spec *spec_read(struct cx *cx, const struct source *source)
     spec->source = source;
     spec->sources = extended.sources;
     spec->source_count = extended.source_count;
-    spec->unreadable = extended.unreadable;
     spec->model = "model";
     spec->model_loc = r->modules_loc = r->inputs_loc = loc_at(source, 0, 1);
     spec->threads = 1;

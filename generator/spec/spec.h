@@ -57,7 +57,7 @@ struct spec_tensor { /* parameters:, buffers:, state: */
     enum spec_tensor_kind kind;
     const char *name;
     struct loc loc;
-    struct expr *shape; /* or NULL with value; BAD where the tensor was not understood */
+    struct expr *shape; /* of a value: what it must have, or NULL; BAD where the tensor was not understood */
     struct expr *init;  /* CALL or NAME; NULL: zeros */
     struct expr *value;
     struct expr *dtype; /* NULL: the model's */
@@ -211,7 +211,6 @@ struct spec {
 
     /* Parts could not be read, which was said. A name that is not known may be one of theirs. */
     bool partial;
-    bool unreadable; /* one of them is a file that is extended and cannot be read: status 3 */
 };
 
 #define SPEC_MAX_BYTES ((size_t)16 << 20)

@@ -118,18 +118,6 @@ static struct node *take_extends(struct node *root, struct node **key)
     return value;
 }
 
-/* A path is relative to the folder of the file that says it; for standard input, to the current folder. */
-static const char *path_from(struct cx *cx, const struct source *source, const char *path)
-{
-    const char *slash = strrchr(source->name, '/');
-
-    if (path[0] == '/')
-        return path;
-    if (slash)
-        return arena_format(&cx->arena, "%.*s%s", (int)(slash - source->name) + 1, source->name, path);
-    return strcmp(path, "-") == 0 ? "./-" : path; /* a file of that name, not standard input again */
-}
-
 /* The file that `value` names; NULL after a fault. */
 static const struct source *open_base(struct extender *x, const struct source *source, const struct node *key,
                                       const struct node *value)
@@ -150,7 +138,7 @@ static const struct source *open_base(struct extender *x, const struct source *s
             diag_hint(x->cx, "a spec extends one spec, which may extend another");
         return NULL;
     }
-    path = path_from(x->cx, source, value->value);
+    path = source_beside(x->cx, source, value->value);
     for (int i = 0; i < out->source_count; i++) {
         if (source_same(path, out->sources[i]->name)) {
             diag_error(x->cx, value->loc, "'%s' extends itself", out->sources[i]->name);
@@ -165,7 +153,7 @@ static const struct source *open_base(struct extender *x, const struct source *s
     base = source_read(x->cx, path, SPEC_MAX_BYTES, &error);
     if (!base) {
         diag_error(x->cx, value->loc, "%s", error);
-        x->out->unreadable = true;
+        x->cx->unreadable = true;
         return NULL;
     }
     from = ARENA_NEW(&x->cx->arena, struct loc);

@@ -9,7 +9,6 @@
 struct extended {
     struct node *root;             /* NULL where nothing is left to read */
     bool complete;                 /* as node_read's, over all files */
-    bool unreadable;               /* a spec that is extended could not be read, which was said */
     const struct source **sources; /* the spec, what it extends, what that extends, ... */
     int source_count;
 };

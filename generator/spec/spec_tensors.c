@@ -232,9 +232,6 @@ static void read_tensors(struct reader *r, struct spec_class *owner, struct name
 
         if (clean && !tensor->shape && !tensor->value)
             diag_error(r->cx, key->loc, "'%s' has neither 'shape' nor 'value'", key->value);
-        else if (clean && tensor->shape && tensor->value)
-            diag_error(r->cx, key->loc, "'%s' has both 'shape' and 'value': the value gives the shape",
-                       key->value);
         else if (clean && tensor->init && tensor->value)
             diag_error(r->cx, key->loc, "'%s' has both 'init' and 'value'", key->value);
         if (diag_errors(r->cx) > errors)

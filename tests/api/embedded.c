@@ -2,6 +2,7 @@
 #include "check.h"
 #include "cnn.h"
 #include "policy.h"
+#include "tables.h"
 
 #include <math.h>
 #include <string.h>
@@ -102,6 +103,7 @@ int main(void)
 {
     static struct cnn_params cnn;
     static struct policy_params policy;
+    static struct tables_params tables;
     static float image[64], output[10];
     struct cnn *net;
 
@@ -109,6 +111,9 @@ int main(void)
     check(&cnn_model, &cnn.base, "specs/digits/weights_cnn.safetensors");
     CHECK_OK(policy_bind_embedded(&policy));
     check(&policy_model, &policy.base, "specs/cartpole/weights.safetensors");
+
+    CHECK_OK(tables_bind_embedded(&tables)); /* with a large constant behind the tensors */
+    check(&tables_model, &tables.base, "build/vectors/tables_3/weights.safetensors");
 
     CHECK_OK(cnn_create(&cnn, &net));
     cnn_train(net, true);

@@ -195,6 +195,12 @@ def all_cases():
                "--hooks blocks.7.act=scale:-1.0 --pre-hooks blocks=scale:3.0 --hooks norm=scale:0.5",
                "build/vectors/blocks16_7/inputs.safetensors", own)
 
+    tables = "tests/specs/tables.yaml"
+    yield Case("tables_3", tables, "", {"x": draw(96, 3, 16, 8)}, weights(6, tables), state=True)
+    yield Case("tables_train", tables, "--train --backward", {"x": draw(97, 2, 16, 8), "grad.output": draw(98, 2, 16, 8)},
+               "build/vectors/tables_3/weights.safetensors")
+    yield Case("tables_64", tables, "--dtype float64", {"x": draw(99, 2, 16, 8, dtype=torch.float64)},
+               weights(6, tables, "--dtype", "float64"))
     stream = "tests/specs/stream.yaml"
     yield Case("stream_12", stream, "--sequence", {"sample": draw(91, 12, 8)}, weights(3, stream), state=True)
     yield Case("stream_fence", stream, "--sequence --hooks fence", "build/vectors/stream_12/inputs.safetensors",

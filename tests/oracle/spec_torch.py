@@ -23,6 +23,7 @@ import yaml
 from torch import nn
 
 import returns
+import safetensors_io
 
 DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
           "uint8", "bool", "float", "double", "half", "long", "int", "short"}
@@ -291,7 +292,7 @@ class ConstructorNames:
             return Layers()
         if name in getattr(self.spec, "functions", ()):  # constants are read before them
             return lambda *args, **kwargs: self.spec.call_function(name, args, kwargs)
-        return torch_name(name)
+        return self.spec.load_file if name == "load_file" else torch_name(name)
 
     def class_of(self, name):
         if name in self.spec.classes:
@@ -349,7 +350,7 @@ class StatementNames:
                 return table[name]
         if name in self.spec.functions:
             return lambda *args, **kwargs: self.spec.call_function(name, args, kwargs)
-        return torch_name(name)
+        return self.spec.load_file if name == "load_file" else torch_name(name)
 
     def __setitem__(self, name, value):
         self.local[name] = value
@@ -803,10 +804,10 @@ class Spec:
     def __init__(self, path, overrides=None, dtype=None):
         """`overrides` are values for constants and maxima of sizes, as `--set` gives them; `dtype` is `--dtype`."""
         content, self.changes = read_extended(path)
+        self.path, self.content = path, content
         unknown = set(map(lambda key: signature(key)[0], content)) - KNOWN
         if unknown:
             raise SpecError(f"{path}: the oracle does not know {sorted(unknown)}")
-        self.path, self.content = path, content
         self.replaced, self.added = {}, {}  # by path, while draw_again builds
         self.constants, self.sizes, self.size_values, self.classes = {}, {}, {}, {}
         overrides = dict(overrides or {})
@@ -848,6 +849,11 @@ class Spec:
             name, arguments = signature(key)
             value = value if isinstance(value, dict) else {"statements": value}
             self.entries[name] = (arguments or [], statements_of(value["statements"]))
+
+    def load_file(self, path):
+        """Tensors of a file beside the spec; floats become the model's, as when they are loaded."""
+        tensors = safetensors_io.load(pathlib.Path(self.path).parent / path)
+        return {name: tensor.to(self.dtype) if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
 
     def dtype_of(self, text):
         if text is None:

@@ -587,7 +587,6 @@ static void faults_of_keys(void **state)
         {HEAD TAIL "sizes: {n: 3, require: n}\n", 5, 24, "a requirement compares sizes", NULL},
         {HEAD TAIL "parameters: {w: [3]}\n", 5, 17, "expected {shape:", "{shape: [3]}"},
         {HEAD TAIL "parameters: {w: {init: zeros}}\n", 5, 14, "'w' has neither 'shape' nor 'value'", NULL},
-        {HEAD TAIL "parameters: {w: {shape: [1], value: 2}}\n", 5, 14, "both 'shape' and 'value'", NULL},
         {HEAD TAIL "buffers: {w: {init: ones, value: 2}}\n", 5, 11, "both 'init' and 'value'", NULL},
         {HEAD TAIL "parameters: {w: {shape: [1], persistent: true}}\n", 5, 30, "is for buffers", NULL},
         {HEAD TAIL "state: {w: {shape: [1], requires_grad: true}}\n", 5, 25, "is for parameters", NULL},

@@ -23,6 +23,7 @@ struct algorithm {
     bool core;                /* note [cores] in kernel.h */
     bool alone;               /* its kernels are too large to be compiled into their callers */
     bool whole;               /* ATTENTION: all rows of a head are a block */
+    bool packs; /* CONTRACT: operands into its scratch, where they do not lie as its vectors want them */
 };
 
 /* The rows of a device, in a file of their own. */
@@ -66,6 +67,22 @@ struct attention {
 };
 
 struct attention attention_of(const struct op *op, bool whole); /* whole: all rows of a head */
+
+/* How templates/c/matmul_strided.c goes about a product of values that are not packed: see its T_form. */
+enum product_form { PRODUCT_PLAIN, PRODUCT_COLUMNS, PRODUCT_DOTS, PRODUCT_ROWS };
+
+struct product {
+    enum product_form form;
+    bool packs_x, packs_w;    /* into its scratch first */
+    int merged;               /* how many of the axes in front of y's rows are rows, too */
+    int64_t m, n, k, batches; /* at the maxima of the sizes */
+    int64_t block, stride;    /* so many columns of w are packed at a time, into rows so far apart */
+    int64_t room, scratch;    /* elements for them, and with the rows of x behind them */
+    double cost;              /* in multiply-adds of a perfect kernel */
+};
+
+/* packs: it may pack an operand, where that takes less time. */
+struct product product_of(const struct op *op, bool packs);
 
 /* How many neighbouring lines of an image one line of windows reaches over: so many are converted at a time for a
  * convolution with a head. */

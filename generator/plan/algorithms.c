@@ -125,7 +125,21 @@ static double cost_gemm_dot(const struct op *op)
 
 static bool fits_strided(const struct graph *graph, const struct op *op)
 {
-    return op->outputs[0]->ndim <= 4 && !op_is_narrow(graph, op); /* two batch axes */
+    return op->outputs[0]->ndim - product_of(op, false).merged <= 4 && /* two batch axes */
+           !op_is_narrow(graph, op);
+}
+
+/* For a chip, which counts its RAM, they are read where they lie. */
+static bool fits_packing(const struct graph *graph, const struct op *op)
+{
+    const struct product plan = product_of(op, true);
+
+    return fits_strided(graph, op) && (plan.packs_x || plan.packs_w) && target_of(graph->cx)->hosted;
+}
+
+static int64_t scratch_packing(const struct op *op)
+{
+    return product_of(op, true).scratch * computed_bytes(op->outputs[0]);
 }
 
 static void tiles_gemm_panel(const struct op *op, int64_t tiles[SPLIT_AXES])
@@ -144,17 +158,34 @@ static void tiles_gemm_dot(const struct op *op, int64_t tiles[SPLIT_AXES])
     tiles[SPLIT_ROWS] = tiles_of(contract_rows(op), 4);
 }
 
-static void tiles_strided(const struct op *op, int64_t tiles[SPLIT_AXES])
+/* Vectors along the rows are not dealt out. */
+static void tiles_product(const struct op *op, struct product plan, int64_t tiles[SPLIT_AXES])
 {
     const struct value *y = op->outputs[0];
+    int batches = y->ndim - 2 - plan.merged;
 
-    tiles[SPLIT_ROWS] = tiles_of(upper(y->dims[y->ndim - 2]), TILE_ROWS);
-    tiles[SPLIT_BATCHES] = y->ndim > 2 ? dealt(y, y->ndim - 2) : 0;
+    tiles[SPLIT_ROWS] = plan.form == PRODUCT_ROWS ? 0 : tiles_of(plan.m, TILE_ROWS);
+    tiles[SPLIT_BATCHES] = batches > 0 ? dealt(y, batches) : 0;
+}
+
+static void tiles_strided(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_product(op, product_of(op, false), tiles);
+}
+
+static void tiles_packing(const struct op *op, int64_t tiles[SPLIT_AXES])
+{
+    tiles_product(op, product_of(op, true), tiles);
 }
 
 static double cost_strided(const struct op *op)
 {
-    return 2.0 * cost_gemm_panel(op) + 100;
+    return product_of(op, false).cost;
+}
+
+static double cost_packing(const struct op *op)
+{
+    return product_of(op, true).cost;
 }
 
 /* ---- windows, norms --------------------------------------------------------------------------------------- */
@@ -729,6 +760,10 @@ static const struct algorithm cpu_algorithms[] = {
      PACKED_NONE, PACKED_NONE, NULL,
      "in register tiles from where both operands lie: neither is a weight that could be packed",
      .core = true},
+    {"matmul_packed", GRAPH_OP_CONTRACT, "matmul_strided", NULL, fits_packing, cost_packing, tiles_packing,
+     PACKED_NONE, PACKED_NONE, scratch_packing,
+     "in register tiles over what is packed first, since its neighbours do not lie side by side",
+     .core = true, .packs = true},
     {"conv_depthwise", GRAPH_OP_CONV, "conv_depthwise", NULL, fits_depthwise, cost_depthwise, tiles_lines,
      PACKED_COLUMNS, PACKED_NONE, scratch_conv,
      "by line, tile of pixels and vector of channels, all taps at once", .core = true},

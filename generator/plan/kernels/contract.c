@@ -23,34 +23,60 @@ static const char *contract_stem(struct cx *cx, const struct op *op)
     return text.data;
 }
 
-static void holes_strided(struct draft *draft)
+/* Of the two batch axes that stand before the rows, of which some are rows, too. */
+static void holes_batches(struct draft *draft, int merged)
 {
-    struct cx *cx = draft->cx;
-    const struct value *x = draft->op->inputs[0], *w = draft->op->inputs[1], *y = draft->op->outputs[0];
     static const char *const batches[2] = {"T_batch0", "T_batch1"}, *const ys[2] = {"T_y0", "T_y1"};
     static const char *const xs[2] = {"T_x0", "T_x1"}, *const ws[2] = {"T_w0", "T_w1"};
+    struct cx *cx = draft->cx;
+    const struct value *y = draft->op->outputs[0];
     const struct dim *zero = dim_const(&cx->arena, 0), *one = dim_const(&cx->arena, 1);
 
     for (int b = 0; b < 2; b++) {
-        int axis = y->ndim - 4 + b; /* of y */
+        int axis = y->ndim - 4 + b - merged;
 
         hole_dim(draft, batches[b], axis >= 0 ? y->dims[axis] : one);
         hole_dim(draft, ys[b], axis >= 0 ? y->strides[axis] : zero);
-        hole_dim(draft, xs[b], batch_stride(cx, x, b));
-        hole_dim(draft, ws[b], batch_stride(cx, w, b));
+        hole_dim(draft, xs[b], batch_stride(cx, draft->op->inputs[0], b - merged));
+        hole_dim(draft, ws[b], batch_stride(cx, draft->op->inputs[1], b - merged));
     }
-    hole_extent(draft, "T_m", y->dims[y->ndim - 2]);
-    hole_extent(draft, "T_n", y->dims[y->ndim - 1]);
+}
+
+/* y = x . w, or in vectors along the rows of y its transpose: columns = columns of w . x. */
+static void holes_strided(struct draft *draft)
+{
+    struct cx *cx = draft->cx;
+    const struct op *op = draft->op;
+    const struct value *x = op->inputs[0], *w = op->inputs[1], *y = op->outputs[0];
+    const struct product plan = product_of(op, draft->step->algorithm->packs);
+    const bool turned = plan.form == PRODUCT_ROWS;
+    const struct element packed = element_of(draft, draft->kernel->computed);
+    const struct dim *m = dims_product(cx, y, y->ndim - 2 - plan.merged, y->ndim - 1),
+                     *n = y->dims[y->ndim - 1];
+
+    holes_batches(draft, plan.merged);
+    hole_extent(draft, "T_m", turned ? n : m);
+    hole_extent(draft, "T_n", turned ? m : n);
     hole_extent(draft, "T_k", x->dims[x->ndim - 1]);
     hole_dim(draft, "T_ym", y->strides[y->ndim - 2]);
-    hole_dim(draft, "T_xm", x->strides[x->ndim - 2]);
-    hole_dim(draft, "T_xk", x->strides[x->ndim - 1]);
-    hole_dim(draft, "T_wk", w->strides[w->ndim - 2]);
-    hole_dim(draft, "T_wn", w->strides[w->ndim - 1]);
-    hole_int(draft, "T_form",
-             dim_equals(w->strides[w->ndim - 1], 1)                                             ? 1
-             : dim_equals(x->strides[x->ndim - 1], 1) && dim_equals(w->strides[w->ndim - 2], 1) ? 2
-                                                                                                : 0);
+    hole_dim(draft, "T_xm", turned ? w->strides[w->ndim - 1] : x->strides[x->ndim - 2]);
+    hole_dim(draft, "T_xk", turned ? w->strides[w->ndim - 2] : x->strides[x->ndim - 1]);
+    hole_dim(draft, "T_wk", turned ? x->strides[x->ndim - 1] : w->strides[w->ndim - 2]);
+    hole_dim(draft, "T_wn", turned ? x->strides[x->ndim - 2] : w->strides[w->ndim - 1]);
+    hole_int(draft, "T_form", plan.form);
+    hole_int(draft, "T_packs_x", plan.packs_x);
+    hole_int(draft, "T_packs_w", plan.packs_w);
+    hole_int(draft, "T_packs", plan.packs_x || plan.packs_w);
+    hole_int(draft, "T_turns", turned);
+    hole_int(draft, "T_copies", y->dtype == DTYPE_FLOAT32);
+    name_pointer(draft, "p", plan.packs_x ? packed : draft->input);
+    name_pointer(draft, "q", plan.packs_w ? packed : draft->weights);
+    if (plan.packs_w && plan.form == PRODUCT_COLUMNS) {
+        hole_shape(draft, "T_block", plan.block);
+        hole_shape(draft, "T_ldv", plan.stride);
+    }
+    if (plan.packs_x)
+        hole_shape(draft, "T_room", plan.room);
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = x %s . w %s", shape_text(&cx->arena, y->ndim, y->dims),
         shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims));

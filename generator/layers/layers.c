@@ -38,10 +38,11 @@ extern const struct function_row product_functions[], conv_functions[], pad_func
     index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
     arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[],
-    loss_functions[], return_functions[], special_functions[], fft_functions[];
+    loss_functions[], return_functions[], special_functions[], fft_functions[], linalg_functions[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
+    {"linear algebra", linalg_functions},
     {"convolution", conv_functions},
     {"padding", pad_functions},
     {"folding", fold_functions},

@@ -102,11 +102,12 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(CONCAT, concat)                         /* along an axis */                                           \
     OP(GATHER, gather)   /* elements of input 0 at the places along an axis that input 1, integers, names */ \
     OP(SCATTER, scatter) /* input 0, into whose elements at the places of input 1 go those of input 2 */     \
-    OP(SCAN, scan)   /* along an axis, each element of what the one before it has made and of the inputs */  \
-    OP(SORT, sort)   /* int64: which element along an axis stands where, in order; equal ones keep theirs */ \
-    OP(CTC, ctc)     /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */  \
-    OP(FFT, fft)     /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */   \
-    OP(WRITE, write) /* slot version, target view of it, dag over inputs 2.. -> next version */              \
+    OP(SCAN, scan) /* along an axis, each element of what the one before it has made and of the inputs */    \
+    OP(SORT, sort) /* int64: which element along an axis stands where, in order; equal ones keep theirs */   \
+    OP(CTC, ctc)   /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */    \
+    OP(FFT, fft)   /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */     \
+    OP(FACTOR, factor) /* factors of matrices, the last two axes, and what they solve; see note [factors] */ \
+    OP(WRITE, write)   /* slot version, target view of it, dag over inputs 2.. -> next version */            \
     OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */
 
 #define OPS(OP)                                                                                              \
@@ -176,6 +177,20 @@ enum recurrent_input {
 
 /* What is real has no last axis of pairs, and of its transform the first half: the rest is that mirrored. */
 enum fft_kind { FFT_COMPLEX, FFT_FROM_REAL, FFT_TO_REAL };
+/* note [factors]
+ * One result, of which slices are what it is named for, so that passes and adjoints have one value of one type:
+ *
+ *   LU          (n, n) -> (n, n + 2): L below the diagonal, whose own is 1, and U; which row stands there; factors of the
+ *               permutation's sign
+ *   CHOLESKY    (n, n), of which the part below the diagonal is read -> L (n, n); what follows a pivot that is not above 0 is NaN
+ *   QR          (m, n) -> (m + n, k): Q (m, k) over R (k, n) transposed; k the lesser of m and n, or m where it is complete
+ *   EIGH        (n, n), read as by CHOLESKY -> (n + 1, n): values, in order, over vectors in columns
+ *   SOLVE       (n, n), (n, k) -> (n, k + 1): what the one gives times that is the other; the pivots of LU, of which one is 0 where
+ *               there is no such
+ *   TRIANGULAR  (n, n), (n, k) -> (n, k): the same by the part above the diagonal, or with `lower` below it; unit: with ones there
+ *
+ * Axes before these are batches, which both have. */
+enum factor_kind { FACTOR_LU, FACTOR_CHOLESKY, FACTOR_QR, FACTOR_EIGH, FACTOR_SOLVE, FACTOR_TRIANGULAR };
 
 enum fence_kind {
     FENCE_FORWARD_PRE,
@@ -316,6 +331,10 @@ struct op {
             bool inverse;
             int64_t length;
         } fft;
+        struct {
+            enum factor_kind kind;
+            bool complete, lower, unit;
+        } factor;
         struct {
             enum check_kind kind;
             bool negative;

@@ -734,6 +734,35 @@ static double cost_recurrent_gradient(const struct op *op)
     return 1.5 * op_macs(op) + 100;
 }
 
+/* ---- factors ---------------------------------------------------------------------------------------------- */
+
+#define FITS_FACTOR(name, of)                                                                                \
+    static bool fits_##name(const struct graph *graph, const struct op *op)                                  \
+    {                                                                                                        \
+        (void)graph;                                                                                         \
+        return op->factor.kind == (of);                                                                      \
+    }
+
+FITS_FACTOR(lu, FACTOR_LU)
+FITS_FACTOR(cholesky, FACTOR_CHOLESKY)
+FITS_FACTOR(qr, FACTOR_QR)
+FITS_FACTOR(eigh, FACTOR_EIGH)
+FITS_FACTOR(lu_solve, FACTOR_SOLVE)
+FITS_FACTOR(triangular, FACTOR_TRIANGULAR)
+
+/* Copies of the matrix: of one that is solved with one, and with its vectors two; of QR what is left of it, the lengths of its
+ * reflections and a row. */
+static int64_t scratch_matrices(const struct op *op)
+{
+    const struct value *x = op->inputs[0];
+    const int64_t n = upper(x->dims[x->ndim - 1]), m = upper(x->dims[x->ndim - 2]);
+    const int64_t count = op->factor.kind == FACTOR_QR     ? m * n + n + (m > n ? m : n)
+                          : op->factor.kind == FACTOR_EIGH ? 2 * n * n
+                                                           : n * n;
+
+    return (count > 0 ? count : 1) * computed_bytes(op->outputs[0]);
+}
+
 static bool fits_always(const struct graph *graph, const struct op *op)
 {
     (void)graph;
@@ -803,6 +832,18 @@ static const struct algorithm cpu_algorithms[] = {
     {"fft", GRAPH_OP_FFT, "fft", "fft_parts", fits_always, op_macs, tiles_fft, PACKED_NONE, PACKED_NONE,
      scratch_fft, "by passes of small radices between two pairs of planes, over vectors of columns",
      .core = true},
+    {"lu", GRAPH_OP_FACTOR, "lu", NULL, fits_lu, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
+     "in place, column by column, with the largest pivot", .core = true},
+    {"cholesky", GRAPH_OP_FACTOR, "cholesky", NULL, fits_cholesky, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     NULL, "row by row, in dot products", .core = true},
+    {"qr", GRAPH_OP_FACTOR, "qr", NULL, fits_qr, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_matrices,
+     "by Householder's reflections", .core = true},
+    {"eigh", GRAPH_OP_FACTOR, "eigh", NULL, fits_eigh, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     scratch_matrices, "by Jacobi's rotations, sweep by sweep", .core = true},
+    {"lu_solve", GRAPH_OP_FACTOR, "lu_solve", NULL, fits_lu_solve, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     scratch_matrices, "by elimination with the largest pivot, of all columns at a time", .core = true},
+    {"triangular", GRAPH_OP_FACTOR, "triangular", NULL, fits_triangular, op_macs, NULL, PACKED_NONE,
+     PACKED_NONE, NULL, "row by row, of all columns at a time", .core = true},
     {"attention_heads", GRAPH_OP_ATTENTION, "attention", NULL, fits_always, cost_heads, tiles_heads,
      PACKED_NONE, PACKED_NONE, scratch_heads,
      "a head at a time: all of its scores, then its weights, then its values", .core = true, .whole = true},

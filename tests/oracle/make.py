@@ -559,7 +559,7 @@ def folder(name):
 # Results of specs of tests/layers whose gradients have no vectors: docs/departures.md has CrossMapLRN2d.
 NO_BACKWARD = {"norms": {"output_21", "output_22", "output_23"}}
 # Specs whose gradients have vectors in float64 too.
-WIDE_BACKWARD = {"fractional", "functions_returns", "losses", "losses_classes", "losses_ctc", "losses_pairs", "special"}
+WIDE_BACKWARD = {"fractional", "functions_returns", "losses", "losses_classes", "losses_ctc", "losses_pairs", "special", "linalg"}
 # Specs of float64 values that come from float32 ones.
 MIXED = {"functions_arithmetic", "functions_elementwise"}
 # Those whose gradients in training mode have none: they take long to compile, and differ by nothing or by dropout alone.

@@ -1,0 +1,90 @@
+/* adjoint_factor.c - gradients of factors and of what they solve: products, and triangles that solve again. */
+#include "backward/adjoint_rows.h"
+
+/* What comes to the parts of the result, and where they are: note [factors] in ops.h. */
+static const char *const texts[] = {
+    /* A[order] = L U. A pivot of 0 lets nothing through, as in PyTorch. */
+    [FACTOR_LU] = "L = y[..., :n].tril(-1) + eye(n, dtype=y.dtype)\n"
+                  "U = y[..., :n].triu()\n"
+                  "d = g[..., :n]\n"
+                  "inner = (L.mT @ d.tril(-1)).tril(-1) + (d.triu() @ U.mT).triu()\n"
+                  "zero = U.diagonal(0, -2, -1) == 0\n"
+                  "safe = U + torch.diag_embed(zero.to(y.dtype))\n"
+                  "right = _triangular(safe, inner.mT, False, False).mT\n"
+                  "rows = _triangular(L.mT, right, False, True)\n"
+                  "order = y[..., n].detach().long().argsort(-1)\n"
+                  "return rows.gather(-2, order[..., None].expand(rows.shape))",
+    [FACTOR_CHOLESKY] = "inner = (y.mT @ g).tril()\n"
+                        "half = inner - 0.5 * torch.diag_embed(inner.diagonal(0, -2, -1))\n"
+                        "left = _triangular(y.mT, half, False, False)\n"
+                        "d = _triangular(y.mT, left.mT, False, False)\n"
+                        "return 0.5 * (d + d.mT)",
+    /* Of a wide A the last columns are Q R too, and the first are square. */
+    [FACTOR_QR] = "Q = y[..., :m, :]\n"
+                  "R = y[..., m:, :].mT\n"
+                  "dR = g[..., m:, :].mT\n"
+                  "k = m if m < n else n\n"
+                  "rest = x[..., k:]\n"
+                  "dQ = g[..., :m, :] + rest @ dR[..., k:].mT\n"
+                  "inner = (dR[..., :k] @ R[..., :k].mT - Q.mT @ dQ).triu()\n"
+                  "both = inner + inner.mT - torch.diag_embed(inner.diagonal(0, -2, -1))\n"
+                  "first = _triangular(R[..., :k], (Q @ both + dQ).mT, False, False).mT\n"
+                  "return torch.cat((first, Q @ dR[..., k:]), -1)",
+    [FACTOR_EIGH] = "V = y[..., 1:, :]\n"
+                    "values = y[..., 0, :]\n"
+                    "gap = values[..., None, :] - values[..., None]\n"
+                    "one = eye(n, dtype=y.dtype)\n"
+                    "inner = (V.mT @ g[..., 1:, :]) * (1 - one) / (gap + one)\n"
+                    "return V @ (inner + torch.diag_embed(g[..., 0, :])) @ V.mT",
+};
+
+static void give_factor(const struct adjoint *a, struct op *op, struct value *g)
+{
+    struct value *x = op->inputs[0], *y = op->outputs[0], *b = op->input_count > 1 ? op->inputs[1] : NULL;
+    const struct adjoint_name names[] = {{"x", x, NULL},
+                                         {"y", y, NULL},
+                                         {"g", g, NULL},
+                                         {"m", NULL, x->dims[x->ndim - 2]},
+                                         {"n", NULL, x->dims[x->ndim - 1]},
+                                         {NULL, NULL, NULL}};
+    struct value *d, *solution = y;
+
+    if (!b) {
+        a->give(a, x, adjoint_run(a, op, texts[op->factor.kind], names));
+        return;
+    }
+    if (op->factor.kind == FACTOR_SOLVE) {
+        const struct adjoint_name parts[] = {
+            {"x", x, NULL}, {"y", y, NULL}, {"g", g, NULL}, {"k", NULL, b->dims[b->ndim - 1]}, {NULL, NULL, NULL}};
+
+        d = adjoint_run(a, op, "return _solved(x.mT, g[..., :k])[..., :k]", parts);
+        solution = adjoint_run(a, op, "return y[..., :k]", parts);
+    } else {
+        const struct adjoint_name parts[] = {{"x", x, NULL},
+                                             {"g", g, NULL},
+                                             {"upper", NULL, adjoint_number(a, !op->factor.lower)},
+                                             {"unit", NULL, adjoint_number(a, op->factor.unit)},
+                                             {NULL, NULL, NULL}};
+
+        d = adjoint_run(a, op, "return _triangular(x.mT, g, upper == 1, unit == 1)", parts);
+    }
+    if (a->wants(a, b))
+        a->give(a, b, d);
+    if (!a->wants(a, x))
+        return;
+
+    const struct adjoint_name parts[] = {{"d", d, NULL},
+                                         {"y", solution, NULL},
+                                         {"whole", NULL, adjoint_number(a, op->factor.kind == FACTOR_SOLVE)},
+                                         {"lower", NULL, adjoint_number(a, op->factor.lower)},
+                                         {"unit", NULL, adjoint_number(a, op->factor.unit)},
+                                         {NULL, NULL, NULL}};
+
+    a->give(a, x,
+            adjoint_run(a, op,
+                        "full = -(d @ y.mT)\n"
+                        "return full if whole == 1 else full.tril(-unit) if lower == 1 else full.triu(unit)",
+                        parts));
+}
+
+const struct adjoint_row factor_adjoint = {.one = give_factor};

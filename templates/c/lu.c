@@ -1,0 +1,43 @@
+/* y (T_batch, T_n, T_n + 2) of matrices x (T_batch, T_n, T_n): in row i of y L and U of the row of x that column T_n says, L below
+ * the diagonal; the product of column T_n + 1 is the sign of that order. Of equal pivots the first is taken, and a column of zeros
+ * stays. */
+T_COMMENT
+MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
+{
+    const int ld = T_n + 2;
+
+    for (int b = 0; b < T_batch; b++) {
+        T_real *const a = y + b * T_n * ld;
+
+        for (int i = 0; i < T_n; i++) {
+            memcpy(a + i * ld, x + (b * T_n + i) * T_n, sizeof *a * (size_t)T_n);
+            a[i * ld + T_n] = (T_real)i;
+            a[i * ld + T_n + 1] = 1;
+        }
+        for (int k = 0; k < T_n; k++) {
+            T_real *const top = a + k * ld;
+            int best = k;
+
+            for (int i = k + 1; i < T_n; i++)
+                if (T_S(abs)(a[i * ld + k]) > T_S(abs)(a[best * ld + k]))
+                    best = i;
+            if (best != k) {
+                for (int j = 0; j <= T_n; j++) {
+                    const T_real held = top[j];
+
+                    top[j] = a[best * ld + j];
+                    a[best * ld + j] = held;
+                }
+                top[T_n + 1] = -1;
+            }
+            for (int i = k + 1; i < T_n && top[k] != 0; i++) {
+                T_real *const row = a + i * ld;
+                const T_real factor = row[k] / top[k];
+
+                row[k] = factor;
+                for (int j = k + 1; j < T_n; j++)
+                    row[j] -= factor * top[j];
+            }
+        }
+    }
+}

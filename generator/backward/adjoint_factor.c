@@ -54,8 +54,11 @@ static void give_factor(const struct adjoint *a, struct op *op, struct value *g)
         return;
     }
     if (op->factor.kind == FACTOR_SOLVE) {
-        const struct adjoint_name parts[] = {
-            {"x", x, NULL}, {"y", y, NULL}, {"g", g, NULL}, {"k", NULL, b->dims[b->ndim - 1]}, {NULL, NULL, NULL}};
+        const struct adjoint_name parts[] = {{"x", x, NULL},
+                                             {"y", y, NULL},
+                                             {"g", g, NULL},
+                                             {"k", NULL, b->dims[b->ndim - 1]},
+                                             {NULL, NULL, NULL}};
 
         d = adjoint_run(a, op, "return _solved(x.mT, g[..., :k])[..., :k]", parts);
         solution = adjoint_run(a, op, "return y[..., :k]", parts);

@@ -124,7 +124,8 @@ static struct ev solved(struct eval *eval, struct ev *args, struct loc loc, enum
     both[0] = b->ndim < 2 ? NULL : with_batches(eval, loc, a, b);
     both[1] = both[0] ? with_batches(eval, loc, b, a) : NULL;
     if (!both[1] || !dim_equal(a->dims[a->ndim - 1], b->dims[b->ndim - 2])) {
-        diag_error(eval->cx, loc, "%s: the shapes %s and %s of the matrix and of what it is to give do not fit", what,
+        diag_error(eval->cx, loc,
+                   "%s: the shapes %s and %s of the matrix and of what it is to give do not fit", what,
                    shape_text(arena, a->ndim, a->dims), shape_text(arena, b->ndim, b->dims));
         return BAD;
     }
@@ -155,7 +156,8 @@ static struct ev fn_is_vector(struct eval *eval, struct ev *args, int count, str
     bool vector;
     (void)count;
 
-    if (!need_tensor(eval, outer(eval, "solve"), &args[0]) || !need_tensor(eval, outer(eval, "solve"), &args[1]))
+    if (!need_tensor(eval, outer(eval, "solve"), &args[0]) ||
+        !need_tensor(eval, outer(eval, "solve"), &args[1]))
         return BAD;
     vector = b->ndim == 1 || (b->ndim > 0 && b->ndim == a->ndim - 1);
     for (int i = 0; i < b->ndim && vector && b->ndim > 1; i++)
@@ -196,7 +198,8 @@ static struct ev fn_power(struct eval *eval, struct ev *args, int count, struct 
     }
     if (n == 3) { /* one product less to round */
         square = build_matmul(eval, loc, "matrix_power", square, square, NULL);
-        return ev_tensor(loc, square ? build_matmul(eval, loc, "matrix_power", square, args[0].tensor, NULL) : NULL);
+        return ev_tensor(loc, square ? build_matmul(eval, loc, "matrix_power", square, args[0].tensor, NULL)
+                                     : NULL);
     }
     for (; n > 0; n /= 2) {
         if (n % 2 == 1)
@@ -257,11 +260,12 @@ const struct function_row linalg_functions[] = {
              "n = A.shape[-1]\n"
              "return f[..., :n].diagonal(0, -2, -1).prod(-1) * f[..., n + 1].detach().prod(-1)"},
     {"linalg.slogdet(A)", TORCH,
-     .body = "f = _lu(_matrices(A, True))\n"
-             "n = A.shape[-1]\n"
-             "pivots = f[..., :n].diagonal(0, -2, -1)\n"
-             "turned = f[..., n + 1].detach().prod(-1)\n"
-             "return _named(pivots.detach().sign().prod(-1) * turned, 'sign', pivots.abs().log().sum(-1), 'logabsdet')"},
+     .body =
+         "f = _lu(_matrices(A, True))\n"
+         "n = A.shape[-1]\n"
+         "pivots = f[..., :n].diagonal(0, -2, -1)\n"
+         "turned = f[..., n + 1].detach().prod(-1)\n"
+         "return _named(pivots.detach().sign().prod(-1) * turned, 'sign', pivots.abs().log().sum(-1), 'logabsdet')"},
     {"det(input)", TORCH | METHOD, .body = "return torch.linalg.det(input)"},
     {"slogdet(input)", TORCH | METHOD, .body = "return torch.linalg.slogdet(input)"},
     {"logdet(input)", TORCH | METHOD,
@@ -274,14 +278,16 @@ const struct function_row linalg_functions[] = {
              "L = _cholesky(x.mT if upper else x)\n"
              "_check_holds(L.diagonal(0, -2, -1) > 0, 'A', 'positive-definite matrices')\n"
              "return L.mT if upper else L"},
-    {"cholesky_solve(B, L, upper=False)", TORCH, .body = "return _cholesky_solve(B, _matrices(L, True), upper)"},
+    {"cholesky_solve(B, L, upper=False)", TORCH,
+     .body = "return _cholesky_solve(B, _matrices(L, True), upper)"},
     {"cholesky_solve(input, input2, upper=False)", METHOD,
      .body = "return _cholesky_solve(input, _matrices(input2, True), upper)"},
     {"_cholesky_solve(B, L, upper)", HIDDEN,
      .body = "l = L.mT if upper else L\n"
              "return _triangular(l.mT, _triangular(l, B, True, False), False, False)"},
     {"cholesky_inverse(input, upper=False)", TORCH | METHOD,
-     .body = "return _cholesky_solve(eye(input.shape[-1], dtype=input.dtype), _matrices(input, True), upper)"},
+     .body =
+         "return _cholesky_solve(eye(input.shape[-1], dtype=input.dtype), _matrices(input, True), upper)"},
     {"linalg.qr(A, mode='reduced')", TORCH,
      .body = "how = _qr_mode(mode)\n"
              "m, n = _matrices(A, False).shape[-2:]\n"
@@ -326,18 +332,20 @@ const struct function_row linalg_functions[] = {
     {"linalg.pinv(A)", TORCH, .body = "return _least(_matrices(A, False), eye(A.shape[-2], dtype=A.dtype))"},
     {"pinverse(input)", TORCH | METHOD, .body = "return torch.linalg.pinv(input)"},
     {"_least(A, B)", HIDDEN,
-     .body = "m, n = A.shape[-2:]\n"
-             "tall = m >= n\n"
-             "f = _qr(A if tall else A.mT, False)\n"
-             "rows = m if tall else n\n"
-             "Q = f[..., :rows, :]\n"
-             "R = f[..., rows:, :].mT\n"
-             "size = R.diagonal(0, -2, -1).detach().abs()\n"
-             "least = size.amax(-1, keepdim=True) * (rows * finfo(A.dtype).eps)\n"
-             "_check_holds(~(size <= least), 'A', 'of full rank')\n"
-             "return _triangular(R, Q.mT @ B, False, False) if tall else Q @ _triangular(R.mT, B, True, False)"},
+     .body =
+         "m, n = A.shape[-2:]\n"
+         "tall = m >= n\n"
+         "f = _qr(A if tall else A.mT, False)\n"
+         "rows = m if tall else n\n"
+         "Q = f[..., :rows, :]\n"
+         "R = f[..., rows:, :].mT\n"
+         "size = R.diagonal(0, -2, -1).detach().abs()\n"
+         "least = size.amax(-1, keepdim=True) * (rows * finfo(A.dtype).eps)\n"
+         "_check_holds(~(size <= least), 'A', 'of full rank')\n"
+         "return _triangular(R, Q.mT @ B, False, False) if tall else Q @ _triangular(R.mT, B, True, False)"},
     {"linalg.matmul(input, other)", TORCH, .body = "return input @ other"},
-    {"linalg.diagonal(A, offset=0, dim1=-2, dim2=-1)", TORCH, .body = "return A.diagonal(offset, dim1, dim2)"},
+    {"linalg.diagonal(A, offset=0, dim1=-2, dim2=-1)", TORCH,
+     .body = "return A.diagonal(offset, dim1, dim2)"},
     {"linalg.vecdot(x, y, dim=-1)", TORCH, .body = "return (x * y).sum(dim)"},
     /* parts */
     {"_solution(A, B)", HIDDEN,

@@ -2,13 +2,23 @@
 #include "base/text.h"
 #include "ops/rows.h"
 
-static const char *const kind_names[] = {[FACTOR_LU] = "lu",       [FACTOR_CHOLESKY] = "cholesky",
-                                         [FACTOR_QR] = "qr",       [FACTOR_EIGH] = "eigh",
-                                         [FACTOR_SOLVE] = "solve", [FACTOR_TRIANGULAR] = "triangular"};
+static const char *const kind_names[] = {
+    [FACTOR_LU] = "lu",     [FACTOR_CHOLESKY] = "cholesky", [FACTOR_QR] = "qr",
+    [FACTOR_EIGH] = "eigh", [FACTOR_SOLVE] = "solve",       [FACTOR_TRIANGULAR] = "triangular"};
 
 static bool takes_two(const struct op *op)
 {
     return op->factor.kind == FACTOR_SOLVE || op->factor.kind == FACTOR_TRIANGULAR;
+}
+
+/* A square of the same rows as the other; of QR it has a height and width that are known. */
+static bool has_shape(const struct op *op, const struct value *x)
+{
+    const struct value *first = op->inputs[0];
+    const struct dim *rows = x->dims[x->ndim - 2], *columns = first->dims[x->ndim - 1];
+
+    return op->factor.kind == FACTOR_QR ? dim_is_const(rows, NULL) && dim_is_const(columns, NULL)
+                                        : dim_equal(rows, columns);
 }
 
 static const char *factor_broken(struct cx *cx, const struct op *op)
@@ -19,8 +29,8 @@ static const char *factor_broken(struct cx *cx, const struct op *op)
     for (int i = 0; i < op->input_count; i++)
         if (op->inputs[i]->ndim < 2 || op->inputs[i]->ndim != op->inputs[0]->ndim ||
             (op->inputs[i]->dtype != DTYPE_FLOAT32 && op->inputs[i]->dtype != DTYPE_FLOAT64) ||
-            op->inputs[i]->dtype != op->inputs[0]->dtype)
-            return "matrices are float32 or float64, all of one type and as many dimensions";
+            op->inputs[i]->dtype != op->inputs[0]->dtype || !has_shape(op, op->inputs[i]))
+            return "matrices are float32 or float64, of one type, and as high and wide as they are to be";
     return NULL;
 }
 
@@ -31,19 +41,17 @@ static const char *factor_infer(struct cx *cx, struct op *op)
     const struct value *x = op->inputs[0];
     const struct dim *dims[MAX_DIMS], *m = x->dims[x->ndim - 2], *n = x->dims[x->ndim - 1];
     const struct dim **rows = &dims[x->ndim - 2], **columns = &dims[x->ndim - 1];
-    int64_t height, width;
+    int64_t height = 0, width = 0;
 
     for (int i = 0; i < x->ndim; i++)
         dims[i] = x->dims[i];
-    if (op->factor.kind != FACTOR_QR && !dim_equal(m, n))
-        return arena_format(arena, "the matrix is no square: %s", dims_differ(arena, m, n));
     switch (op->factor.kind) {
     case FACTOR_LU:
         *columns = dim_add(arena, n, dim_const(arena, 2));
         break;
     case FACTOR_QR:
-        if (!dim_is_const(m, &height) || !dim_is_const(n, &width))
-            return "rows and columns have to be numbers";
+        dim_is_const(m, &height);
+        dim_is_const(n, &width);
         *rows = dim_add(arena, m, n);
         *columns = op->factor.complete || height < width ? m : n;
         break;

@@ -414,6 +414,18 @@ function("linear_cross_entropy", input=T("n F"), linear_weight=W("C F", 1), targ
 
 function("linear", input=T("a? b? c? F"), weight=W("O F"), bias=W("O"))
 function("bilinear", input1=T("n F"), input2=T("n G"), weight=W("O F G"), bias=W("O"))
+MATRIX = T("b? K:1-4 K", values="dominant")
+function("linalg.det linalg.slogdet linalg.inv linalg.cholesky", A=MATRIX, upper=True)
+function("det slogdet logdet inverse", input=MATRIX)
+function("linalg.solve", A=MATRIX, B=T("b? K m"))
+function("linalg.solve_triangular", A=MATRIX, B=T("b? K m"), upper=[True, False], unitriangular=True)
+function("triangular_solve", b=T("b? K:1-4 m"), A=T("b? K K", values="dominant"), upper=False, transpose=True)
+function("cholesky_solve", B=T("b? K:1-4 m"), L=T("b? K K", values="dominant"), input=T("b? K:1-4 m"), input2=T("b? K K", values="dominant"))
+function("linalg.matrix_power", A=T("b? K:1-4 K", values="dominant"), n=[0, 1, 2, 3, -1])
+function("linalg.eigvalsh", A=MATRIX, UPLO=["U"])
+function("linalg.matmul", input=T("b? m K"), other=T("K n"))
+function("linalg.diagonal", A=T("a? b:2-4 c:2-4"), offset=[1, -1])
+function("linalg.vecdot", x=T("* a"), y=S("x"), dim=DIM, since="2.0")
 function("matmul", input=T("b? m K"), other=T("K n"))
 function("mm", input=T("m K"), mat2=T("K n"))
 function("bmm", input=T("b m K"), mat2=T("b K n"))
@@ -766,6 +778,10 @@ NOT_DRAWN = {
     "LinearCrossEntropyLoss.options": "None is all there is",
     "linear_cross_entropy.options": "None is all there is",
     "embedding.max_norm": "writes the weight; the layers have it",
+    **{name: "tests/layers has it" for name in (
+        "cholesky_inverse", "linalg.qr", "linalg.lu", "linalg.eigh", "linalg.pinv", "pinverse", "matrix_power", "linalg.solve.left",
+        "linalg.solve_triangular.left", "triangular_solve.unitriangular", "cholesky_solve.upper", "linalg.diagonal.dim1",
+        "linalg.diagonal.dim2")},
 }
 
 
@@ -873,8 +889,12 @@ def numbers(random, kind, values, shape, dtype, extent=None):
     elif wide:
         way = {"normal": lambda: random.gauss(0, 1), "small": lambda: random.uniform(-1, 1),
                "unit": lambda: random.uniform(-0.9, 0.9), "inside": lambda: random.uniform(0.05, 0.95),
-               "positive": lambda: 0.25 + abs(random.gauss(0, 1)), "above": lambda: 1.25 + abs(random.gauss(0, 1))}[values]
+               "positive": lambda: 0.25 + abs(random.gauss(0, 1)), "above": lambda: 1.25 + abs(random.gauss(0, 1)),
+               "dominant": lambda: random.uniform(-1, 1)}[values]
         found = [way() for _ in range(count)]
+        if values == "dominant" and count:  # matrices with an inverse
+            columns, area = shape[-1], shape[-1] * shape[-2]
+            found = [n + 4 * (i % area // columns == i % columns) for i, n in enumerate(found)]
     else:
         low, high = {"small": (-2, 3), "positive": (1, 10)}.get(values, (-9, 10))
         found = [random.randrange(low, high) for _ in range(count)]

@@ -144,6 +144,7 @@ static const struct made PUT = IN_SPEC("x: [5, 3], i: {shape: [2, 3], dtype: int
 static const struct made ALIGNED = IN_SPEC(
     "p: [4, 2, 3], t: {shape: [2, 2], dtype: int64}, a: {shape: [2], dtype: int64}",
     "  - return ctc_loss(log_softmax(p, 2), t, a, a)\n");
+static const struct made SOLVED = IN_SPEC("x: [3, 3], y: [3, 2]", "  - return torch.linalg.solve(x, y)\n");
 static const struct made CONVOLVED = IN_SPEC("x: [1, 4, 8, 8], w: [6, 4, 3, 3], b: [6]",
                                              "  - return F.conv2d(x, w, b)\n");
 static const struct made POOLED = IN_SPEC("x: [1, 4, 8, 8]", "  - return F.max_pool2d(x, 2)\n");
@@ -429,6 +430,14 @@ BREAK(align_numbers)
 {
     twin(b, 0)->ndim = 2;
 }
+BREAK(solve_nothing)
+{
+    b->op->factor.kind = FACTOR_LU;
+}
+BREAK(solve_row)
+{
+    twin(b, 1)->ndim = 1;
+}
 BREAK(conv_groups)
 {
     b->op->window.groups = 3;
@@ -571,6 +580,8 @@ static const struct broken_case {
     {&PUT, GRAPH_OP_SCATTER, put_another_type, "it puts another type", TYPES},
     {&PUT, GRAPH_OP_SCATTER, index_that_is_real, "its index is no integer", TYPES},
     {&ALIGNED, GRAPH_OP_CTC, align_numbers, "it takes log-probabilities", TYPES},
+    {&SOLVED, GRAPH_OP_FACTOR, solve_nothing, "it takes a matrix", TYPES},
+    {&SOLVED, GRAPH_OP_FACTOR, solve_row, "matrices are float32 or float64", TYPES},
     {&CONVOLVED, GRAPH_OP_CONV, conv_nothing, "the operands of a convolution", TYPES},
     {&CONVOLVED, GRAPH_OP_CONV, conv_groups, "its channels do not fit", TYPES},
     {&CONVOLVED, GRAPH_OP_CONV, conv_kernel, "its weight is not as large", TYPES},
@@ -718,7 +729,7 @@ static int unsaid(const char *path, const char *beginning, const char *ending)
 
 static void every_message_has_a_broken_graph(void **state)
 {
-    static const char *const families[] = {"attention", "contract", "ctc",  "effect", "fft",
+    static const char *const families[] = {"attention", "contract", "ctc",  "effect", "factor", "fft",
                                            "gather",    "map",      "norm", "ops",    "recurrent",
                                            "scan",      "source",   "view", "window"};
     char path[100];

@@ -759,6 +759,9 @@ static struct op *sample_of(enum op_code code)
     } else if (code == GRAPH_OP_SCAN) {
         op = OP(code, "cumsum", x);
         op->dag = binary(PRIM_ADD, DTYPE_FLOAT32);
+    } else if (code == GRAPH_OP_FACTOR) {
+        op = OP(code, "solve", COUNTED(DTYPE_FLOAT32, -2, 0.5, 3, 3), COUNTED(DTYPE_FLOAT32, -2, 0.5, 3, 4));
+        op->factor.kind = FACTOR_SOLVE;
     } else if (code == GRAPH_OP_SORT) {
         op = OP(code, "argsort", x);
     } else if (code == GRAPH_OP_FFT) { /* a real row of 3 values */

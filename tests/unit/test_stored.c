@@ -22,6 +22,17 @@ static bool flag_of(const struct kernel *kernel, const char *name)
     return false;
 }
 
+/* Of matrices, which no narrow type stores: graph_check refuses them. */
+static bool is_of_matrices(const char *template)
+{
+    static const char *const names[] = {"cholesky", "eigh", "lu", "lu_solve", "qr", "triangular"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(template, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Scratch of each template, which holds what is computed, and the pointers that are scratch where a flag says so. */
 static const struct scratch {
     const char *template, *name, *flag;
@@ -350,6 +361,7 @@ static void test_templates(void **state)
         forget(m);
     }
     for (int i = 0; i < count && !quick; i++) {
+        seen[i] |= is_of_matrices(names[i]);
         if (!seen[i])
             print_error("no spec uses %s\n", names[i]);
         missing |= !seen[i];
@@ -428,7 +440,7 @@ static void test_scratch(void **state)
             for (size_t j = 0; j < sizeof local / sizeof *local; j++)
                 known |= strcmp(names[i], local[j].template) == 0 &&
                          (!local[j].name || is_word(name, local[j].name));
-            if (!known && !is_guarded(text, at))
+            if (!known && !is_of_matrices(names[i]) && !is_guarded(text, at))
                 fail_msg("templates/c/%s.c: T_real *%.20s is no scratch", names[i], name);
             found++;
         }

@@ -20,12 +20,10 @@ static const char *factor_stem(struct cx *cx, const struct op *op)
 
 static void holes_factor(struct draft *draft)
 {
-    static const char *const words[] = {[FACTOR_LU] = "L and U, rows, and signs of x",
-                                        [FACTOR_CHOLESKY] = "L of x = L . L^T",
-                                        [FACTOR_QR] = "Q over R^T of x = Q . R",
-                                        [FACTOR_EIGH] = "eigenvalues over eigenvectors of x",
-                                        [FACTOR_SOLVE] = "x^-1 . e0 and pivots of x",
-                                        [FACTOR_TRIANGULAR] = "x^-1 . e0, of a triangular x"};
+    static const char *const words[] = {
+        [FACTOR_LU] = "L and U, rows, and signs of x", [FACTOR_CHOLESKY] = "L of x = L . L^T",
+        [FACTOR_QR] = "Q over R^T of x = Q . R",       [FACTOR_EIGH] = "eigenvalues over eigenvectors of x",
+        [FACTOR_SOLVE] = "x^-1 . e0 and pivots of x",  [FACTOR_TRIANGULAR] = "x^-1 . e0, of a triangular x"};
     struct cx *cx = draft->cx;
     const struct op *op = draft->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
@@ -43,9 +41,13 @@ static void holes_factor(struct draft *draft)
         hole_extent(draft, "T_k", op->inputs[1]->dims[x->ndim - 1]);
     hole_int(draft, "T_lower", op->factor.lower);
     hole_int(draft, "T_unit", op->factor.unit);
-    draft->kernel->comment = arena_format(&cx->arena, "y %s = %s %s", shape_text(&cx->arena, y->ndim, y->dims),
-                                          words[op->factor.kind], shape_text(&cx->arena, x->ndim, x->dims));
+    draft->kernel->comment = arena_format(&cx->arena, "y %s = %s %s",
+                                          shape_text(&cx->arena, y->ndim, y->dims), words[op->factor.kind],
+                                          shape_text(&cx->arena, x->ndim, x->dims));
 }
 
-const struct kernel_row factor_kernels = {
-    .stem = factor_stem, .make = make_template, .holes = holes_factor, .operands = input_operand, .own_inputs = 1};
+const struct kernel_row factor_kernels = {.stem = factor_stem,
+                                          .make = make_template,
+                                          .holes = holes_factor,
+                                          .operands = input_operand,
+                                          .own_inputs = 1};

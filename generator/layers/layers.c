@@ -33,12 +33,13 @@ const struct layer_family layer_families[] = {
     {NULL, NULL},
 };
 
-extern const struct function_row product_functions[], conv_functions[], pad_functions[], fold_functions[],
-    pool_functions[], norm_functions[], activation_functions[], random_functions[], choose_functions[],
-    index_functions[], shape_functions[], convert_functions[], reduce_functions[], create_functions[],
-    arithmetic_functions[], math_functions[], join_functions[], arrange_functions[], distance_functions[],
-    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[], rnn_functions[],
-    loss_functions[], return_functions[], special_functions[], fft_functions[], linalg_functions[];
+extern const struct function_row product_functions[], linalg_functions[], conv_functions[],
+    pad_functions[], fold_functions[], pool_functions[], norm_functions[], activation_functions[],
+    random_functions[], choose_functions[], index_functions[], shape_functions[], convert_functions[],
+    reduce_functions[], create_functions[], math_functions[], special_functions[],
+    arithmetic_functions[], join_functions[], arrange_functions[], distance_functions[],
+    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
+    rnn_functions[], loss_functions[], return_functions[], fft_functions[], grid_functions[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -70,6 +71,7 @@ const struct function_family function_families[] = {
     {"losses", loss_functions},
     {"returns", return_functions},
     {"Fourier transforms", fft_functions},
+    {"sampling", grid_functions},
     {NULL, NULL},
     {NULL, NULL},
 };

@@ -727,6 +727,10 @@ function("kaiser_window", window_length=[1, 5, 8], periodic=False, beta=[3.0], d
 function("real is_complex conj resolve_conj", input=T("*", "num"))
 function("angle", input=T("*", "num", "sign"))
 
+function("grid_sample", input=T("n C H:1-5 W:2-5"), grid=T("n p:1-4 q:1-4 2"), mode=["bicubic", "nearest"], padding_mode=["border", "reflection"],
+         align_corners=True)
+function("affine_grid", theta=T("2 2 3"), size=[(2, 3, 2, 4), (2, 1, 1, 3)], align_corners=True)
+
 COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for many in ("", "2", "n")]
 COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft"]
 

@@ -158,6 +158,16 @@ static void give_fft(const struct adjoint *a, struct op *op, struct value *g)
 
 const struct adjoint_row fft_adjoint = {.one = give_fft};
 
+/* Numbers of boxes have none. */
+static void give_nms(const struct adjoint *a, struct op *op, struct value *g)
+{
+    (void)a;
+    (void)op;
+    (void)g;
+}
+
+const struct adjoint_row nms_adjoint = {.one = give_nms};
+
 static void give_ctc(const struct adjoint *a, struct op *op, struct value *g)
 {
     struct op *slope = op_new(a->eval, GRAPH_OP_CTC, "dctc", op->inputs, op->input_count);

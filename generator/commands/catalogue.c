@@ -175,7 +175,8 @@ static void json_places(struct text *text, unsigned flags)
     } places[] = {{FUNCTION_TORCH, "torch"},
                   {FUNCTION_FUNCTIONAL, "functional"},
                   {FUNCTION_METHOD, "method"},
-                  {FUNCTION_RETURNS, "returns"}};
+                  {FUNCTION_RETURNS, "returns"},
+                  {FUNCTION_VISION, "torchvision"}};
     bool first = true;
 
     text_add(text, "\"places\": [");
@@ -306,7 +307,8 @@ static void print_places(struct text *text, const char *name, unsigned flags)
     } places[] = {{FUNCTION_TORCH, "torch.", ""},
                   {FUNCTION_FUNCTIONAL, "torch.nn.functional.", ""},
                   {FUNCTION_METHOD, "x.", "()"},
-                  {FUNCTION_RETURNS, "torchrl.objectives.value.functional.", ", here by its bare name"}};
+                  {FUNCTION_RETURNS, "torchrl.objectives.value.functional.", ", here by its bare name"},
+                  {FUNCTION_VISION, "torchvision.", ""}};
     int count = 0, at = 0;
 
     for (int i = 0; i < COUNT(places); i++)

@@ -98,31 +98,43 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
     return ev_bad(loc);
 }
 
-/* Whose functions have rows as "linalg.norm(A)". */
-static const char *const torch_spaces[] = {"torch.linalg", "torch.special", "torch.fft"};
-
-static bool is_torch_space(const char *space)
-{
-    for (int i = 0; i < COUNT(torch_spaces); i++)
-        if (strcmp(space, torch_spaces[i]) == 0)
-            return true;
-    return false;
-}
+/* Name spaces inside of others; their functions are rows "fft.rfft" and the like. */
+static const struct inner_space {
+    const char *name;
+    unsigned flags;
+} inner_spaces[] = {
+    {"torch.linalg", FUNCTION_TORCH},
+    {"torch.special", FUNCTION_TORCH},
+    {"torch.fft", FUNCTION_TORCH},
+    {"torchvision.ops", FUNCTION_VISION},
+};
 
 static struct ev space_attribute(struct eval *eval, const struct ev *space, const struct expr *expr)
 {
-    const char *name = expr->text;
+    const char *name = expr->text, *full = name;
+    const struct inner_space *own = NULL;
+    unsigned flag = strcmp(space->text, "torch") == 0 ? FUNCTION_TORCH : FUNCTION_FUNCTIONAL;
     struct ev out;
     enum dtype dtype;
 
     if (strcmp(space->text, "self") == 0)
         return eval_module_attribute(eval, space->module, expr->loc, name, expr->name_loc);
+    for (int i = 0; i < COUNT(inner_spaces); i++) {
+        const char *whole = inner_spaces[i].name;
+
+        own = strcmp(space->text, whole) == 0 ? &inner_spaces[i] : own;
+        if (strcmp(arena_format(&eval->cx->arena, "%s.%s", space->text, name), whole) == 0)
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = whole};
+    }
+    if (own) {
+        flag = own->flags;
+        full = arena_format(&eval->cx->arena, "%s.%s", strrchr(own->name, '.') + 1, name);
+        if (eval_find_function(full, flag, expr->loc, &out))
+            return out;
+    }
     if (strcmp(space->text, "torch") == 0) {
         if (strcmp(name, "nn") == 0)
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
-        for (int i = 0; i < COUNT(torch_spaces); i++)
-            if (strcmp(name, torch_spaces[i] + strlen("torch.")) == 0)
-                return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = torch_spaces[i]};
         if (eval_find_function(name, FUNCTION_TORCH, expr->loc, &out) ||
             eval_find_in_place(eval, name, FUNCTION_TORCH, PYTORCH_TORCH, expr->loc, &out))
             return out;
@@ -131,34 +143,29 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
             eval_find_global(name, expr->loc, &out))
             return out;
-    } else if (is_torch_space(space->text)) {
-        if (eval_find_function(arena_format(&eval->cx->arena, "%s.%s", space->text + strlen("torch."), name),
-                               FUNCTION_TORCH, expr->loc, &out))
-            return out;
     } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
         return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
-    } else if (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out) ||
-               eval_find_in_place(eval, name, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out)) {
+    } else if (!own && strcmp(space->text, "torchvision") != 0 &&
+               (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out) ||
+                eval_find_in_place(eval, name, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out))) {
         return out;
     }
 
     int count;
-    unsigned flag = strncmp(space->text, "torch.nn", 8) == 0 ? FUNCTION_FUNCTIONAL : FUNCTION_TORCH;
     const char *const *known = function_names(eval->cx, flag, &count);
 
     if (strcmp(space->text, "torch.nn") == 0 && pytorch_has(PYTORCH_MODULE, name)) {
         eval_module_as_value(eval, expr->name_loc, name);
         return ev_bad(expr->loc);
     }
-    if (pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
+    if (!own &&
+        pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
         diag_error(eval->cx, expr->name_loc, "%s.%s is not supported yet by this version of modc",
                    space->text, name);
         return ev_bad(expr->loc);
     }
     diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
-    if (is_torch_space(space->text))
-        name = arena_format(&eval->cx->arena, "%s.%s", space->text + strlen("torch."), name);
-    diag_hint_nearest(eval->cx, name, known, count);
+    diag_hint_nearest(eval->cx, full, known, count);
     return ev_bad(expr->loc);
 }
 

@@ -54,6 +54,14 @@ bool eval_find_in_place(struct eval *eval, const char *name, unsigned flags, uns
     out->in_place = true;
     return true;
 }
+/* Name spaces as modules are imported by habit. */
+static const struct {
+    const char *name, *space;
+} spaces[] = {
+    {"torch", "torch"},           {"nn", "torch.nn"},
+    {"F", "torch.nn.functional"}, {"torchvision", "torchvision"},
+    {"ops", "torchvision.ops"},
+};
 
 bool eval_find_global(const char *name, struct loc loc, struct ev *out)
 {
@@ -68,9 +76,10 @@ bool eval_find_global(const char *name, struct loc loc, struct ev *out)
                                               : 3.14159265358979323846);
         return true;
     }
-    if (strcmp(name, "torch") == 0 || strcmp(name, "nn") == 0 || strcmp(name, "F") == 0) {
-        *out = (struct ev){.kind = EV_SPACE, .loc = loc};
-        out->text = name[0] == 't' ? "torch" : name[0] == 'n' ? "torch.nn" : "torch.nn.functional";
+    for (int i = 0; i < COUNT(spaces); i++) {
+        if (strcmp(name, spaces[i].name) != 0)
+            continue;
+        *out = (struct ev){.kind = EV_SPACE, .loc = loc, .text = spaces[i].space};
         return true;
     }
     if (dtype_find(name, &dtype) && dtype_is_supported(dtype)) {

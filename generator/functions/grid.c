@@ -11,8 +11,9 @@
 /* mode and padding_mode. */
 static bool check_words(struct eval *eval, const struct ev *mode, const struct ev *padding)
 {
-    static const char *const modes[] = {"bilinear", "nearest", "bicubic"},
-                             *const paddings[] = {"zeros", "border", "reflection"};
+    static const char *const modes[] = {"bilinear", "nearest", "bicubic"}, *const paddings[] = {"zeros",
+                                                                                                "border",
+                                                                                                "reflection"};
     bool known = false, padded = false;
 
     for (int i = 0; i < COUNT(modes); i++) {
@@ -23,7 +24,8 @@ static bool check_words(struct eval *eval, const struct ev *mode, const struct e
         diag_error(eval->cx, mode->loc, "grid_sample: there is no mode %s", ev_text(eval, mode));
         diag_hint(eval->cx, "there are 'bilinear', 'nearest' and 'bicubic'");
     } else if (!padded) {
-        diag_error(eval->cx, padding->loc, "grid_sample: there is no padding mode %s", ev_text(eval, padding));
+        diag_error(eval->cx, padding->loc, "grid_sample: there is no padding mode %s",
+                   ev_text(eval, padding));
         diag_hint(eval->cx, "there are 'zeros', 'border' and 'reflection'");
     }
     return known && padded;
@@ -42,23 +44,26 @@ static struct ev fn_check_grid(struct eval *eval, struct ev *args, int count, st
     x = args[0].tensor;
     grid = args[1].tensor;
     if (x->dtype != grid->dtype || !dtype_is_float(x->dtype)) {
-        diag_error(eval->cx, loc,
-                   "grid_sampler(): expected input and grid to have the same floating dtype, but input has %s and grid has %s",
-                   dtype_rows[x->dtype].name, dtype_rows[grid->dtype].name);
+        diag_error(
+            eval->cx, loc,
+            "grid_sampler(): expected input and grid to have the same floating dtype, but input has %s and grid has %s",
+            dtype_rows[x->dtype].name, dtype_rows[grid->dtype].name);
         return BAD;
     }
     if (x->ndim < 4 || x->ndim > 5 || grid->ndim != x->ndim) {
-        diag_error(eval->cx, loc,
-                   "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input %s and "
-                   "grid %s",
-                   shape_text(arena, x->ndim, x->dims), shape_text(arena, grid->ndim, grid->dims));
+        diag_error(
+            eval->cx, loc,
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input %s and "
+            "grid %s",
+            shape_text(arena, x->ndim, x->dims), shape_text(arena, grid->ndim, grid->dims));
         return BAD;
     }
     if (!dim_equal(x->dims[0], grid->dims[0]) || !dim_equals(grid->dims[grid->ndim - 1], x->ndim - 2)) {
-        diag_error(eval->cx, loc,
-                   "grid_sampler(): expected grid and input to have same batch size, and grid to have size %d in last "
-                   "dimension, but got input %s and grid %s",
-                   x->ndim - 2, shape_text(arena, x->ndim, x->dims), shape_text(arena, grid->ndim, grid->dims));
+        diag_error(
+            eval->cx, loc,
+            "grid_sampler(): expected grid and input to have same batch size, and grid to have size %d in last "
+            "dimension, but got input %s and grid %s",
+            x->ndim - 2, shape_text(arena, x->ndim, x->dims), shape_text(arena, grid->ndim, grid->dims));
         return BAD;
     }
     if (x->ndim == 5 && strcmp(args[2].text, "bicubic") == 0) {
@@ -67,9 +72,10 @@ static struct ev fn_check_grid(struct eval *eval, struct ev *args, int count, st
     }
     for (int i = 2; i < x->ndim; i++) {
         if (dim_upper(x->dims[i]) < 1) {
-            diag_error(eval->cx, loc,
-                       "grid_sampler(): expected input to have non-empty spatial dimensions, but input has %s",
-                       shape_text(arena, x->ndim, x->dims));
+            diag_error(
+                eval->cx, loc,
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has %s",
+                shape_text(arena, x->ndim, x->dims));
             return BAD;
         }
         build_need(eval, dim_sub(arena, x->dims[i], dim_const(arena, 1)));
@@ -86,9 +92,10 @@ static struct ev fn_check_affine(struct eval *eval, struct ev *args, int count, 
     if (!need_tensor(eval, "affine_grid", &args[0]))
         return BAD;
     if (args[1].kind != EV_TUPLE || (args[1].count != 4 && args[1].count != 5)) {
-        diag_error(eval->cx, args[1].loc,
-                   "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size %s",
-                   ev_text(eval, &args[1]));
+        diag_error(
+            eval->cx, args[1].loc,
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size %s",
+            ev_text(eval, &args[1]));
         return BAD;
     }
     for (int i = 0; i < args[1].count; i++) {
@@ -107,8 +114,8 @@ static struct ev fn_check_affine(struct eval *eval, struct ev *args, int count, 
         dim_equals(theta->dims[1], args[1].count - 2) && dim_equals(theta->dims[2], args[1].count - 1))
         return ev_none(loc);
     diag_error(eval->cx, args[0].loc,
-               "Expected a batch of %dD affine matrices of shape Nx%dx%d for size %s. Got %s.", args[1].count - 2,
-               args[1].count - 2, args[1].count - 1, ev_text(eval, &args[1]),
+               "Expected a batch of %dD affine matrices of shape Nx%dx%d for size %s. Got %s.",
+               args[1].count - 2, args[1].count - 2, args[1].count - 1, ev_text(eval, &args[1]),
                shape_text(&eval->cx->arena, theta->ndim, theta->dims));
     return BAD;
 }
@@ -119,8 +126,8 @@ static struct ev fn_taken(struct eval *eval, struct ev *args, int count, struct 
     struct value *x = args[0].tensor;
     (void)count;
 
-    return ev_tensor(loc, build_gather_inside(eval, loc, outer(eval, "taken"), x, x->ndim - 1, args[1].tensor,
-                                              true));
+    return ev_tensor(
+        loc, build_gather_inside(eval, loc, outer(eval, "taken"), x, x->ndim - 1, args[1].tensor, true));
 }
 
 extern const struct function_row grid_functions[];
@@ -150,18 +157,19 @@ const struct function_row grid_functions[] = {
              "held = held * weight[:, None]\n"
              "return held.sum(-1).reshape((n, c) + shape)"},
     {"_grid_axis(place, size, mode, padding_mode, align_corners)", HIDDEN,
-     .body = "at = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2\n"
-             "cubic = mode == 'bicubic'\n"
-             "at = at if cubic else _grid_pad(at, size, padding_mode, align_corners)\n"
-             "first = torch.round(at).detach() if mode == 'nearest' else torch.floor(at).detach()\n"
-             "part = at - first\n"
-             "weight = (torch.ones_like(at)[..., None] if mode == 'nearest' else _grid_cubic(part) if cubic else"
-             " stack((1 - part, part), -1))\n"
-             "count = weight.shape[-1]\n"
-             "cells = first[..., None] + arange(count) - (1 if cubic else 0)\n"
-             "cells = _grid_pad(cells, size, padding_mode, align_corners).detach() if cubic else cells\n"
-             "inside = (cells >= 0) & (cells <= size - 1)\n"
-             "return where(inside, cells, 0).long(), weight, inside"},
+     .body =
+         "at = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2\n"
+         "cubic = mode == 'bicubic'\n"
+         "at = at if cubic else _grid_pad(at, size, padding_mode, align_corners)\n"
+         "first = torch.round(at).detach() if mode == 'nearest' else torch.floor(at).detach()\n"
+         "part = at - first\n"
+         "weight = (torch.ones_like(at)[..., None] if mode == 'nearest' else _grid_cubic(part) if cubic else"
+         " stack((1 - part, part), -1))\n"
+         "count = weight.shape[-1]\n"
+         "cells = first[..., None] + arange(count) - (1 if cubic else 0)\n"
+         "cells = _grid_pad(cells, size, padding_mode, align_corners).detach() if cubic else cells\n"
+         "inside = (cells >= 0) & (cells <= size - 1)\n"
+         "return where(inside, cells, 0).long(), weight, inside"},
     /* Keys' kernel with A = -0.75. */
     {"_grid_cubic(part)", HIDDEN,
      .body = "a, b, rest = part + 1, 2 - part, 1 - part\n"
@@ -194,7 +202,8 @@ const struct function_row grid_functions[] = {
     {"_all_broadcast(a, b, c)", HIDDEN,
      .body = "none = zeros_like(a + b + c)\nreturn a + none, b + none, c + none"},
     {"_affine_axis(size, align_corners, like)", HIDDEN,
-     .body = "return (2 * arange(size) - (size - 1)).to(like.dtype) / (max(size - 1, 1) if align_corners else size)"},
+     .body =
+         "return (2 * arange(size) - (size - 1)).to(like.dtype) / (max(size - 1, 1) if align_corners else size)"},
     {"_check_affine(theta, size)", HIDDEN, .build = fn_check_affine},
     {.signature = NULL},
 };

@@ -39,7 +39,8 @@ extern const struct function_row product_functions[], linalg_functions[], conv_f
     reduce_functions[], create_functions[], math_functions[], special_functions[],
     arithmetic_functions[], join_functions[], arrange_functions[], distance_functions[],
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
-    rnn_functions[], loss_functions[], return_functions[], fft_functions[], grid_functions[];
+    rnn_functions[], loss_functions[], return_functions[], fft_functions[], grid_functions[],
+    box_functions[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -72,6 +73,7 @@ const struct function_family function_families[] = {
     {"returns", return_functions},
     {"Fourier transforms", fft_functions},
     {"sampling", grid_functions},
+    {"boxes", box_functions},
     {NULL, NULL},
     {NULL, NULL},
 };

@@ -134,7 +134,9 @@ enum {
     FUNCTION_IN_PLACE = 512, /* the first argument becomes the result */
     FUNCTION_RETURNS = 128,  /* torchrl.objectives.value.functional.NAME, by its bare name */
     FUNCTION_COMPLEX = 1024, /* takes complex tensors */
-    FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS
+    FUNCTION_VISION = 2048,  /* torchvision.NAME, without more */
+    FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS |
+                       FUNCTION_VISION
 };
 
 struct function_row {

@@ -107,6 +107,7 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(CTC, ctc)   /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */    \
     OP(FFT, fft)   /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */     \
     OP(FACTOR, factor) /* factors of matrices, the last two axes, and what they solve; see note [factors] */ \
+    OP(NMS, nms)       /* int64: which boxes overlap none before them in an order, and how many these are */ \
     OP(WRITE, write)   /* slot version, target view of it, dag over inputs 2.. -> next version */            \
     OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */
 
@@ -335,6 +336,9 @@ struct op {
             enum factor_kind kind;
             bool complete, lower, unit;
         } factor;
+        struct {
+            int64_t most;
+        } nms; /* so many boxes */
         struct {
             enum check_kind kind;
             bool negative;

@@ -844,6 +844,8 @@ static const struct algorithm cpu_algorithms[] = {
      scratch_matrices, "by elimination with the largest pivot, of all columns at a time", .core = true},
     {"triangular", GRAPH_OP_FACTOR, "triangular", NULL, fits_triangular, op_macs, NULL, PACKED_NONE,
      PACKED_NONE, NULL, "row by row, of all columns at a time", .core = true},
+    {"nms", GRAPH_OP_NMS, "nms", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
+     "box by box, each held against those that stay", .core = true},
     {"attention_heads", GRAPH_OP_ATTENTION, "attention", NULL, fits_always, cost_heads, tiles_heads,
      PACKED_NONE, PACKED_NONE, scratch_heads,
      "a head at a time: all of its scores, then its weights, then its values", .core = true, .whole = true},

@@ -44,6 +44,8 @@ NEWER = {
     "linalg.vector_norm": {"ord": 2, "dim": None, "keepdim": False, "dtype": None},
     "linalg.norm": {"ord": None, "dim": None, "keepdim": False, "dtype": None},
     "linalg.matrix_norm": {"ord": "fro", "dim": (-2, -1), "keepdim": False, "dtype": None},
+    "ops.nms": {"max_output": None}, "ops.batched_nms": {"max_output": None},  # modc's own
+    "ops.roi_align": {"spatial_scale": 1.0, "sampling_ratio": -1, "aligned": False}, "ops.roi_pool": {"spatial_scale": 1.0},
     # Their constructors take what they like and hand it on.
     "RNN": {"nonlinearity": "tanh"}, "LSTM": {}, "GRU": {},
 }

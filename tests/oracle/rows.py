@@ -25,6 +25,7 @@ import torch
 import modc_run
 import returns
 import spec_torch
+import vision
 
 INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
 GIVEN = 0.75  # how often an argument with a default is given
@@ -57,7 +58,8 @@ def W(dims, often=0.6):
 FAULTS = (Exception,)
 
 
-PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor, "returns": returns}
+PLACES = {"torch": torch, "functional": torch.nn.functional, "method": torch.Tensor, "returns": returns,
+          "torchvision": vision.torchvision}
 
 
 class Text(str):
@@ -731,11 +733,20 @@ function("grid_sample", input=T("n C H:1-5 W:2-5"), grid=T("n p:1-4 q:1-4 2"), m
          align_corners=True)
 function("affine_grid", theta=T("2 2 3"), size=[(2, 3, 2, 4), (2, 1, 1, 3)], align_corners=True)
 
+function("ops.box_area", boxes=T("n 4"))
+function("ops.box_iou", boxes1=T("n 4", values="distinct"), boxes2=T("m 4", values="distinct"))
+function("ops.box_convert", boxes=T("* 4"), in_fmt=["xyxy", "xywh", "cxcywh"], out_fmt=["xyxy", "xywh", "cxcywh"])
+function("ops.clip_boxes_to_image", boxes=T("* 4"), size=[(1, 2), (3, 1)])
+function("ops.nms", boxes=T("n 4", values="distinct"), scores=T("n", values="distinct"), iou_threshold=[0.2, 0.6], max_output=[2, 5])
+
 COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for many in ("", "2", "n")]
 COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft"]
 
 NOT_DRAWN = {
     **{name: "of complex tensors; tests/layers has it" for name in COMPLEX},
+    "ops.generalized_box_iou": "divides by areas that may be 0; tests/layers has it",
+    **{f"ops.{name}": "its regions have to be in the image; tests/layers has it"
+       for name in ("batched_nms", "roi_align", "roi_pool")},
     "hamming_window.alpha": "only behind periodic; tests/layers has it",
     "hamming_window.beta": "only behind periodic; tests/layers has it",
     "Sequential": "containers hold the rows in every drawn tree",
@@ -1211,7 +1222,8 @@ class Call:
             first = self.row["arguments"][0]["name"]
             self.text = f"{texts[first]}.{name}({self.joined(texts, 1)})"
         else:
-            space = {"torch": "torch.", "functional": self.pick(["F.", "F.", "torch.nn.functional."]), "returns": ""}[self.place]
+            space = {"torch": "torch.", "functional": self.pick(["F.", "F.", "torch.nn.functional."]), "returns": "",
+                     "torchvision": "torchvision."}[self.place]
             if self.chance(0.3) and name not in self.spec.names and not self.spec.has_child(name) and \
                     (self.place == "functional" or not hasattr(torch.nn.functional, name)):
                 space = ""

@@ -24,6 +24,7 @@ from torch import nn
 
 import returns
 import safetensors_io
+import vision
 
 DTYPES = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "int16", "int8",
           "uint8", "bool", "float", "double", "half", "long", "int", "short"}
@@ -215,8 +216,8 @@ def torch_name(name):
         return getattr(math, name)
     if name in ("true", "false", "null"):
         return {"true": True, "false": False, "null": None}[name]
-    if name in ("F", "torch", "nn"):
-        return {"F": nn.functional, "torch": torch, "nn": nn}[name]
+    if name in ("F", "torch", "nn", "torchvision", "ops"):
+        return {"F": nn.functional, "torch": torch, "nn": nn, "torchvision": vision.torchvision, "ops": vision.ops}[name]
     if name.startswith("dtype "):
         return getattr(torch, name[len("dtype "):])
     if name in ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list"):

@@ -41,8 +41,7 @@ void tensor_file_say(struct cx *cx, struct loc loc, const char *path, const stru
 
 void tensor_file_unreadable(struct cx *cx, struct loc loc, const char *path)
 {
-    diag_error(cx, loc, "cannot read '%s': %s", path,
-               errno == EINVAL ? "it is not a file" : strerror(errno));
+    diag_error(cx, loc, "cannot read '%s': %s", path, errno == EINVAL ? "it is not a file" : strerror(errno));
     source_hint_pipe(cx, path);
 }
 

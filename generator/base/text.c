@@ -132,6 +132,20 @@ void text_c_string(struct text *text, const char *string)
     text_add(text, "\"");
 }
 
+const char *text_in_comment(struct arena *arena, const char *string)
+{
+    struct text text = text_new(arena);
+
+    if (!strstr(string, "*/") && !strstr(string, "/*"))
+        return string;
+    for (const char *c = string; *c; c++) {
+        text_add_bytes(&text, c, 1);
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*'))
+            text_add(&text, " ");
+    }
+    return text.data;
+}
+
 void text_json_string(struct text *text, const char *string)
 {
     static const char *const shorts[32] = {

@@ -36,7 +36,9 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 void text_style(struct text *text, enum style style); /* nothing where the text is not for a terminal */
 void text_styled(struct text *text, enum style style, const char *string); /* and plain again behind it */
 void text_c_string(struct text *text, const char *string);                 /* as a literal of C */
-void text_json_string(struct text *text, const char *string);              /* with quotes and escapes */
+const char *text_in_comment(struct arena *arena,
+                            const char *string);              /* of C: what begins or ends one is apart */
+void text_json_string(struct text *text, const char *string); /* with quotes and escapes */
 
 /* The shortest decimal that reads back as the same double, in C's locale whatever LC_ALL says, as Python's
  * repr prints it: 0.1, 1e-05, 1.0, inf, nan. */

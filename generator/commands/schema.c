@@ -371,7 +371,8 @@ static void define_tensor(struct json *j, const char *name, const char *map, uns
     refer(j, "[^A-Za-z0-9_]", "piece");
     end(j);
     literal(j, "additionalProperties", "false");
-    literal(j, "oneOf", "[{\"required\": [\"shape\"]}, {\"required\": [\"value\"]}]");
+    literal(j, "anyOf", "[{\"required\": [\"shape\"]}, {\"required\": [\"value\"]}]");
+    literal(j, "not", "{\"required\": [\"init\", \"value\"]}");
     end(j);
     define_mapping(j, map, "^" NAME "$", name);
 }
@@ -528,10 +529,20 @@ static void define_modules(struct json *j)
     end(j);
     end(j);
     object(j, "module_map");
-    string(j, "description", "children by name");
+    string(j, "description", "children by name: a ModuleDict, or with `class: Sequential` a Sequential");
     string(j, "type", "object");
+    object(j, "properties");
+    object(j, "class");
+    list(j, "anyOf");
+    object(j, NULL);
+    string(j, "pattern", "^((torch\\.)?nn\\.)?(Sequential|ModuleDict)$");
+    end(j);
+    refer(j, NULL, "module");
+    end(j);
+    end(j);
+    end(j);
     object(j, "patternProperties");
-    refer(j, "^[A-Za-z0-9_-]+$", "module");
+    refer(j, "^(?!class$)[^ .,:()\\[\\]{}=]+$", "module");
     end(j);
     refer(j, "additionalProperties", "piece");
     end(j);

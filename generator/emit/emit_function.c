@@ -69,9 +69,9 @@ static void print_calls(struct emit *e, struct text *out, const struct variant *
             continue;
         if (lines.length > 0)
             text_add(&lines, quoted ? "\n     * " : ", ");
-        text_add(&lines, relative_path(graph->root, module->path));
+        text_add(&lines, text_in_comment(&e->cx->arena, relative_path(graph->root, module->path)));
         if (quoted)
-            text_printf(&lines, ": %s", module->text);
+            text_printf(&lines, ": %s", text_in_comment(&e->cx->arena, module->text));
         e->quoted[module->index] |= quoted;
         text_add(&lines, spec_line(e, module));
     }
@@ -120,7 +120,8 @@ static void print_module(struct emit *e, struct text *out, const struct variant 
     const char *line = module == variant->graph->root ? "" : spec_line(e, module);
 
     if (line[0])
-        text_printf(out, "\n    /* %s%s */\n", relative_path(variant->graph->root, module->path), line);
+        text_printf(out, "\n    /* %s%s */\n",
+                    text_in_comment(&e->cx->arena, relative_path(variant->graph->root, module->path)), line);
     else if (!(before && before->code == GRAPH_OP_FENCE && before->fence.kind == FENCE_FORWARD_PRE))
         text_add(out, "\n"); /* modules that begin together stand together */
 }
@@ -314,7 +315,8 @@ static void print_backward_comment(struct emit *e, struct text *out, const struc
         module = call->module;
     }
     if (is_line(module) && module->path[0])
-        text_printf(out, "\n    /* %s, backward%s */\n", relative_path(variant->graph->root, module->path),
+        text_printf(out, "\n    /* %s, backward%s */\n",
+                    text_in_comment(&e->cx->arena, relative_path(variant->graph->root, module->path)),
                     spec_line(e, module));
 }
 

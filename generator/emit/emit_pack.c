@@ -73,13 +73,15 @@ void print_packed_structs(struct emit *e, struct text *out)
         if (group->bytes == 0)
             continue;
         text_printf(out, "/* %s */\nstruct %s {\n",
-                    group->name[0] ? group->root->signature : "What the kernels read",
+                    group->name[0] ? text_in_comment(&e->cx->arena, group->root->signature)
+                                   : "What the kernels read",
                     packed_struct(e, group));
         for (int i = 0; i < group->entry_count; i++) {
             const struct packed *entry = group->entries[i];
 
             text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[entry->dtype].c,
-                        entry->name, (long long)whole_lines(e, entry->count, entry->dtype), entry->comment);
+                        entry->name, (long long)whole_lines(e, entry->count, entry->dtype),
+                        text_in_comment(&e->cx->arena, entry->comment));
         }
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];

@@ -200,7 +200,8 @@ void print_params(struct emit *e, struct text *out)
 
         if (!has_tensors(group->root))
             continue;
-        text_printf(out, "/* %s */\nstruct %s_%s {\n", group->root->signature, e->m, group->name);
+        text_printf(out, "/* %s */\nstruct %s_%s {\n", text_in_comment(&e->cx->arena, group->root->signature),
+                    e->m, group->name);
         print_members(e, out, group->root, 4);
         text_add(out, "};\n\n");
     }

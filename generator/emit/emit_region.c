@@ -315,7 +315,7 @@ void print_region(struct emit *e, struct text *out, const struct variant *varian
     const struct graph *graph = variant->graph;
     struct printed printed = {.variant = variant};
 
-    text_printf(out, "/* %s: %s from %s%s */\n", graph->root->signature,
+    text_printf(out, "/* %s: %s from %s%s */\n", text_in_comment(&e->cx->arena, graph->root->signature),
                 graph->result_count > 0 ? shape_of(e->cx, graph->outputs[0]) : "nothing",
                 graph->input_count > 0 ? shape_of(e->cx, graph->inputs[0]) : "nothing",
                 spec_line(e, graph->root));

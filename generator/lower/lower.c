@@ -413,7 +413,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
         struct entry_source source = {.tree = tree};
         const struct spec_function *function = i < 0 ? spec->root.forward : spec->entries[i];
 
-        if (i < 0 && !function && !(spec->root.modules && spec->root.modules->kind == SPEC_MODULE_LIST))
+        if (i < 0 && !function && !spec_is_sequential(spec->root.modules))
             continue; /* the spec room said so */
         entry->name = i < 0 ? "forward" : function->name;
         tree->sizes = sizes;

@@ -84,11 +84,21 @@ struct ev lower_class(struct eval *eval, struct module *module, const struct cal
     struct scope *own;
 
     if (!class->forward) {
-        if (!class->modules || class->modules->kind != SPEC_MODULE_LIST) {
+        if (spec_is_sequential(class->modules))
+            return lower_children(eval, module, call);
+        if (!module->parent) {
             assert(diag_errors(eval->cx) > 0); /* the spec room has looked */
             return ev_bad(call->loc);
         }
-        return lower_children(eval, module, call);
+        if (class->faulty)
+            return ev_bad(call->loc);
+        diag_error(eval->cx, call->loc, "'%s' cannot be called: the class '%s' has no 'forward'",
+                   module->path, class->name);
+        diag_note(eval->cx, class->loc, "'%s' is defined here", class->name);
+        if (module->child_count > 0)
+            diag_hint(eval->cx, "what it holds is called by its path, as %s.%s(x)", module->path,
+                      module->children[0]->name);
+        return ev_bad(call->loc);
     }
     own = ARENA_NEW(&eval->cx->arena, struct scope);
     own->outer = module_scope(eval, lower->tree, module);

@@ -169,7 +169,7 @@ bool module_build_class(struct builder *build, struct module *module, const stru
     if (class->modules) {
         struct scope *own = module_argument_scope(build, module, module_find_fixed);
 
-        if (class->modules->kind == SPEC_MODULE_LIST && !class->forward && !module->parent)
+        if (spec_is_sequential(class->modules) && !class->forward && !module->parent)
             module->class_name = "Sequential"; /* a model that is a list of modules */
         if (class->modules->kind == SPEC_MODULE_LIST)
             module_build_items(build, module, own, class->modules);
@@ -279,7 +279,7 @@ void module_build_place(struct builder *build, struct module *parent, const char
         module_build_call(build, parent, name, scope, spec, spec->call);
     } else {
         module = module_new(build, parent, name, spec->loc);
-        module->layer = layer_find(list ? "Sequential" : "ModuleDict");
+        module->layer = layer_find(list || spec->sequential ? "Sequential" : "ModuleDict");
         module->class_name = module->layer->name;
         module->extra_repr = "";
         if (spec->kind == SPEC_MODULE_CALL) { /* blocks: 12 x Block(256) */

@@ -77,9 +77,9 @@ static void check_forward(struct reader *r)
     if (!modules) {
         diag_error(r->cx, r->modules_loc, "the spec has neither 'modules' nor 'forward'");
         diag_hint(r->cx, "write a list of modules, or statements: 'forward: return x'");
-    } else if (modules->kind == SPEC_MODULE_MAP) {
+    } else if (!spec_is_sequential(modules)) {
         diag_error(r->cx, r->modules_loc, "the spec has no 'forward'");
-        diag_hint(r->cx, "only a model whose 'modules' is a list needs none");
+        diag_hint(r->cx, "only a model whose 'modules' is a list, or a 'class: Sequential', needs none");
     } else if (r->inputs_good && spec->input_count > 1) {
         diag_error(r->cx, r->inputs_loc, "the spec has %d inputs, but no 'forward'", spec->input_count);
         diag_hint(r->cx, "a list of modules takes one input; with more of them write 'forward'");

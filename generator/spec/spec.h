@@ -49,7 +49,11 @@ struct spec_module {
     struct expr *call;
     struct spec_module **children;
     int count;
+    bool sequential; /* MAP: a Sequential whose children have names, by `class: Sequential` */
 };
+
+/* Called, it threads its input through the children: a list, or a mapping that is a Sequential. `modules` may be NULL. */
+bool spec_is_sequential(const struct spec_module *modules);
 
 enum spec_tensor_kind { SPEC_PARAMETER, SPEC_BUFFER, SPEC_STATE };
 
@@ -85,9 +89,11 @@ struct spec_class {
     struct spec_module *modules;  /* LIST or MAP, or NULL: none */
     struct spec_tensor **tensors; /* in the order of the text */
     int tensor_count;
-    int tensors_first;             /* how many of them stand before the modules */
-    struct spec_function *forward; /* NULL: a list of modules, called in turn */
-    const char *extra_repr;        /* as in a formatted string of Python, with {expression}; NULL: none */
+    int tensors_first; /* how many of them stand before the modules */
+    struct spec_function
+        *forward;           /* NULL: a list of modules, called in turn; or what it holds is used by others */
+    bool faulty;            /* some of it could not be read, which was said */
+    const char *extra_repr; /* as in a formatted string of Python, with {expression}; NULL: none */
     struct loc extra_repr_loc;
 };
 

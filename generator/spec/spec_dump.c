@@ -161,6 +161,8 @@ static void put_module(struct dump *d, const char *key, const struct spec_module
     bool map = module->kind == SPEC_MODULE_MAP;
 
     begin(d, key, map ? "{" : "[");
+    if (module->sequential)
+        put(d, "class", "Sequential");
     for (int i = 0; i < module->count; i++)
         put_module(d, map ? module->children[i]->name : NULL, module->children[i]);
     end(d, map ? "}" : "]");

@@ -111,6 +111,7 @@ static void read_class(struct reader *r, const struct signature *signature, cons
     struct names names = {0};
     int errors = diag_errors(r->cx);
 
+    class->faulty = true;
     class->name = signature->name;
     class->loc = signature->loc;
     class->args = signature->args;
@@ -124,12 +125,7 @@ static void read_class(struct reader *r, const struct signature *signature, cons
         return;
     for (int i = 0; i < node->count; i++)
         read_class_key(r, class, &names, node->keys[i], node->items[i]);
-    if (class->forward || diag_errors(r->cx) > errors || !r->complete)
-        return;
-    if (!class->modules || class->modules->kind == SPEC_MODULE_MAP) {
-        diag_error(r->cx, signature->loc, "the class '%s' has no 'forward'", class->name);
-        diag_hint(r->cx, "only a class whose modules are a list needs none");
-    }
+    class->faulty = diag_errors(r->cx) > errors || !r->complete;
 }
 
 void spec_read_classes(struct reader *r, const struct node *key, const struct node *node)

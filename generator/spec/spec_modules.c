@@ -136,6 +136,34 @@ static bool check_module_name(struct reader *r, const struct node *key)
     return true;
 }
 
+bool spec_is_sequential(const struct spec_module *modules)
+{
+    return modules && (modules->kind == SPEC_MODULE_LIST || modules->sequential);
+}
+
+/* `class: Sequential` among the children says what their mapping is; a child of that name is a call. False: it is none. */
+static bool read_container(struct reader *r, struct spec_module *module, const struct node *key,
+                           const struct node *node)
+{
+    static const char *const spaces[] = {"torch.nn.", "nn."};
+    const char *name = node->value;
+
+    if (strcmp(key->value, "class") != 0 || node->kind != NODE_SCALAR || node->style == NODE_QUOTED)
+        return false;
+    for (int i = 0; i < COUNT(spaces); i++)
+        if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
+            name += strlen(spaces[i]);
+    if (!spec_is_identifier(name))
+        return false;
+    module->sequential = strcmp(name, "Sequential") == 0;
+    if (module->sequential || strcmp(name, "ModuleDict") == 0)
+        return true;
+    diag_error(r->cx, node->loc, "a mapping of modules is a ModuleDict or a Sequential, not a '%s'", name);
+    if (strcmp(name, "ModuleList") == 0)
+        diag_hint(r->cx, "a ModuleList numbers its children from 0: write a list, or leave 'class' out");
+    return true;
+}
+
 /* The children of a mapping. `names`: what they must differ from. */
 static void read_children(struct reader *r, const struct spec_class *owner, struct spec_module *module,
                           const struct node *node, struct names *names)
@@ -149,6 +177,8 @@ static void read_children(struct reader *r, const struct spec_class *owner, stru
             r->spec->partial = true;
             continue;
         }
+        if (read_container(r, module, key, node->items[i]))
+            continue;
         if (check_module_name(r, key) && spec_check_unique_in_c(r, names, key->value, key->loc))
             ARENA_PUSH(&r->cx->arena, module->children, module->count,
                        read_module(r, owner, key, node->items[i], false));

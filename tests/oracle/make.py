@@ -195,6 +195,10 @@ def all_cases():
                "--hooks blocks.7.act=scale:-1.0 --pre-hooks blocks=scale:3.0 --hooks norm=scale:0.5",
                "build/vectors/blocks16_7/inputs.safetensors", own)
 
+    named = "tests/specs/named.yaml"
+    yield Case("named_5", named, "", {"x": draw(90, 5, 4)}, weights(7, named), state=True)
+    yield Case("named_hooks", named, "--hooks features.act.3=scale:2.0 --pre-hooks kept.5=scale:-1.0 --hooks odd.a-b=scale:0.5",
+               "build/vectors/named_5/inputs.safetensors", "build/vectors/named_5/weights.safetensors")
     tables = "tests/specs/tables.yaml"
     yield Case("tables_3", tables, "", {"x": draw(96, 3, 16, 8)}, weights(6, tables), state=True)
     yield Case("tables_train", tables, "--train --backward", {"x": draw(97, 2, 16, 8), "grad.output": draw(98, 2, 16, 8)},

@@ -501,7 +501,7 @@ class SpecModule(nn.Module):
     @staticmethod
     def children_of(content, names):
         if isinstance(content, dict):
-            return [(name, build_module(value, names.at(name))) for name, value in content.items()]
+            return [(name, build_module(value, names.at(name))) for name, value in children_in(content)[0].items()]
         content = content if isinstance(content, list) else [content]
         return [(str(i), child) for i, child in enumerate(expand(content, names))]
 
@@ -563,6 +563,8 @@ class SpecModule(nn.Module):
 
     def forward(self, *args, **kwargs):
         definition = self.modc_definition
+        if definition.statements is None and not definition.threads:
+            raise SpecError(f"{definition.name or 'the model'} has no forward")
         if definition.statements is None:
             return List.forward(self, *args, **kwargs)
         arguments = definition.forward_arguments
@@ -597,8 +599,14 @@ class Definition:
                 self.forward_arguments = arguments if arguments is not None else [(i, None) for i in inputs or ()]
             elif inputs is None and key not in self.sections and key != "extra_repr":
                 raise SpecError(f"class {name}: unknown key '{key}'")
-        if self.statements is None and isinstance(self.sections.get("modules"), dict):
-            raise SpecError(f"{name or 'the model'} has no forward")
+        modules = self.sections.get("modules")
+        self.threads = isinstance(modules, list) or (isinstance(modules, dict) and children_in(modules)[1])
+
+
+def children_in(mapping):
+    """The modules of a mapping, and whether `class: Sequential` says that it is called."""
+    kind = re.fullmatch(r"(?:(?:torch\.)?nn\.)?(Sequential|ModuleDict)", str(mapping.get("class", "")))
+    return {name: value for name, value in mapping.items() if name != "class" or not kind}, bool(kind) and kind[1] == "Sequential"
 
 
 def expand(items, names, make=None):
@@ -684,8 +692,9 @@ def build_container(kind, text, names):
 
 def build_as_written(value, names):
     if isinstance(value, dict):
-        found = Dict()
-        for name, child in value.items():
+        children, threads = children_in(value)
+        found = List() if threads else Dict()
+        for name, child in children.items():
             found.add_module(name, build_module(child, names.at(name)))
         return found
     if isinstance(value, list):

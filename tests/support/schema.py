@@ -52,7 +52,7 @@ WRONG = [
     ("modules:\n  fc", "device: xpu\nmodules:\n  fc", "device"),
     ("modules:\n  fc", "hooks: off\nmodules:\n  fc", "hooks"),
     ("modules:\n  fc", "threads: 0\nmodules:\n  fc", "threads"),
-    ("mean: {shape: [dim]}", "mean: {shape: [dim], value: 3}", "mean"),
+    ("mean: {shape: [dim]}", "mean: {init: ones, value: 3}", "mean"),
     ("mean: {shape: [dim]}", "mean: {init: zeros}", "mean"),
     ("mean: {shape: [dim]}", "mean: {shape: [dim], requires_grad: true}", "mean"),
     ("buffers:", "bufers:", "'bufers'"),

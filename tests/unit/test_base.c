@@ -590,9 +590,23 @@ static void output_undoes_what_was_renamed(void **state)
     arena_free(&cx.arena);
 }
 
+static void text_stays_in_comments(void **state)
+{
+    struct arena arena = {0};
+
+    (void)state;
+    assert_string_equal(text_in_comment(&arena, "Linear(4, 4) / 2 * 3"), "Linear(4, 4) / 2 * 3");
+    assert_string_equal(text_in_comment(&arena, "*/"), "* /");
+    assert_string_equal(text_in_comment(&arena, "a/*b*/c"), "a/ *b* /c");
+    assert_string_equal(text_in_comment(&arena, "/*/"), "/ * /");
+    assert_string_equal(text_in_comment(&arena, ""), "");
+    arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_stays_in_comments),
         cmocka_unit_test(arena_gives_zeroed_aligned_memory),
         cmocka_unit_test(arena_grows_lists),
         cmocka_unit_test(arena_copies_and_formats),

@@ -140,6 +140,16 @@ void eval_place(struct expr *expr, struct loc loc);
 struct ev eval_text(struct eval *eval, struct scope *scope, const char *text);
 struct ev eval_body(struct eval *eval, struct scope *scope, const char *text);
 
+/* What says it here, as a hint behind an error about a name that people bring along; where it stood. False: nothing is known of it. */
+enum {
+    HABIT_NAME = 1,
+    HABIT_TORCH = 2,  /* behind torch. */
+    HABIT_METHOD = 4, /* of a tensor */
+    HABIT_CLASS = 8,  /* where a constructor stands */
+    HABIT_CALLS = HABIT_NAME | HABIT_CLASS
+};
+bool eval_hint_habit(struct cx *cx, const char *name, unsigned where);
+
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
 
 /* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").

@@ -162,10 +162,12 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
         diag_error(eval->cx, expr->name_loc, "%s.%s is not supported yet by this version of modc",
                    space->text, name);
+        eval_hint_habit(eval->cx, name, HABIT_TORCH);
         return ev_bad(expr->loc);
     }
     diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
-    diag_hint_nearest(eval->cx, full, known, count);
+    if (!eval_hint_habit(eval->cx, name, HABIT_TORCH))
+        diag_hint_nearest(eval->cx, full, known, count);
     return ev_bad(expr->loc);
 }
 
@@ -187,6 +189,8 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
             function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD))
             diag_hint(eval->cx, "x = x.%.*s(...): a tensor keeps its shape and its place in memory",
                       (int)strlen(name) - 1, name);
+        else
+            eval_hint_habit(eval->cx, name, HABIT_METHOD);
         return;
     }
     if (base->kind == EV_TENSOR) {

@@ -129,9 +129,17 @@ void eval_module_as_value(struct eval *eval, struct loc loc, const char *name)
     diag_hint(eval->cx, "declare it under 'modules:' and call it by its name there");
 }
 
-/* Names that a spec does without. */
+#define ATTENTION_HINT                                                                                       \
+    "scaled_dot_product_attention(q, k, v) takes (batch, heads, tokens, channels): q.transpose(1, 2)"
+#define DROP_HINT "x * dropout(ones(x.shape[0], 1, 1), 0.1, self.training) drops whole rows"
+#define INIT_HINT                                                                                            \
+    "initial values are said where a parameter is declared: {shape: [4], init: normal_(std=0.02)}"
+#define LOAD_HINT "load_file('FILE.safetensors')['KEY'] is a tensor of a file"
+
+/* What people paste from PyTorch's surroundings, and what says it here; `where` such a name stands (0: alone). */
 static const struct {
     const char *name, *hint;
+    unsigned where;
 } habits[] = {
     {"print", "nothing prints while a model runs: a hook sees what its modules give"},
     {"super", "a class of a spec has no constructor: 'modules:' lists what it is made of"},
@@ -140,7 +148,75 @@ static const struct {
     {"math", "write torch's function of the same name, or a power: 4 ** 0.5"},
     {"isinstance", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
     {"Tensor", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
+    {"rearrange", "x.reshape(b, h, w).permute(0, 2, 1) says the same in torch's words", HABIT_CALLS},
+    {"Rearrange", "a statement says it: x.reshape(b, h, w).permute(0, 2, 1)", HABIT_CALLS},
+    {"einops", "x.reshape(b, h, w).permute(0, 2, 1) says the same in torch's words", 0},
+    {"reduce", "x.reshape(b, h, w).mean(2) or .amax(2) says the same in torch's words", 0},
+    {"Reduce", "a statement says it: x.mean((2, 3)), x.amax((2, 3))", HABIT_CALLS},
+    {"repeat", "x.repeat(1, 2) and x.expand(3, -1) say the same in torch's words", 0},
+    {"jnp", "write torch's function of the same name", 0},
+    {"jax", "write torch's function of the same name", 0},
+    {"tf", "write torch's function of the same name", 0},
+    {"xformers", ATTENTION_HINT, 0},
+    {"flash_attn", ATTENTION_HINT, 0},
+    {"memory_efficient_attention", ATTENTION_HINT, 0},
+    {"flash_attn_func", ATTENTION_HINT, 0},
+    {"flash_attn_varlen_func", ATTENTION_HINT, 0},
+    {"copy", "tensors do not change under other names: leave it out; 'N x CALL' makes N modules", 0},
+    {"deepcopy", "'N x CALL' makes N modules with parameters of their own", HABIT_CALLS},
+    {"compile", "leave it out: modc compiles the whole model", HABIT_CALLS | HABIT_TORCH},
+    {"jit", "leave it out: modc compiles the whole model", HABIT_TORCH},
+    {"checkpoint", "name the module under 'checkpoint:'", 0},
+    {"checkpoint_sequential", "name the modules under 'checkpoint:'", 0},
+    {"utils", "what is checkpointed is said under 'checkpoint:'", HABIT_TORCH},
+    {"no_grad", "gradients are made where 'backward: true' asks for them; x.detach() ends one", HABIT_TORCH},
+    {"inference_mode", "gradients are made where 'backward: true' asks for them; x.detach() ends one",
+     HABIT_TORCH},
+    {"amp", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
+    {"autocast", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
+    {"cuda", "where a model runs is said by 'device:'", HABIT_TORCH | HABIT_METHOD},
+    {"cpu", "where a model runs is said by 'device:'", HABIT_METHOD},
+    {"numpy", "leave it out: results are arrays in C", HABIT_METHOD},
+    {"item", "a value of a tensor stays one; lengths are x.shape[0]", HABIT_METHOD},
+    {"tolist", "a value of a tensor stays one; lengths are x.shape[0]", HABIT_METHOD},
+    {"data", "write x.detach()", HABIT_METHOD},
+    {"functools", "a function under 'functions:' may have defaults", 0},
+    {"partial", "a function under 'functions:', or a class, may have defaults", HABIT_CALLS},
+    {"DropPath", DROP_HINT, HABIT_CALLS},
+    {"StochasticDepth", DROP_HINT, HABIT_CALLS},
+    {"drop_path", DROP_HINT, 0},
+    {"stochastic_depth", DROP_HINT, 0},
+    {"triton", "write what the kernel computes with torch's functions", 0},
+    {"to_2tuple", "write the pair: (3, 3)", 0},
+    {"trunc_normal_", INIT_HINT, 0},
+    {"normal_", INIT_HINT, 0},
+    {"kaiming_normal_", INIT_HINT, 0},
+    {"xavier_uniform_", INIT_HINT, 0},
+    {"getattr", "a child is reached by its name: blocks['5'](x), self['fc'](x)", 0},
+    {"setattr", "self.NAME = value writes a buffer or a state", 0},
+    {"hasattr", "what a module has is known while writing", 0},
+    {"logger", "nothing prints while a model runs: a hook sees what its modules give", 0},
+    {"logging", "nothing prints while a model runs: a hook sees what its modules give", 0},
+    {"warnings", "nothing prints while a model runs: a hook sees what its modules give", 0},
+    {"List", "annotations have no place in a spec", 0},
+    {"Optional", "annotations have no place in a spec", 0},
+    {"Tuple", "annotations have no place in a spec", 0},
+    {"load", LOAD_HINT, HABIT_NAME | HABIT_TORCH},
+    {"from_numpy", LOAD_HINT, HABIT_NAME | HABIT_TORCH},
+    {"create_model", "a model of a library is written out: its modules, its classes", HABIT_CALLS},
+    {"from_pretrained", "a model of a library is written out; its weights come by --weights", HABIT_CALLS},
 };
+
+bool eval_hint_habit(struct cx *cx, const char *name, unsigned where)
+{
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        if (strcmp(habits[i].name, name) == 0 && ((habits[i].where ? habits[i].where : HABIT_NAME) & where)) {
+            diag_hint(cx, "%s", habits[i].hint);
+            return true;
+        }
+    }
+    return false;
+}
 
 static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
@@ -171,6 +247,7 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         return; /* it may be a name of what could not be read */
     if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH | PYTORCH_DTYPE, expr->text)) {
         diag_error(eval->cx, expr->loc, "%s is not supported yet by this version of modc", expr->text);
+        eval_hint_habit(eval->cx, expr->text, HABIT_NAME);
         return;
     }
     if (layer_find(expr->text) || elementwise_module(expr->text) || pytorch_has(PYTORCH_MODULE, expr->text)) {
@@ -178,12 +255,8 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         return;
     }
     diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
-    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
-        if (strcmp(habits[i].name, expr->text) == 0) {
-            diag_hint(eval->cx, "%s", habits[i].hint);
-            return;
-        }
-    }
+    if (eval_hint_habit(eval->cx, expr->text, HABIT_NAME))
+        return;
     if (is_like_bool(expr->text))
         diag_hint(eval->cx, "a bool is written true or false");
     else

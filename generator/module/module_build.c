@@ -74,6 +74,8 @@ static void unknown_class(struct builder *build, struct loc loc, const char *nam
     if (build->eval.partial && !diag_nearest(name, known, count))
         return; /* it may be a class of what could not be read */
     diag_error(build->cx, loc, "modc does not know the module '%s'", name);
+    if (eval_hint_habit(build->cx, name, HABIT_CLASS))
+        return;
     if (diag_nearest(name, known, count))
         diag_hint_nearest(build->cx, name, known, count);
     else

@@ -37,22 +37,22 @@ SAYS = {
 
 # Functions whose results others say, by file: their strings behind `return` and in calls of arena_format.
 GIVES = {
-    r"ops\.c|ops/\w+\.c": r"\w+_infer|check\w*|\w+_fault|differ\w*",
-    r"elementwise\.c": r"elementwise_refuses",
-    r"yaml_faults\.c": r"yaml_fault_meaning|problem_text",
-    r"expr_lex\.c": r"instead_of",
+    r"ops/\w+\.c": r"\w+_infer|check\w*|\w+_fault|differ\w*",
+    r"ops/elementwise\w*\.c": r"elementwise_refuses",
+    r"spec/yaml_faults\.c": r"yaml_fault_meaning|problem_text",
+    r"spec/expr_lex\.c": r"instead_of",
     r"base/text\.c": r"source_read|make_folders|prepare",
-    r"process\.c": r"process_make_folder",
+    r"commands/process\.c": r"process_make_folder",
 }
 
 # Tables whose strings others say: file, name, which string of a row, what a case must show of it.
 TABLES = [
-    (r"expr_lex\.c", "refused", 1, "^hint: {}$"),
-    (r"stmt\.c", "refused_words", 1, "^hint: {}$"),
-    (r"eval\.c", "habits", 1, "^hint: {}$"),
-    (r"yaml_faults\.c", "known", 1, "error: {}$"),
+    (r"spec/expr_lex\.c", "refused", 1, "^hint: {}$"),
+    (r"spec/stmt\.c", "refused_words", 1, "^hint: {}$"),
+    (r"eval/eval_names\.c", "habits", 1, "^hint: {}$"),
+    (r"spec/yaml_faults\.c", "known", 1, "error: {}$"),
     (r"layers/\w+\.c", "checks", 1, "error: .*: {}$"),
-    (r"eval\.c", "python_rows", 1, "error: \\w+ takes {}$"),
+    (r"eval/eval_python\.c", "python_rows", 1, "error: \\w+ takes {}$"),
 ]
 
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.

@@ -7,21 +7,40 @@
 
 #include "base/text.h"
 
-static const char keywords[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await "
-    "co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do "
-    "double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace "
-    "new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict "
-    "return short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try "
-    "typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq ";
+/* Up to C23. */
+static const char keywords_of_c[] =
+    " alignas alignof asm auto bool break case char const constexpr continue default do double else enum "
+    "extern false float for goto if inline int long nullptr register restrict return short signed sizeof "
+    "static static_assert struct switch thread_local true typedef typeof typeof_unqual union unsigned void "
+    "volatile while ";
 
-/* Those at the end are of headers that come with the others often enough (stdio.h, assert.h, errno.h, complex.h, ...), of
- * compilers for other machines, and words that proposals for C++ had. */
+/* And those of C++ beside them. */
+static const char keywords[] =
+    " and and_eq bitand bitor catch char16_t char32_t char8_t class co_await co_return co_yield compl "
+    "concept const_cast consteval constinit decltype delete dynamic_cast explicit export friend mutable "
+    "namespace new noexcept not not_eq operator or or_eq private protected public reinterpret_cast "
+    "requires static_cast template this throw try typeid typename using virtual wchar_t xor xor_eq ";
+
+/* Those at the end are of headers that come with the others often enough (stdio.h, errno.h, complex.h, ...), and of compilers
+ * for other machines. */
 static const char macros[] =
     " HAVE_INITFINI_ARRAY INFINITY MAXFLOAT NAN NULL basename linux math_errhandling signgam unix "
-    "EOF I assert complex errno i386 imaginary noreturn atomic_cancel atomic_commit atomic_noexcept synchronized ";
+    "EOF I complex errno i386 imaginary noreturn ";
 
-static const char types[] = " double_t float_t locale_t max_align_t nullptr_t ptrdiff_t size_t ssize_t ";
+static const char types[] =
+    " double_t float_t locale_t max_align_t nullptr_t ptrdiff_t size_t ssize_t wchar_t ";
+
+/* What functions of C libraries begin with that end as functions of models do: pthread_create, sem_init, timespec_get. */
+static const char libraries[] =
+    " aio argz atomic cnd envz epoll fanotify inotify memfd mtx pkey posix_spawnattr pthread_attr pthread_barrier "
+    "pthread_barrierattr pthread_cond pthread_condattr pthread_key pthread_mutex pthread_mutexattr pthread_rwlock "
+    "pthread_rwlockattr pthread_spin sem thrd timer timerfd timespec tss ";
+
+/* Headers of C and of the systems that the runtime knows, without their ending. */
+static const char headers[] =
+    " alloca arm_neon assert complex cpuid ctype dirent endian errno fcntl features fenv float immintrin inttypes iso646 limits "
+    "locale malloc math memory poll pthread sched semaphore setjmp signal stdalign stdarg stdatomic stdbit stdbool stdckdint stddef "
+    "stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar wctype ";
 
 static const char functions[] =
     " explicit_bzero gamma_r gammaf_r lgamma_r lgammaf_r lgammal_r strcasecmp_l strcoll_l strerror_l strerror_r "
@@ -80,7 +99,29 @@ static bool is_constant(const char *name)
 
 bool c_is_keyword(const char *name)
 {
-    return is_listed(keywords, name, strlen(name));
+    return is_listed(keywords, name, strlen(name)) || c_is_keyword_of_c(name);
+}
+
+bool c_is_keyword_of_c(const char *name)
+{
+    return is_listed(keywords_of_c, name, strlen(name));
+}
+
+bool c_is_library(const char *name)
+{
+    return is_listed(libraries, name, strlen(name));
+}
+
+bool c_is_header(const char *name)
+{
+    char lower[16];
+    size_t length = strlen(name);
+
+    if (length >= sizeof lower)
+        return false;
+    for (size_t i = 0; i <= length; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    return is_listed(headers, lower, length);
 }
 
 bool c_is_macro(const char *name)

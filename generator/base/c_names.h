@@ -8,6 +8,15 @@
 
 /* A keyword of C (up to C23) or C++ (up to C++20). */
 bool c_is_keyword(const char *name);
+/* Of C alone, for names that no header shows. */
+bool c_is_keyword_of_c(const char *name);
+
+/* Functions that begin so are of the C library: a model of this name would define some of them, or take their place. */
+bool c_is_library(const char *name);
+
+/* A header of theirs has this name, be it in other capitals, which not every system tells apart: NAME.h of a model would be found
+ * in its place. */
+bool c_is_header(const char *name);
 
 /* What a header or a compiler may define as a macro that stands for something wherever its name stands, or that C reserves for
  * that; all with two underscores first, or with one and a capital. Macros that take arguments are none of these: no name of a

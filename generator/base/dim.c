@@ -482,26 +482,39 @@ bool dim_is_polynomial(const struct dim *dim)
     return true;
 }
 
-const char *dim_agreement(struct arena *arena, const struct dim *a, const struct dim *b)
+/* "past + tokens <= 128", for x <= 0 */
+static const char *at_most_zero(struct arena *arena, struct poly x)
 {
-    const struct dim *gap = dim_sub(arena, a, b), *above = dim_const(arena, 0), *below = above;
-    const struct term *term = gap->poly.terms;
-    struct poly inside;
+    const struct dim *above = dim_const(arena, 0), *below = above;
 
-    if (gap->poly.count != 1 || term->degree != 1 || term->atoms[0]->kind != ATOM_POSITIVE)
-        return NULL;
-    inside = term->atoms[0]->a->poly;
-    for (int i = 0; i < inside.count; i++) {
-        struct term part = inside.terms[i];
+    for (int i = 0; i < x.count; i++) {
+        struct term part = x.terms[i];
 
         if (part.factor > 0) {
             above = dim_add(arena, above, dim_of_poly(arena, poly_of_term(arena, part), 0));
         } else {
-            part.factor = -part.factor;
+            part.factor = sat_negate(part.factor);
             below = dim_add(arena, below, dim_of_poly(arena, poly_of_term(arena, part), 0));
         }
     }
     return arena_format(arena, "%s <= %s", dim_text(arena, above), dim_text(arena, below));
+}
+
+const char *dim_agreement(struct arena *arena, const struct dim *a, const struct dim *b)
+{
+    const struct dim *gap = dim_sub(arena, a, b);
+
+    for (int i = 0; i < gap->poly.count; i++) {
+        struct dim_choice choice;
+        const struct dim *other;
+
+        if (!dim_as_choice(arena, gap->poly, &gap->poly.terms[i], DIM_EFFORT, &choice) ||
+            (!dim_equals(choice.first, 0) && !dim_equals(choice.second, 0)))
+            continue;
+        other = dim_equals(choice.first, 0) ? choice.second : choice.first;
+        return at_most_zero(arena, choice.larger ? other->poly : poly_times(arena, other->poly, -1));
+    }
+    return NULL;
 }
 
 static int64_t atom_eval(const struct atom *atom, const int64_t *sizes)

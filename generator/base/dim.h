@@ -66,7 +66,7 @@ int64_t dims_most(struct arena *arena, int count, const struct dim *const *dims)
 /* The value for sizes given by index. Floor division and remainder as in Python; a divisor of 0 gives 0. */
 int64_t dim_eval(const struct dim *dim, const int64_t *sizes);
 
-/* Where a and b differ by no more than max(x, 0), they agree as long as x <= 0: "past + tokens <= 128". NULL: they are not such. */
+/* Where a and b differ by max(x, 0) or its negative, they agree as long as x <= 0: "past + tokens <= 128". NULL: they are not such. */
 const char *dim_agreement(struct arena *arena, const struct dim *a, const struct dim *b);
 
 /* No value lies further from 0 than this. */

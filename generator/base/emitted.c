@@ -8,9 +8,8 @@
 #include "base/templates.h"
 #include "base/text.h"
 
-/* The head of emitted structs, and macros of headers of Windows: avoided as members and arguments, but no reason to refuse
- * a model's name. */
-static const char *const member_words[] = {"base", "far", "huge", "interface", "near", "pascal", "small"};
+/* Macros of headers of Windows: avoided as members and arguments, but no reason to refuse a model's name. */
+static const char *const windows_words[] = {"far", "huge", "interface", "near", "pascal", "small"};
 
 /* What macros of an emitted file begin with, where no `MODEL_` stands in front. */
 static const char *const macro_stems[] = {"CONTEXT_OF_", "MACS_OF_", "RTOL_OF_", "TENSORS_OF_"};
@@ -61,13 +60,14 @@ static const char *apart(struct cx *cx, const char *name, bool far)
     return arena_format(&cx->arena, "%.*s%s", (int)length, name, far ? "___" : "_");
 }
 
-const char *emitted_name(struct cx *cx, const char *name)
+/* An identifier for any name; one that is `taken`, or a macro or keyword, gets underscores. */
+static const char *identifier(struct cx *cx, const char *name, bool taken)
 {
-    bool far = is_own_macro(cx, name) || (name[0] == '_' && c_is_macro(name)),
-         taken = far || emitted_reserved(name);
+    const bool far = is_own_macro(cx, name) || (name[0] == '_' && c_is_macro(name));
 
-    for (size_t i = 0; i < sizeof member_words / sizeof *member_words; i++)
-        taken |= strcmp(name, member_words[i]) == 0;
+    taken |= far || c_is_keyword(name) || c_is_macro(name);
+    for (size_t i = 0; i < sizeof windows_words / sizeof *windows_words; i++)
+        taken |= strcmp(name, windows_words[i]) == 0;
     if (taken)
         return apart(cx, name, far);
 
@@ -80,6 +80,11 @@ const char *emitted_name(struct cx *cx, const char *name)
     return result;
 }
 
+const char *emitted_name(struct cx *cx, const char *name)
+{
+    return identifier(cx, name, strcmp(name, "base") == 0); /* the head of emitted structs */
+}
+
 const char *emitted_upper(struct cx *cx, const char *name)
 {
     return text_upper(&cx->arena, emitted_name(cx, name));
@@ -88,24 +93,35 @@ const char *emitted_upper(struct cx *cx, const char *name)
 const char *c_argument(struct cx *cx, const char *name)
 {
     static const char *const locals[] = {
-        "p",          "k",          "s",         "ws",        "net",    "status",  "i",        "in",
-        "out",        "buffers",    "sizes",     "dims",      "index",  "inputs",  "outputs",  "params",
-        "base",       "float_mode", "gradients", "training",  "module", "counter", "gradient", "kept",
-        "kept_slots", "zeros",      "given",     "optimizer", "memcpy", "memset"};
+        "p",    "k",          "s",          "ws",        "net",       "status", "i",       "in",
+        "out",  "buffers",    "float_mode", "gradients", "training",  "module", "counter", "gradient",
+        "kept", "kept_slots", "zeros",      "given",     "optimizer", "memcpy", "memset"};
 
     bool far = begins_with(name, "modc_") || is_own_function(cx, name),
-         taken = far || strstr(name, "_call") || strstr(name, "_shadow") || begins_with(name, "constant_");
+         taken = far || c_is_type(name) || strstr(name, "_call") || strstr(name, "_shadow") ||
+                 begins_with(name, "constant_");
 
     for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
         taken |= strcmp(locals[i], name) == 0;
-    return taken ? apart(cx, name, far) : emitted_name(cx, name);
+    return taken ? apart(cx, name, far) : identifier(cx, name, false);
+}
+
+const char *c_local(struct cx *cx, const char *name)
+{
+    return c_is_keyword(name) && !c_is_keyword_of_c(name) && !c_is_type(name) ? name : c_argument(cx, name);
+}
+
+/* What functions of tables have of their own, which take sizes as an array. */
+static bool is_of_tables(const char *name)
+{
+    return strcmp(name, "sizes") == 0 || strcmp(name, "dims") == 0 || strcmp(name, "index") == 0;
 }
 
 const char *emitted_size(struct cx *cx, const char *name)
 {
     const char *own = c_argument(cx, name);
 
-    return template_uses(own) ? arena_format(&cx->arena, "%s_", own) : own;
+    return is_of_tables(own) || template_uses(own) ? arena_format(&cx->arena, "%s_", own) : own;
 }
 
 /* ---- names that every model has -------------------------------------------------------------------------------- */

@@ -23,6 +23,9 @@ const char *emitted_upper(struct cx *cx, const char *name);
 /* An argument of the emitted functions: names of their own locals (p, k, net, ...) get an underscore. */
 const char *c_argument(struct cx *cx, const char *name);
 
+/* The same of a local variable: no header has it, so that words of C++ are free. */
+const char *c_local(struct cx *cx, const char *name);
+
 /* A size, in functions and in kernels: what a template calls something gets an underscore, too. */
 const char *emitted_size(struct cx *cx, const char *name);
 

@@ -164,7 +164,7 @@ static struct named named_of(struct planner *planner, const struct value *value,
     while (count < WORDS)
         named.words[count] = named.words[count - 1], count++;
     for (int i = 0; i < WORDS; i++)
-        named.words[i] = c_argument(cx, named.words[i]);
+        named.words[i] = c_local(cx, named.words[i]);
     return named;
 }
 

@@ -79,6 +79,14 @@ bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc)
                    c_is_keyword(name) ? "keyword"
                    : c_is_type(name)  ? "type"
                                       : "macro, or reserved for one");
+    else if (c_is_header(name))
+        diag_error(cx, loc, "the model's name is that of its header, and '%s.h' is one of C or of the system",
+                   name);
+    else if (c_is_library(name))
+        diag_error(
+            cx, loc,
+            "the model's name is the prefix of everything in C, where functions of the library begin with '%s_'",
+            name);
     else if (!spec_check_identifier(&r, name, loc))
         return false;
     else if (strncmp(upper, "MODC", 4) == 0 && (upper[4] == 0 || upper[4] == '_'))
@@ -87,5 +95,7 @@ bool spec_check_model_name(struct cx *cx, const char *name, struct loc loc)
         diag_error(cx, loc, "the model's name is a prefix in C, where names with '_' first are reserved");
     else
         return true;
+    if (name[0] != '_' && strncmp(upper, "MODC", 4) != 0)
+        diag_hint(cx, "another name does, as %s_net", name);
     return false;
 }

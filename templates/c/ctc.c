@@ -45,9 +45,9 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *
             for (int s = states - 1; s >= 0; s--) {
                 const int label = T_NAME_label(labels, s, T_blank);
                 const T_real next = s > 0 ? from[s - 1] : none;
-                const T_real past = s > 1 && T_NAME_label(labels, s - 2, T_blank) != label ? from[s - 2] : none;
+                const T_real skip = s > 1 && T_NAME_label(labels, s - 2, T_blank) != label ? from[s - 2] : none;
 
-                at[s] = T_NAME_sum(from[s], next, past) + T_GET(x, row[label]);
+                at[s] = T_NAME_sum(from[s], next, skip) + T_GET(x, row[label]);
             }
         }
         if (steps > 0)
@@ -73,9 +73,9 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, T_real *
                     behind[s] = s >= states - 2 ? T_GET(x, row[label]) : none;
                 } else {
                     const T_real next = s + 1 < states ? behind[s + 1] : none;
-                    const T_real past = s + 2 < states && T_NAME_label(labels, s + 2, T_blank) != label ? behind[s + 2] : none;
+                    const T_real skip = s + 2 < states && T_NAME_label(labels, s + 2, T_blank) != label ? behind[s + 2] : none;
 
-                    behind[s] = T_NAME_sum(behind[s], next, past) + T_GET(x, row[label]);
+                    behind[s] = T_NAME_sum(behind[s], next, skip) + T_GET(x, row[label]);
                 }
                 slope[label] -= T_S(exp)(before[s] + behind[s] - total - T_GET(x, row[label]));
             }

@@ -452,7 +452,11 @@ static void test_limits(void **state)
                      dim_eval(dim, at), dim_lower(dim), dim_upper(dim));
     }
     assert_string_equal(dim_agreement(&arena, past, min(past, sub(k(24), length))), "past + tokens <= 24");
+    assert_string_equal(dim_agreement(&arena, min(batch, k(4)), k(4)), "4 <= batch");
+    assert_string_equal(dim_agreement(&arena, k(4), min(batch, k(4))), "4 <= batch");
+    assert_string_equal(dim_agreement(&arena, max(batch, k(4)), batch), "4 <= batch");
     assert_null(dim_agreement(&arena, past, length));
+    assert_null(dim_agreement(&arena, min(batch, k(4)), tokens));
 }
 
 /* ---- printing ---------------------------------------------------------------------------------------- */

@@ -389,7 +389,12 @@ static void names_in_c(void **state)
     assert_string_equal(emitted_name(&cx, "NAN"), "NAN_");
     assert_string_equal(emitted_name(&cx, "UINT_FAST16_WIDTH"), "UINT_FAST16_WIDTH_");
     assert_string_equal(emitted_name(&cx, "M_PIf64x"), "M_PIf64x_");
-    assert_string_equal(emitted_name(&cx, "size_t"), "size_t_");
+    assert_string_equal(c_argument(&cx, "size_t"), "size_t_");
+    assert_string_equal(c_argument(&cx, "new"), "new_");
+    assert_string_equal(c_local(&cx, "default"), "default_");
+    assert_string_equal(c_local(&cx, "wchar_t"), "wchar_t_");
+    assert_string_equal(emitted_name(&cx, "base"), "base_");
+    assert_string_equal(emitted_size(&cx, "index"), "index_");
     assert_string_equal(emitted_name(&cx, "_SIZE_T"), "_SIZE_T___"); /* stddef.h has _SIZE_T_ */
     assert_string_equal(emitted_name(&cx, "__STDC_"), "__STDC___");
     assert_string_equal(emitted_name(&cx, "MODC_LANES"), "MODC_LANES___");
@@ -403,6 +408,12 @@ static void names_in_c(void **state)
     assert_string_equal(emitted_name(&cx, "INT_Block"), "INT_Block");
     assert_string_equal(emitted_name(&cx, "M_1"), "M_1");
     assert_string_equal(c_argument(&cx, "isnan"), "isnan");
+    assert_string_equal(c_argument(&cx, "assert"), "assert");
+    assert_string_equal(c_argument(&cx, "index"), "index");
+    assert_string_equal(c_argument(&cx, "base"), "base");
+    assert_string_equal(c_local(&cx, "new"), "new");
+    assert_string_equal(emitted_name(&cx, "size_t"), "size_t");
+    assert_string_equal(emitted_size(&cx, "past"), "past");
     assert_string_equal(c_argument(&cx, "h_t"), "h_t");
     assert_string_equal(c_argument(&cx, "y1"), "y1");
     assert_string_equal(c_argument(&cx, "_x"), "_x");
@@ -558,7 +569,8 @@ static void faults_of_keys(void **state)
         {"modc: 1\nmodel: m\nforward: return 1\n", 1, 1, "no 'inputs'", NULL},
         {"modc: 2\nmodel: m\ninputs: {x: [4]}\n" TAIL, 1, 7, "format version 2", NULL},
         {HEAD, 1, 1, "the spec has neither 'modules' nor 'forward'", "write a list of modules"},
-        {HEAD "modules: {a: Tanh()}\n", 4, 1, "the spec has no 'forward'", "a list needs none"},
+        {HEAD "modules: {a: Tanh()}\n", 4, 1, "the spec has no 'forward'",
+         "a 'class: Sequential', needs none"},
         {"modc: 1\nmodel: m\ninputs: {x: [4], y: [4]}\nmodules: [Tanh()]\n", 3, 1, "the spec has 2 inputs",
          NULL},
         {HEAD TAIL "modles: [Tanh()]\n", 5, 1, "a spec has no key 'modles'", "'modules'"},
@@ -625,8 +637,7 @@ static void faults_of_modules(void **state)
          NULL},
         {HEAD TAIL "modules: {fc: Linear(4, 2}\n", 5, 21, "'(' is never closed", NULL},
         {HEAD TAIL "modules: {a: 4x Tanh()}\n", 5, 14, "'4x' is not a number", "4 x Linear(8, 8)"},
-        {HEAD TAIL "classes:\n  B():\n    modules: {a: Tanh()}\n", 6, 3, "the class 'B' has no 'forward'",
-         NULL},
+        {HEAD TAIL "classes:\n  B():\n    modules: {class: GELU, a: Tanh()}\n", 7, 22, "not a 'GELU'", NULL},
         {HEAD TAIL "classes:\n  B():\n    forward: return 1\n", 7, 5, "names its arguments", "'forward(x):'"},
         {HEAD TAIL "classes:\n  B:\n    forward(x): return x\n  B(a):\n    forward(x): return x\n", 8, 3,
          "there are two classes 'B'", NULL},
@@ -664,6 +675,9 @@ static void faults_of_names(void **state)
         {"modc: 1\nmodel: int\ninputs: {x: [4]}\n" TAIL, 2, 8, "'int' is a keyword", NULL},
         {"modc: 1\nmodel: NAN\ninputs: {x: [4]}\n" TAIL, 2, 8, "'NAN' is a macro", NULL},
         {"modc: 1\nmodel: size_t\ninputs: {x: [4]}\n" TAIL, 2, 8, "'size_t' is a type", NULL},
+        {"modc: 1\nmodel: pthread\ninputs: {x: [4]}\n" TAIL, 2, 8, "'pthread.h' is one of C", "pthread_net"},
+        {"modc: 1\nmodel: Math\ninputs: {x: [4]}\n" TAIL, 2, 8, "'Math.h' is one of C", "Math_net"},
+        {"modc: 1\nmodel: sem\ninputs: {x: [4]}\n" TAIL, 2, 8, "functions of the library", "sem_net"},
         {"modc: 1\nmodel: lambda\ninputs: {x: [4]}\n" TAIL, 2, 8, "'lambda' is a word of the language", NULL},
         {"modc: 1\nmodel: modc\ninputs: {x: [4]}\n" TAIL, 2, 8, "belongs to the runtime", NULL},
         {"modc: 1\nmodel: _m\ninputs: {x: [4]}\n" TAIL, 2, 8, "are reserved", NULL},

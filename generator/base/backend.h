@@ -18,12 +18,15 @@ struct cost_figures {
     double macs;      /* multiply-adds a second of a register tile, float32 */
     double values;    /* values a second that pass through a vector loop with a few operations */
     double functions; /* values of exp, tanh, erf and the like a second */
+    double rows;      /* seconds for each row that ends with a value over the lanes of a vector */
     double turned;    /* seconds more for each value where rows are read across, as a transposing copy does */
-    double cache;     /* bytes a second, where all that a step touches fits cache_bytes */
+    double near;      /* bytes a second, where all that a step touches fits near_bytes */
+    double cache;     /* bytes a second, where it fits shared_bytes */
     double memory;    /* bytes a second otherwise */
-    int64_t cache_bytes; /* what is larger streams from the next cache */
-    int64_t near_bytes;  /* what is smaller stays beside the core while something else is read */
-    double split;        /* seconds from which on a second thread pays for start and join */
+    int64_t cache_bytes;  /* what is larger streams from the next cache */
+    int64_t near_bytes;   /* what is smaller stays beside the core while something else is read */
+    int64_t shared_bytes; /* what is larger streams from memory */
+    double split;         /* seconds from which on a second thread pays for start and join */
 };
 
 struct backend {

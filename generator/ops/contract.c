@@ -157,6 +157,22 @@ static int contract_nothing(const struct op *op)
     return empty ? 0 : -1;
 }
 
+/* Of many small matrices whose rows do not lie side by side: a copy makes vectors of several at a time. */
+static bool contract_gathers(const struct op *op, int input)
+{
+    enum { FEW = 8, SHORT = 16, SMALL = 64 };
+    const struct value *w = op->inputs[1];
+    int last = w->ndim - 1;
+    int64_t k, n, batches = 1;
+
+    if (input != 1 || w->ndim < 3 || dim_equals(w->strides[last], 1) || !dim_is_const(w->dims[last], &n) ||
+        !dim_is_const(w->dims[last - 1], &k))
+        return false;
+    for (int i = 0; i < last - 1; i++)
+        batches *= dim_equals(w->strides[i], 0) ? 1 : dim_upper(w->dims[i]);
+    return batches >= FEW && n > 1 && k < SHORT && n * k <= SMALL;
+}
+
 static void contract_work(const struct op *op, struct op_work *work)
 {
     work->macs = contract_macs(op);
@@ -180,6 +196,7 @@ const struct op_row op_row_contract = {
     .weighted = true,
     .narrow = true,
     .strided = true,
+    .gathers = contract_gathers,
     .unpacked = true,
     .outputs_axis = 1,
 };

@@ -369,7 +369,15 @@ static bool reduce_body(struct op *op, struct op_body *body)
 
 static void reduce_work(const struct op *op, struct op_work *work)
 {
+    enum { EACH_FOUND = 8 }; /* of a largest element: its value, and then where it stands */
+    const enum reduce_kind kind = op->reduce.kind;
+    const struct value *y = op->outputs[0];
+
     count_dag(work, reduce_macs(op), op->head);
+    if (kind == REDUCE_ARGMAX || kind == REDUCE_ARGMIN)
+        work->values *= EACH_FOUND;
+    if (needs_elements(kind) && op->inputs[0]->ndim > 0 && op->reduce.axes[op->inputs[0]->ndim - 1])
+        work->rows = dims_upper(y->ndim, y->dims);
 }
 
 const struct op_row op_row_reduce = {

@@ -76,7 +76,10 @@ static int norm_columns(const struct op *op)
 
 static void norm_work(const struct op *op, struct op_work *work)
 {
-    work->values = 2 * dims_upper(op->outputs[0]->ndim, op->outputs[0]->dims);
+    const struct value *y = op->outputs[0];
+
+    work->values = 2 * dims_upper(y->ndim, y->dims);
+    work->rows = dims_upper(y->ndim - norm_columns(op), y->dims);
 }
 
 const struct op_row op_row_norm = {
@@ -155,7 +158,10 @@ static void softmax_dump(struct text *text, const struct op *op)
 
 static void softmax_work(const struct op *op, struct op_work *work)
 {
-    work->functions = dims_upper(op->outputs[0]->ndim, op->outputs[0]->dims);
+    const struct value *y = op->outputs[0];
+
+    work->functions = dims_upper(y->ndim, y->dims);
+    work->rows = softmax_is_last(op) ? dims_upper(y->ndim - 1, y->dims) : 0;
 }
 
 const struct op_row op_row_softmax = {

@@ -408,6 +408,7 @@ struct op_work {
     double macs;      /* multiply-adds of products */
     double values;    /* values that pass through a vector loop with a few operations */
     double functions; /* values of exp, tanh, erf and the like */
+    double rows;      /* that end with a value over the lanes of a vector, of which more is made */
 };
 
 /* All that is to be said of an op; NULL, false and 0 where there is nothing, as for an op that computes a value from others and
@@ -468,8 +469,10 @@ struct op_row {
     /* ---- its weight: input 1, which is packed ---- */
     bool
         weighted; /* it is the product of input 0 and this weight: slices by rows read all of it, by columns all of input 0 */
-    bool narrow;   /* it may be stored in a type narrower than what is computed in */
-    bool strided;  /* where it does not depend on parameters alone, both operands are read from any strides */
+    bool narrow;  /* it may be stored in a type narrower than what is computed in */
+    bool strided; /* where it does not depend on parameters alone, both operands are read from any strides */
+    /* of these: it takes less time to copy all of that input first; NULL: never */
+    bool (*gathers)(const struct op *op, int input);
     bool across;   /* the same of a copy whose outputs lie side by side */
     bool unpacked; /* an algorithm reads it where the parameter lies: what is seldom run need not pack it */
     bool woven;    /* panels of its groups lie woven, one of each group beside the others */

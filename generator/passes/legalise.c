@@ -188,7 +188,7 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
         graph->program->settings.pack)
         return true;
     if (rules->strided && input < 2 && !value_is_static(graph, op->inputs[1]))
-        return true; /* products of activations */
+        return !rules->gathers || !rules->gathers(op, input); /* products of activations */
     if (needed == ACCEPT_DENSE)
         return value_is_dense(arena, value);
     return needed == ACCEPT_ANY || value_is_rows(arena, value);

@@ -397,14 +397,22 @@ static bool fits_depthwise(const struct graph *graph, const struct op *op)
     return fits_conv(graph, op) && op_is_depthwise(op);
 }
 
+/* A panel is computed as a whole, however few outputs of a group are there. */
+static double panel_macs(const struct op *op)
+{
+    double outputs = (double)upper(op->outputs[0]->dims[3]) / op->window.groups, lanes = (double)panel(op);
+
+    return op_macs(op) * (outputs > 0 && outputs < lanes ? lanes / outputs : 1);
+}
+
 static double cost_conv(const struct op *op)
 {
-    return op_macs(op) + 100;
+    return panel_macs(op) + 100;
 }
 
 static double cost_conv_plain(const struct op *op)
 {
-    return 2.0 * op_macs(op) + 200;
+    return 2.0 * panel_macs(op) + 200;
 }
 
 static double cost_depthwise(const struct op *op)

@@ -45,7 +45,8 @@ static double compute_seconds(const struct cost_figures *figures, const struct o
     work = op_work(op);
     if (algorithm && op_rows[op->code]->varied)
         work.macs = algorithm->cost(op);
-    seconds = work.macs / figures->macs + work.values / figures->values + work.functions / figures->functions;
+    seconds = work.macs / figures->macs + work.values / figures->values +
+              work.functions / figures->functions + work.rows * figures->rows;
     if (is_turned(op) && !op_rows[op->code]->tiled)
         seconds += value_count(y) * figures->turned;
     return seconds * dtype_rows[y->dtype].bytes / 4;
@@ -55,7 +56,9 @@ static double compute_seconds(const struct cost_figures *figures, const struct o
 
 static double read_seconds(const struct cost_figures *figures, double bytes)
 {
-    return bytes / (bytes <= figures->cache_bytes ? figures->cache : figures->memory);
+    return bytes / (bytes <= (double)figures->near_bytes     ? figures->near
+                    : bytes <= (double)figures->shared_bytes ? figures->cache
+                                                             : figures->memory);
 }
 
 struct cost cost_of(const struct backend *backend, const struct op *op, const struct algorithm *algorithm)

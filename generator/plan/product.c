@@ -90,7 +90,7 @@ static double step_cycles(double rows, double vectors, double least)
 
 static double tile_cycles(double rows, double vectors, double k, double least)
 {
-    return vectors > 0 ? k * step_cycles(rows, vectors, least) + rows * vectors / 2 + 4 : 0;
+    return vectors > 0 ? k * step_cycles(rows, vectors, least) + rows * vectors / 2 + 2 : 0;
 }
 
 /* In vectors along the n columns of y. */
@@ -151,7 +151,7 @@ static void price(const struct op *op, struct product *product)
     const struct value *x = op->inputs[0], *w = op->inputs[1], *y = op->outputs[0];
     int64_t m = product->m, n = product->n, k = product->k;
     int64_t lanes = lanes_of(op);
-    double cycles = 10;
+    double cycles = 2;
 
     switch (product->form) {
     case PRODUCT_PLAIN:
@@ -171,7 +171,7 @@ static void price(const struct op *op, struct product *product)
         cycles += copy_cycles(x, m, k);
     if (product->packs_w)
         cycles += copy_cycles(w, k, n);
-    product->cost = cycles * (double)product->batches * 2.0 * (double)lanes;
+    product->cost = (cycles * (double)product->batches + 10) * 2.0 * (double)lanes;
 }
 
 /* Where what is packed lies, in elements: some columns of w, in rows of an odd number of cache lines, so that they do not drive each

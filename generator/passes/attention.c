@@ -1,4 +1,4 @@
-/* attention.c - softmax(q . k) . v becomes one op, so that no more than a few rows of scores are ever in memory: two products
+/* attention.c - softmax(q . k) . v, or v . softmax(q . k)^T, becomes one op, so that no more than a few rows of scores are ever in memory: two products
  * of values that are not packed, a softmax between them, and what scales and masks the scores. */
 #include "graph/make.h"
 #include "passes/pass.h"
@@ -207,10 +207,63 @@ static void join(struct graph *graph, const struct found *found)
     y->op = op;
 }
 
+/* ---- v . softmax^T ------------------------------------------------------------------------------------------- */
+
+/* Its last two axes change places. */
+static struct value *turn_last(struct graph *graph, int *at, struct value *value)
+{
+    int perm[MAX_DIMS];
+
+    for (int i = 0; i < value->ndim; i++)
+        perm[i] = i < value->ndim - 2 ? i : 2 * value->ndim - 3 - i;
+    return make_permute(site_by(graph, at, value->op), value, perm);
+}
+
+/* The weights that the product reads turned, which nothing else reads; NULL: it reads none. */
+static struct value *turned_weights(const struct graph *graph, const struct op *op)
+{
+    const struct value *turned = op->inputs[1];
+    const int last = turned->ndim - 1;
+
+    if (!is_product(graph, op) || op->tail || turned->op->code != GRAPH_OP_VIEW ||
+        turned->op->view.kind != VIEW_PERMUTE || graph_uses(turned) != 1 ||
+        turned->op->inputs[0]->op->code != GRAPH_OP_SOFTMAX || graph_uses(turned->op->inputs[0]) != 1)
+        return NULL;
+    for (int i = 0; i <= last; i++)
+        if (turned->op->view.perm[i] != (i < last - 1 ? i : 2 * last - 1 - i))
+            return NULL;
+    return turned->op->inputs[0];
+}
+
+/* v . w^T, as of channels whose pixels lie side by side, becomes (w . v^T)^T. */
+static void turn_product(struct graph *graph, int *at, struct value *weights)
+{
+    struct op *op = graph->ops[*at], *copy = make_like(graph, op);
+    struct value *y = op->outputs[0], *made;
+    const struct dim *dims[MAX_DIMS];
+
+    memcpy(dims, y->dims, sizeof dims);
+    dims[y->ndim - 2] = y->dims[y->ndim - 1];
+    dims[y->ndim - 1] = y->dims[y->ndim - 2];
+    copy->inputs[0] = weights;
+    copy->inputs[1] = turn_last(graph, at, op->inputs[0]);
+    made = graph_value(graph, copy, y->dtype, y->ndim, dims);
+    value_take_name(made, y);
+    graph_insert(graph, (*at)++, copy);
+    graph_replace(graph, y, turn_last(graph, at, made));
+    graph_remove(graph, (*at)--);
+}
+
 void pass_attention(struct graph *graph)
 {
+    struct value *weights;
     struct found found;
 
+    for (int i = 0; i < graph->op_count; i++)
+        if (graph->ops[i]->code == GRAPH_OP_CONTRACT &&
+            (weights = turned_weights(graph, graph->ops[i])) != NULL)
+            turn_product(graph, &i, weights);
+    graph_sweep_unused(graph); /* the views that turned them */
     for (int i = 0; i < graph->op_count; i++)
         if (find(graph, graph->ops[i], &found))
             join(graph, &found);

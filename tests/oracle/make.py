@@ -506,6 +506,8 @@ def forced():
     for plan in ("attention=attention_heads", "split=3"):
         yield again("layers_attention", "tests/layers/attention.yaml", plan, "", False)
         yield again("layers_attention_3", "tests/layers/attention.yaml", plan, "", False)
+    for plan in ("contract=matmul_strided", "split=3"):
+        yield again("layers_functions_products", "tests/layers/functions_products.yaml", plan, "", False)
     for name in ("layers_rnn", "layers_rnn_lengths"):
         yield again(name, f"tests/layers/{name.partition('_')[2]}.yaml", "recurrent=recurrent_dot")
     yield again("pieces_5", "tests/specs/pieces.yaml", "recurrent=recurrent_dot", "--sequence")

@@ -123,6 +123,17 @@ static void give_scan(const struct adjoint *a, struct op *op, struct value *g)
         decayed_adjoint(a, op, g);
         return;
     }
+    if (op->scan.kind ==
+        SCAN_LARGEST) { /* to where it stands, in input 1; what it begins with stands there too */
+        a->give(a, op->inputs[1],
+                adjoint_run(a, op, "return torch.zeros_like(x).scatter_add(axis, _largest_at(x, y, axis), g)",
+                            (struct adjoint_name[]){{"x", op->inputs[1], NULL},
+                                                    {"y", op->outputs[0], NULL},
+                                                    {"g", g, NULL},
+                                                    {"axis", NULL, adjoint_number(a, op->scan.axis)},
+                                                    {NULL, NULL, NULL}}));
+        return;
+    }
     if (op->scan.kind == SCAN_SUM) {
         a->give(a, op->inputs[0],
                 build_scan(a->eval, op->loc, g, op->scan.axis, SCAN_SUM, !op->scan.reverse));

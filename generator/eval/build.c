@@ -108,6 +108,11 @@ struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int
     return make_scan(build_site(eval, loc), x, axis, kind, reverse);
 }
 
+struct value *build_largest(struct eval *eval, struct loc loc, struct value *first, struct value *x, int axis)
+{
+    return make_largest(build_site(eval, loc), first, x, axis);
+}
+
 struct value *build_decayed(struct eval *eval, struct loc loc, struct value *before, struct value *x,
                             struct value *cut, struct value *factor, double number, int axis, bool reverse)
 {

@@ -82,10 +82,27 @@ void build_share(struct eval *eval, struct value *value, struct value *of, struc
 
 enum { LOOKED_AT = 64 }; /* values, until an order of elements counts as not known */
 
+static bool find_strides(const struct eval *eval, const struct value *value, struct value *out, int *left);
+
+/* Strides that leave no gaps between elements in row-major order. An axis of one element has no say. */
+static bool are_dense(const struct eval *eval, const struct value *value)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *stride = dim_const(arena, 1);
+
+    for (int i = value->ndim - 1; i >= 0; i--) {
+        if (!dim_equals(value->dims[i], 1) && !dim_equal(value->strides[i], stride))
+            return false;
+        stride = dim_mul(arena, stride, value->dims[i]);
+    }
+    return true;
+}
+
 /* The elements surely lie row-major without gaps. Elementwise functions keep the order of what they are given. */
 static bool is_dense(const struct eval *eval, const struct value *value, int *left)
 {
     const struct op *op = value->sharing.view ? value->sharing.view : value->op;
+    struct value shown, own = *value;
 
     if (value->ndim == 0)
         return true;
@@ -105,7 +122,8 @@ static bool is_dense(const struct eval *eval, const struct value *value, int *le
     case GRAPH_OP_VIEW:
         if (value->sharing.own)
             return op->view.kind == VIEW_RESHAPE || op->view.kind == VIEW_EXPAND;
-        return op->view.kind == VIEW_RESHAPE && is_dense(eval, op->inputs[0], left);
+        return find_strides(eval, op->inputs[0], &shown, left) &&
+               view_resolve(&eval->cx->arena, op, &shown, &own) && are_dense(eval, &own);
     case GRAPH_OP_FENCE:
         return is_dense(eval, op->inputs[value->result], left);
     case GRAPH_OP_MAP:
@@ -121,6 +139,19 @@ static bool is_dense(const struct eval *eval, const struct value *value, int *le
     default:
         return false;
     }
+}
+
+bool build_is_dense(struct eval *eval, const struct value *value)
+{
+    int left = LOOKED_AT;
+
+    return is_dense(eval, value, &left);
+}
+
+struct ev build_beside(struct ev out, struct value *of)
+{
+    out.tensor->sharing = (struct sharing){.with = of, .part = true};
+    return out;
 }
 
 /* The strides of a value in PyTorch, into a copy of it. False: they are not known. */
@@ -186,19 +217,15 @@ struct value *build_contiguous(struct eval *eval, struct loc loc, struct value *
 {
     struct value from;
     int left = LOOKED_AT;
-    const struct dim *stride = dim_const(&eval->cx->arena, 1);
-    bool known = true, dense = true;
+    bool known = true;
 
     if (!eval->graph)
         return value;
     if (!find_strides(eval, value, &from, &left))
         return apart(eval, loc, value, true);
-    for (int i = value->ndim - 1; i >= 0; i--) {
+    for (int i = 0; i < value->ndim; i++)
         known &= dim_is_const(value->dims[i], NULL);
-        dense &= dim_equals(value->dims[i], 1) || dim_equal(from.strides[i], stride);
-        stride = dim_mul(&eval->cx->arena, stride, value->dims[i]);
-    }
-    return dense ? value : apart(eval, loc, value, !known);
+    return are_dense(eval, &from) ? value : apart(eval, loc, value, !known);
 }
 
 struct ev build_apart(struct eval *eval, struct ev out, int first)
@@ -223,8 +250,9 @@ static struct value *is_lost(struct eval *eval, struct loc loc, struct value *va
     if (value->sharing.said)
         return NULL;
     value->sharing.said = true;
-    diag_error(eval->cx, loc,
-               "this may share memory with a tensor that was changed in place, and modc cannot tell whether it does");
+    diag_error(
+        eval->cx, loc,
+        "this may share memory with a tensor that was changed in place, and modc cannot tell whether it does");
     if (change.source)
         diag_note(eval->cx, change, "it was changed here");
     diag_hint(eval->cx, "keep x.clone(), which shares nothing, or x.view(...), which always does");
@@ -325,8 +353,8 @@ struct ev build_newest_of(struct eval *eval, struct ev value)
 /* ---- changes ------------------------------------------------------------------------------------------------------ */
 
 /* `whole` with `part` where the slice shows it. */
-static struct value *with_slice(struct eval *eval, struct loc loc, struct value *whole, const struct op *slice,
-                                struct value *part)
+static struct value *with_slice(struct eval *eval, struct loc loc, struct value *whole,
+                                const struct op *slice, struct value *part)
 {
     struct arena *arena = &eval->cx->arena;
     const int axis = slice->view.axis;
@@ -437,7 +465,8 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
         return write_tensor(eval, loc, what, slot, x, to);
     if (storage(x)->sharing.fixed) {
         diag_error(eval->cx, loc, "%s would change a constant of the model in place", what);
-        diag_hint(eval->cx, "a buffer that 'self.NAME = ...' writes is none; x.clone() is a tensor of one's own");
+        diag_hint(eval->cx,
+                  "a buffer that 'self.NAME = ...' writes is none; x.clone() is a tensor of one's own");
         return false;
     }
     while (!part->sharing.unsure && (view = view_of(part)) != NULL) {
@@ -460,7 +489,8 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
     return true;
 }
 
-bool build_write(struct eval *eval, struct loc loc, const char *what, struct value *x, const struct ev *source)
+bool build_write(struct eval *eval, struct loc loc, const char *what, struct value *x,
+                 const struct ev *source)
 {
     struct value *to = build_filling(eval, loc, what, x, source);
 

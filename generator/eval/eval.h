@@ -248,6 +248,10 @@ struct ev build_apart(struct eval *eval, struct ev out, int first);
 /* build_reshape as PyTorch's reshape, which copies where strides leave no view; with `always` as its view. */
 struct value *build_reshaped(struct eval *eval, struct loc loc, struct value *value, int ndim,
                              const struct dim *const *dims, bool always);
+/* The elements surely lie row-major without gaps. */
+bool build_is_dense(struct eval *eval, const struct value *value);
+/* What `out` shows is in the memory of `of`, in some order. */
+struct ev build_beside(struct ev out, struct value *of);
 struct value *build_contiguous(struct eval *eval, struct loc loc, struct value *value);
 /* 0, 1, ..., int64, as many as the length says. NULL after an error: they are too many. */
 struct value *build_arange(struct eval *eval, struct loc loc, const struct dim *length);
@@ -302,6 +306,9 @@ struct value *build_scatter_inside(struct eval *eval, struct loc loc, const char
 /* Sums, or products, up to each element; integers and bool: int64. */
 struct value *build_scan(struct eval *eval, struct loc loc, struct value *x, int axis, enum scan_kind kind,
                          bool reverse);
+/* SCAN_LARGEST: the largest so far. x is floating or int64, `first` what it begins with, of x's dims but the axis. */
+struct value *build_largest(struct eval *eval, struct loc loc, struct value *first, struct value *x,
+                            int axis);
 /* SCAN_DECAYED. x, cut and factor (NULL: that number) have one shape, `before`, what stands before the first element, all of it but
  * the axis (NULL: 0); all but cut are floating, of one type. */
 struct value *build_decayed(struct eval *eval, struct loc loc, struct value *before, struct value *x,

@@ -34,15 +34,6 @@ static struct ev fn_where(struct eval *eval, struct ev *args, int count, struct 
     return condition ? build_where(eval, loc, condition, &args[1], &args[2]) : BAD;
 }
 
-/* The elements of another tensor, or a number, in the shape and the type of the first. */
-static struct ev fn_copy(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    (void)count;
-    if (!need_tensor(eval, "copy_", &args[0]))
-        return BAD;
-    return ev_tensor(loc, build_filling(eval, loc, outer(eval, "copy_"), args[0].tensor, &args[1]));
-}
-
 /* A number as an element of that type: truncated, where PyTorch takes it. */
 static bool number_in(struct eval *eval, struct ev *number, enum dtype dtype)
 {
@@ -146,10 +137,6 @@ const struct function_row choose_functions[] = {
     {"where(condition, input=None, other=None)", TORCH, .build = fn_where},
     {"where(input, condition, other)", METHOD, .body = "return torch.where(condition, input, other)"},
     {"masked_fill(input, mask, value)", TORCH | METHOD, .build = fn_masked_fill},
-    {"copy_(input, src, non_blocking=False)", METHOD | IN_PLACE, .build = fn_copy},
-    {"fill_(input, value)", TORCH | METHOD | IN_PLACE, .build = fn_copy},
-    {"fill(input, value)", TORCH, .build = fn_copy},
-    {"zero_(input)", TORCH | METHOD | IN_PLACE, .body = "return torch.zeros_like(input)"},
     {"clamp(input, min=None, max=None)", TORCH | METHOD, .build = fn_clamp},
     {"clip(input, min=None, max=None)", TORCH | METHOD, .body = "return input.clamp(min, max)"},
     {"clamp_min(input, min)", TORCH | METHOD, .body = "return input.clamp(min)"},

@@ -31,14 +31,23 @@ static struct ev fn_saves(struct eval *eval, struct ev *args, int count, struct 
 
 static struct ev fn_gather(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
+    const struct dim *one[1] = {dim_const(&eval->cx->arena, 1)};
+    struct value *x, *index, *out;
     int axis;
     (void)count;
 
     if (!need_tensor(eval, "gather", &args[0]) || !need_index(eval, "gather", &args[2], true) ||
         !need_axis(eval, "gather", &args[1], args[0].tensor->ndim, &axis))
         return BAD;
+    x = args[0].tensor;
+    index = args[2].tensor;
+    if (x->ndim > 1 || index->ndim > 1 || x->ndim == index->ndim)
+        return ev_tensor(loc, build_gather(eval, loc, "gather", x, axis, index, true, false));
+    x = build_reshape(eval, loc, x, 1, x->ndim == 0 ? one : x->dims);
+    index = build_reshape(eval, loc, index, 1, index->ndim == 0 ? one : index->dims);
+    out = x && index ? build_gather(eval, loc, "gather", x, axis, index, true, false) : NULL;
     return ev_tensor(loc,
-                     build_gather(eval, loc, "gather", args[0].tensor, axis, args[2].tensor, true, false));
+                     out ? build_reshape(eval, loc, out, args[2].tensor->ndim, args[2].tensor->dims) : NULL);
 }
 
 static struct ev fn_index_select(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -58,13 +67,18 @@ static struct ev fn_index_select(struct eval *eval, struct ev *args, int count, 
                    shape_text(&eval->cx->arena, index->ndim, index->dims));
         return BAD;
     }
+    if (x->ndim == 0 && !dim_equals(dims_count(&eval->cx->arena, index), 1)) {
+        diag_error(eval->cx, args[2].loc,
+                   "index_select: of a tensor without dimensions the index has one element, found %s",
+                   shape_text(&eval->cx->arena, index->ndim, index->dims));
+        return BAD;
+    }
     if (index->ndim == 0)
         index = build_reshape(eval, loc, index, 1, one);
     if (x->ndim == 0)
         x = build_reshape(eval, loc, x, 1, one);
-    if (!x || !index)
-        return BAD;
-    return ev_tensor(loc, build_gather(eval, loc, "index_select", x, axis, index, false, false));
+    x = x && index ? build_gather(eval, loc, "index_select", x, axis, index, false, false) : NULL;
+    return ev_tensor(loc, x && args[0].tensor->ndim == 0 ? build_reshape(eval, loc, x, 0, NULL) : x);
 }
 
 /* scatter, scatter_add, index_add and index_copy: `along` as torch.scatter's, else the index names whole slices. With

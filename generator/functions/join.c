@@ -448,6 +448,10 @@ static struct ev fn_narrow(struct eval *eval, struct ev *args, int count, struct
     if (!need_extent(eval, "narrow", &args[0], &args[1], &axis))
         return BAD;
     for (int i = 2; i <= 3; i++) {
+        const struct tensor *known = i == 2 && args[i].kind == EV_TENSOR ? args[i].tensor->constant : NULL;
+
+        if (known && known->ndim == 0 && dtype_is_int(known->dtype))
+            args[i] = ev_int(eval, args[i].loc, known->data[0].i);
         if (args[i].kind == EV_INT)
             continue;
         diag_error(eval->cx, args[i].loc, "narrow takes an integer as %s, found %s",

@@ -539,7 +539,6 @@ const struct function_row loss_functions[] = {
              "return _reduce(loss if weight is None else loss * weight, how)"},
     {"soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')", FUNCTIONAL,
      .body = "how = _reduction(reduction, size_average, reduce)\n"
-             "_check_float(target)\n"
              "return _reduce(_soft_margin_loss(input, target.to(input.dtype)), how)"},
     {"binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
      FUNCTIONAL,

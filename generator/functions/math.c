@@ -84,6 +84,18 @@ static struct ev fn_pick(struct eval *eval, struct ev *args, int count, struct l
     return args[ev_get_bool(&args[0], &truth) && truth ? 1 : 2];
 }
 
+static struct ev fn_check_alike(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_tensor(eval, "this", &args[0]) || !need_tensor(eval, "this", &args[1]))
+        return BAD;
+    if (args[0].tensor->dtype == args[1].tensor->dtype)
+        return ev_none(loc);
+    diag_error(eval->cx, loc, "%s takes tensors of one type, found %s and %s", outer(eval, "this"),
+               dtype_rows[args[0].tensor->dtype].name, dtype_rows[args[1].tensor->dtype].name);
+    return BAD;
+}
+
 extern const struct function_row math_functions[];
 
 const struct function_row math_functions[] = {
@@ -135,6 +147,24 @@ const struct function_row math_functions[] = {
              "x = where(isnan(input), nan, input)\n"
              "y = where(x == inf, most if posinf == None else posinf, x)\n"
              "return where(y == -inf, -most if neginf == None else neginf, y)"},
+    {"float_power(input, exponent)", TORCH | METHOD,
+     .body = "return (input.double() if _is_tensor(input) else torch.full((), input, dtype=torch.float64)) **"
+             " (exponent.double() if _is_tensor(exponent) else exponent)"},
+    {"heaviside(input, values)", TORCH | METHOD,
+     .body = "_check_alike(input, values)\n"
+             "return where(input > 0, 1, where(input == 0, values, 0)).to(input.dtype)"},
+    {"_check_alike(input, values)", HIDDEN, .build = fn_check_alike},
+    {"ldexp(input, other)", TORCH | METHOD, .body = "return input * 2.0 ** other"},
+    {"positive(input)", TORCH | METHOD | VIEW, .body = "return input"},
+    {"real(input)", TORCH | VIEW, .body = "return input"},
+    {"conj(input)", TORCH | METHOD | VIEW, .body = "return input"},
+    {"conj_physical(input)", TORCH | METHOD | VIEW, .body = "return input"},
+    {"resolve_conj(input)", TORCH | METHOD | VIEW, .body = "return input"},
+    {"resolve_neg(input)", TORCH | METHOD | VIEW, .body = "return input"},
+    {"isreal(input)", TORCH | METHOD, .body = "return torch.ones_like(input, dtype=torch.bool)"},
+    {"angle(input)", TORCH | METHOD,
+     .body =
+         "return where(input < 0, pi, where(isnan(input), input, 0.0)) if input.is_floating_point() else where(input < 0, pi, 0.0)"},
     {"finfo(type=None)", TORCH, .build = fn_finfo},
     {"iinfo(type)", TORCH, .build = fn_iinfo},
     {.signature = NULL},

@@ -27,6 +27,88 @@ static struct ev fn_uniform(struct eval *eval, struct ev *args, int count, struc
     return ev_tensor(loc, op->outputs[0]);
 }
 
+/* What random numbers are made in: as asked for, as those of a tensor, or the default. */
+static struct ev fn_float_type(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    enum dtype dtype = args[1].kind == EV_TENSOR ? args[1].tensor->dtype : eval->default_dtype;
+    (void)count;
+
+    if (!need_dtype(eval, &args[0], dtype, &dtype))
+        return BAD;
+    if (dtype_is_float(dtype))
+        return ev_dtype(loc, dtype);
+    diag_error(eval->cx, loc, "%s gives floating numbers, not %s", outer(eval, "this"),
+               dtype_rows[dtype].name);
+    return BAD;
+}
+
+/* high - low, which are known. */
+static struct ev fn_check_span(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    int64_t low, high;
+    (void)count;
+
+    if (!need_int(eval, "randint", &args[0], &low) || !need_int(eval, "randint", &args[1], &high))
+        return BAD;
+    if (high > low && low >= -((int64_t)1 << 46) && high <= (int64_t)1 << 46)
+        return ev_float(loc, (double)(high - low));
+    diag_error(eval->cx, loc, "%s expects low < high, both within 2 ** 46 of 0, but got %lld and %lld",
+               outer(eval, "randint"), (long long)low, (long long)high);
+    return BAD;
+}
+
+/* randint(high, size) and randint(low, high, size). */
+static struct ev fn_randint(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool one = args[1].kind == EV_TUPLE && args[2].kind == EV_NONE;
+    bool alone = one || args[1].kind == EV_NONE;
+    struct scope scope = {0};
+    enum dtype dtype;
+    (void)count;
+
+    if (!need_dtype(eval, &args[3], DTYPE_INT64, &dtype))
+        return BAD;
+    scope_bind(eval, &scope, "low", alone ? ev_int(eval, loc, 0) : args[0]);
+    scope_bind(eval, &scope, "high", alone ? args[0] : args[1]);
+    scope_bind(eval, &scope, "shape", one ? args[1] : args[2]);
+    scope_bind(eval, &scope, "dtype", ev_dtype(loc, dtype));
+    eval->at = loc;
+    return eval_body(eval, &scope, "return _whole(low, high, shape).to(dtype)");
+}
+
+/* A tensor of the shape of what normal draws. */
+static struct ev fn_spread_of(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *dims[MAX_DIMS];
+    int ndim = 0;
+    struct ev zero = ev_float(loc, 0), shape;
+    struct value *x;
+    (void)count;
+
+    if (args[2].kind != EV_NONE) {
+        if (!need_shape(eval, "normal", &args[2], NULL, dims, &ndim))
+            return BAD;
+    } else if (args[0].kind != EV_TENSOR && args[1].kind != EV_TENSOR) {
+        diag_error(eval->cx, loc, "normal of two numbers takes a size");
+        return BAD;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (args[i].kind != EV_TENSOR && !ev_is_number(&args[i])) {
+            diag_error(eval->cx, args[i].loc, "normal takes tensors and numbers, found %s",
+                       ev_text(eval, &args[i]));
+            return BAD;
+        }
+        if (args[i].kind != EV_TENSOR || dims_broadcast(eval->cx, dims, &ndim, args[i].tensor))
+            continue;
+        diag_error(eval->cx, loc, "normal: mean and std do not broadcast");
+        return BAD;
+    }
+    shape = args[0].kind == EV_TENSOR ? args[0] : args[1].kind == EV_TENSOR ? args[1] : zero;
+    x = build_scalar(eval, loc, &zero);
+    x = x && shape.kind == EV_TENSOR ? build_cast(eval, loc, x, shape.tensor->dtype) : x;
+    return ev_tensor(loc, x ? build_expand(eval, loc, x, ndim, dims) : NULL);
+}
+
 static struct ev fn_check_probability(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     double p;
@@ -103,6 +185,47 @@ const struct function_row random_functions[] = {
     {"alpha_dropout(input, p, train)", TORCH | VIEW, .body = "return alpha_dropout(input, p, train)"},
     {"feature_alpha_dropout(input, p, train)", TORCH | VIEW,
      .body = "return feature_alpha_dropout(input, p, train)"},
+    {"rand(size, dtype=None)", TORCH | FUNCTION_SIZES,
+     .body = "return _uniform(size).to(_float_type(dtype, None))"},
+    {"randn(size, dtype=None)", TORCH | FUNCTION_SIZES,
+     .body = "return _normal(size).to(_float_type(dtype, None))"},
+    {"rand_like(input, dtype=None)", TORCH,
+     .body = "return _uniform(input.shape).to(_float_type(dtype, input))"},
+    {"randn_like(input, dtype=None)", TORCH,
+     .body = "return _normal(input.shape).to(_float_type(dtype, input))"},
+    /* by the polar angle and the length of a pair; of a uniform number u, 1 - u is none of 0 */
+    {"_normal(shape)", HIDDEN,
+     .body =
+         "return torch.sqrt(-2.0 * log(1.0 - _uniform(shape))) * torch.cos(6.283185307179586 * _uniform(shape))"},
+    {"_float_type(dtype, input)", HIDDEN, .build = fn_float_type},
+    {"randint(low, high=None, size=None, dtype=None)", TORCH, .build = fn_randint},
+    {"randint_like(input, low, high=None, dtype=None)", TORCH,
+     .body = "return _whole(0 if high is None else low, low if high is None else high, input.shape).to("
+             "input.dtype if dtype is None else dtype)"},
+    /* of 48 random bits, which is enough for what integers are drawn of */
+    {"_whole(low, high, shape)", HIDDEN,
+     .body = "span = _check_span(low, high)\n"
+             "u = _uniform(shape).double()\n"
+             "wide = u if span <= 65536 else u + _uniform(shape).double() / 16777216.0\n"
+             "return floor(wide * span).long() + low"},
+    {"_check_span(low, high)", HIDDEN, .build = fn_check_span},
+    {"uniform_(input, a=0.0, b=1.0)", METHOD | IN_PLACE,
+     .body = "return (_uniform(input.shape).to(_float_type(None, input)) * (b - a) + a)"},
+    {"normal_(input, mean=0.0, std=1.0)", METHOD | IN_PLACE,
+     .body = "return _normal(input.shape).to(_float_type(None, input)) * std + mean"},
+    {"bernoulli_(input, p=0.5)", METHOD | IN_PLACE,
+     .body = "return (_uniform(input.shape) < p).to(input.dtype)"},
+    {"exponential_(input, lambd=1.0)", METHOD | IN_PLACE,
+     .body = "return log(1.0 - _uniform(input.shape).to(_float_type(None, input))) / -lambd"},
+    {"bernoulli(input, p=None)", TORCH | METHOD,
+     .body = "chance = _check_chance(input) if p is None else p\n"
+             "return (_uniform(input.shape) < chance).to(input.dtype)"},
+    {"_check_chance(p)", HIDDEN,
+     .body = "x = _check_float(p)\n_check_holds((p >= 0) & (p <= 1), 'p', 'within 0 and 1')\nreturn p"},
+    {"normal(mean, std=1.0, size=None, dtype=None)", TORCH,
+     .body = "x = _spread_of(mean, std, size)\n"
+             "return (_normal(x.shape) * std + mean).to(_float_type(dtype, x))"},
+    {"_spread_of(mean, std, size)", HIDDEN, .build = fn_spread_of},
     {"_uniform(shape)", HIDDEN, .build = fn_uniform},
     {"_check_probability(input, p)", HIDDEN, .build = fn_check_probability},
     {"_check_dropout(input, least, most)", HIDDEN, .build = fn_check_dropout},

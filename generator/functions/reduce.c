@@ -620,13 +620,17 @@ const struct function_row reduce_functions[] = {
              " indices if keepdim else indices.squeeze(dim), 'indices')"},
     {"_kth(input, k, dim)", HIDDEN, .build = fn_kth},
     {"msort(input)", TORCH | METHOD, .body = "return input.sort(0).values"},
-    {"diff(input, n=1, dim=-1)", TORCH | METHOD, .body = "return input if n == 0 else _diff(input, n, dim)"},
+    {"diff(input, n=1, dim=-1, prepend=None, append=None)", TORCH | METHOD,
+     .body = "x = input if prepend is None else cat((prepend, input), dim)\n"
+             "return _differences(x if append is None else cat((x, append), dim), n, dim)"},
+    {"_differences(input, n, dim)", HIDDEN,
+     .body = "return input if n <= 0 or _is_empty(input, dim) else _diff(input, n, dim)"},
     {"_diff(input, n, dim)", HIDDEN,
      .body =
          "length = input.shape[dim] - 1\n"
          "x = (input.narrow(dim, 1, length) ^ input.narrow(dim, 0, length) if input.dtype == torch.bool else"
          " input.narrow(dim, 1, length) - input.narrow(dim, 0, length))\n"
-         "return x.diff(n - 1, dim)"},
+         "return _differences(x, n - 1, dim)"},
     {"isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False)", TORCH | METHOD,
      .body = "gap = abs(input - other)\n"
              "close = (input == other) | (gap < inf) & (gap <= abs(other) * rtol + atol)\n"

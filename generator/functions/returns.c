@@ -22,14 +22,16 @@ static struct ev fn_decayed_sum(struct eval *eval, struct ev *args, int count, s
                  *factor = args[1].kind == EV_TENSOR ? like(eval, loc, args[1].tensor, x) : NULL;
     struct value *behind = args[4].kind == EV_TENSOR ? build_cast(eval, loc, args[4].tensor, x->dtype) : NULL;
     double number = 0;
+    bool reverse;
     int axis;
     (void)count;
 
-    if (!need_axis(eval, "time_dim", &args[3], x->ndim, &axis))
+    if (!need_axis(eval, "time_dim", &args[3], x->ndim, &axis) ||
+        !need_bool(eval, "this", &args[5], &reverse))
         return BAD;
     if (!factor)
         ev_get_number(&args[1], &number);
-    return ev_tensor(loc, build_decayed(eval, loc, behind, x, args[2].tensor, factor, number, axis, true));
+    return ev_tensor(loc, build_decayed(eval, loc, behind, x, args[2].tensor, factor, number, axis, reverse));
 }
 
 static struct ev fn_sums_from_end(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -218,7 +220,7 @@ const struct function_row return_functions[] = {
      .body = "return _decayed_sum(reward + gamma * where(done, value, rest), factor, cut, time_dim, last)"},
     {"_last_value(next_state_value, ended, time_dim)", HIDDEN,
      .body = "return where(ended.select(time_dim, -1), 0, next_state_value.select(time_dim, -1))"},
-    {"_decayed_sum(x, factor, cut, dim, behind=None)", HIDDEN, .build = fn_decayed_sum},
+    {"_decayed_sum(x, factor, cut, dim, behind=None, reverse=True)", HIDDEN, .build = fn_decayed_sum},
     {"_sums_from_end(x, dim)", HIDDEN, .build = fn_sums_from_end},
     {"_check_steps(reward, value, name, mask)", HIDDEN, .build = fn_check_steps},
     {"_check_factor(reward, factor, name)", HIDDEN, .build = fn_check_factor},

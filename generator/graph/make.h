@@ -75,6 +75,8 @@ struct value *make_scatter(struct site site, const char *label, struct value *x,
                            struct value *index, struct value *source, enum prim prim, bool along);
 /* Sums, or products, up to each element; integers and bool: int64. */
 struct value *make_scan(struct site site, struct value *x, int axis, enum scan_kind kind, bool reverse);
+/* SCAN_LARGEST: the largest so far. x is floating or int64, `first` what it begins with, of x's dims but the axis. */
+struct value *make_largest(struct site site, struct value *first, struct value *x, int axis);
 /* SCAN_DECAYED. x, cut and factor (NULL: that number) have one shape, `before`, what stands before the first element, all of it
  * but the axis (NULL: 0); all but cut are floating, of one type. */
 struct value *make_decayed(struct site site, struct value *before, struct value *x, struct value *cut,

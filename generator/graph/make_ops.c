@@ -218,6 +218,22 @@ struct value *make_scan(struct site site, struct value *x, int axis, enum scan_k
     return make_result(site, op);
 }
 
+struct value *make_largest(struct site site, struct value *first, struct value *x, int axis)
+{
+    struct arena *arena = &site.cx->arena;
+    struct op *op = make_op(site, GRAPH_OP_SCAN, "cummax", (struct value *[]){first, x}, 2);
+    int before, comes;
+
+    op->scan.axis = axis;
+    op->scan.kind = SCAN_LARGEST;
+    op->scan.given = true;
+    op->dag = dag_new(arena, 2);
+    before = dag_load(arena, op->dag, 0, x->dtype);
+    comes = dag_load(arena, op->dag, 1, x->dtype);
+    op->dag->result = dag_prim(arena, op->dag, PRIM_MAX, x->dtype, before, comes, -1);
+    return make_result(site, op);
+}
+
 struct value *make_decayed(struct site site, struct value *before, struct value *x, struct value *cut,
                            struct value *factor, double number, int axis, bool reverse)
 {

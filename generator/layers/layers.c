@@ -35,12 +35,12 @@ const struct layer_family layer_families[] = {
 
 extern const struct function_row product_functions[], linalg_functions[], conv_functions[],
     pad_functions[], fold_functions[], pool_functions[], norm_functions[], activation_functions[],
-    random_functions[], choose_functions[], index_functions[], shape_functions[], convert_functions[],
-    reduce_functions[], create_functions[], math_functions[], special_functions[],
-    arithmetic_functions[], join_functions[], arrange_functions[], distance_functions[],
-    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
-    rnn_functions[], loss_functions[], return_functions[], fft_functions[], grid_functions[],
-    box_functions[];
+    random_functions[], choose_functions[], index_functions[], write_functions[], shape_functions[],
+    convert_functions[], reduce_functions[], order_functions[], create_functions[], math_functions[],
+    special_functions[], arithmetic_functions[], join_functions[], arrange_functions[],
+    combine_functions[], distance_functions[], shuffle_functions[], resample_functions[],
+    einsum_functions[], attention_functions[], rnn_functions[], loss_functions[], return_functions[],
+    fft_functions[], grid_functions[], box_functions[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -54,15 +54,18 @@ const struct function_family function_families[] = {
     {"random", random_functions},
     {"choosing", choose_functions},
     {"indexing", index_functions},
+    {"writing", write_functions},
     {"shapes", shape_functions},
     {"conversions", convert_functions},
     {"reductions", reduce_functions},
+    {"order", order_functions},
     {"tensors", create_functions},
     {"elementwise", math_functions},
     {"special functions", special_functions},
     {"arithmetic", arithmetic_functions},
     {"joining", join_functions},
     {"arranging", arrange_functions},
+    {"combining", combine_functions},
     {"distances", distance_functions},
     {"shuffling", shuffle_functions},
     {"resampling", resample_functions},

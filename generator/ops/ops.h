@@ -142,7 +142,7 @@ enum reduce_kind {
 };
 enum pool_kind { POOL_MAX, POOL_AVG };
 /* DECAYED, over x, a bool cut and a factor: x, plus factor times what came before where that is not cut */
-enum scan_kind { SCAN_SUM, SCAN_PRODUCT, SCAN_DECAYED };
+enum scan_kind { SCAN_SUM, SCAN_PRODUCT, SCAN_DECAYED, SCAN_LARGEST };
 
 /* note [recurrent]
  * RECURRENT goes over L steps of N rows. Inputs, of which those behind the weight are there as the op says: what the input adds to the gates (L, N,

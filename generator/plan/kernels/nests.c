@@ -494,7 +494,7 @@ static const char *scan_text(struct cx *cx, const struct op *op)
     int *nodes = ARENA_ARRAY(arena, op->input_count + 1, int);
     struct text text = text_new(arena);
 
-    if (op->scan.kind != SCAN_DECAYED && op->dag->count == 3)
+    if ((op->scan.kind == SCAN_SUM || op->scan.kind == SCAN_PRODUCT) && op->dag->count == 3)
         return arena_format(arena, "%s of x0 along dimension %d%s", kinds[op->scan.kind], op->scan.axis, end);
     nodes[0] = dag_load(arena, own, op->input_count, op->outputs[0]->dtype);
     for (int i = op->scan.given; i < op->input_count; i++)

@@ -9,6 +9,7 @@
 #include "emit/dispatch.h"
 #include "emit/emit_room.h"
 #include "plan/target.h"
+#include "plan/weights.h"
 
 static const char runtime_folder[] = "runtime/", driver_folder[] = "driver/"; /* the second: in the first */
 

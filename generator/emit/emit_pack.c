@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/options.h"
 #include "emit/template.h"
 #include "plan/weights.h"
 
@@ -263,11 +262,6 @@ void print_embedded(struct emit *e, struct text *out)
                 e->m, e->m, e->m);
 }
 
-bool weights_are_array(const struct cx *cx)
-{
-    return cx->options->weights_as && strcmp(cx->options->weights_as, "c") == 0;
-}
-
 const char *weights_source(struct cx *cx, const char *model)
 {
     return arena_format(&cx->arena, "%s_weights.%s", model, weights_are_array(cx) ? "c" : "S");
@@ -310,13 +304,12 @@ struct text weights_array(struct emit *e)
     const unsigned char *bytes = e->weights->bytes;
     size_t count = (e->weights->length + 7) / 8;
 
-    text_printf(
-        &out,
-        "/* %s - written by modc: the weights of %s, in words of little-endian machines. */\n"
-        "#include \"modc.h\"\n\n"
-        "extern const uint64_t %s_weights[];\n"
-        "MODC_ALIGNED const uint64_t %s_weights[%zu] = {",
-        weights_source(e->cx, e->m), e->m, e->m, e->m, count > 0 ? count : 1);
+    text_printf(&out,
+                "/* %s - written by modc: the weights of %s, in words of little-endian machines. */\n"
+                "#include \"modc.h\"\n\n"
+                "extern const uint64_t %s_weights[];\n"
+                "MODC_ALIGNED const uint64_t %s_weights[%zu] = {",
+                weights_source(e->cx, e->m), e->m, e->m, e->m, count > 0 ? count : 1);
     for (size_t i = 0; i < count; i++) {
         uint64_t word = 0;
 

@@ -93,8 +93,7 @@ void print_packed_structs(struct emit *e, struct text *out);
 void print_pack_functions(struct emit *e, struct text *out);
 bool print_unpack(struct emit *e, struct text *out); /* false: nobody needs it */
 void print_embedded(struct emit *e, struct text *out);
-/* What embeds the weights: the file that is compiled, behind the model's name, and the text of either kind. */
-bool weights_are_array(const struct cx *cx);
+/* What embeds the weights: the file that is compiled, and the text of either kind. */
 const char *weights_source(struct cx *cx, const char *model);
 const char *weights_assembly(struct emit *e);
 struct text weights_array(struct emit *e);

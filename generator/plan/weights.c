@@ -589,3 +589,8 @@ void weights_attach(struct cx *cx, struct plan *plan, const struct embedded_weig
         if (weights->raw[i] < 0 && tree->keys[i]->first == tree->keys[i])
             plan_unpacking(cx, plan, weights->packed[i]);
 }
+
+bool weights_are_array(const struct cx *cx)
+{
+    return cx->options->weights_as && strcmp(cx->options->weights_as, "c") == 0;
+}

@@ -32,6 +32,9 @@ struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, c
 /* The plan embeds them, and gets the kernels that give back what lies only packed. */
 void weights_attach(struct cx *cx, struct plan *plan, const struct embedded_weights *weights);
 
+/* --weights-as c: they are an array of C, else what the assembler takes in. */
+bool weights_are_array(const struct cx *cx);
+
 /* Bytes that would be embedded: packed block and the tensors that it cannot give back. */
 int64_t weights_length(struct cx *cx, const struct plan *plan);
 

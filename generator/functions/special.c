@@ -4,7 +4,7 @@
 #include "functions/rows.h"
 
 /* The order of a polygamma function. */
-static struct ev fn_check_order(struct eval *eval, struct ev *args, int count, struct loc loc)
+static struct ev fn_check_degree(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     const char *what = outer(eval, "polygamma");
     int64_t n;
@@ -166,7 +166,7 @@ const struct function_row special_functions[] = {
     {"igammac(input, other)", TORCH | METHOD,
      .body = "return _gammaincc(_met(other, input), _met(input, other))"},
     {"polygamma(n, input)", TORCH,
-     .body = "_check_order(n)\n"
+     .body = "_check_degree(n)\n"
              "return digamma(input) if n == 0 else _polygamma(input, n)"},
     {"polygamma(input, n)", METHOD, .body = "return torch.polygamma(n, input)"},
     {"mvlgamma(input, p)", TORCH | METHOD,
@@ -174,7 +174,7 @@ const struct function_row special_functions[] = {
              "x = input * 1.0\n"
              "each = lgamma(x.unsqueeze(-1) - 0.5 * torch.arange(p).to(x.dtype))\n"
              "return each.sum(-1) + 0.25 * p * (p - 1) * log(pi)"},
-    {"_check_order(n)", HIDDEN, .build = fn_check_order},
+    {"_check_degree(n)", HIDDEN, .build = fn_check_degree},
     {"_check_multigamma(p)", HIDDEN, .build = fn_check_multigamma},
     {.signature = NULL},
 };

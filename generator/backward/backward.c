@@ -59,7 +59,8 @@ struct backward {
     int ahead_count;
     struct value **
         again; /* by id of these: what is drawn or made again for backward, or a copy that is kept of a slot */
-    bool *kept; /* by id of these: of a checkpoint, but read outside of it */
+    bool *kept;         /* by id of these: of a checkpoint, but read outside of it */
+    signed char *drawn; /* by id of these: whether it is_drawn; 0: not asked yet */
     struct held {
         const struct module_tensor *tensor;
         struct value *gradient;
@@ -456,10 +457,10 @@ static void add_inputs(struct backward *b)
 
 /* ---- what backward reads of forward ------------------------------------------------------------------------------ */
 
-/* Random numbers, and what is made of them and of constants alone. */
-static bool is_drawn(const struct value *value)
+static bool is_drawn(struct backward *b, const struct value *value);
+
+static bool is_made_of_drawn(struct backward *b, const struct op *op)
 {
-    const struct op *op = value->op;
     bool drawn = false;
 
     if (op_rows[op->code]->draws)
@@ -467,13 +468,23 @@ static bool is_drawn(const struct value *value)
     if (op->code != GRAPH_OP_MAP && op->code != GRAPH_OP_VIEW)
         return false;
     for (int i = 0; i < op->input_count; i++) {
-        bool own = is_drawn(op->inputs[i]);
+        bool own = is_drawn(b, op->inputs[i]);
 
         if (!own && op->inputs[i]->op->code != GRAPH_OP_CONST)
             return false;
         drawn |= own;
     }
     return drawn;
+}
+
+/* Random numbers, and what is made of them and of constants alone. */
+static bool is_drawn(struct backward *b, const struct value *value)
+{
+    if (value->id >= b->ahead_count)
+        return is_made_of_drawn(b, value->op);
+    if (b->drawn[value->id] == 0)
+        b->drawn[value->id] = is_made_of_drawn(b, value->op) ? 1 : -1;
+    return b->drawn[value->id] > 0;
 }
 
 /* A slot that a write replaces before backward reads it: its copy, made in front of the write. */
@@ -512,7 +523,7 @@ static bool is_made_again(struct backward *b, const struct value *value, const s
 {
     const struct module_call *own = checkpoint_of(b->graph, value->op);
 
-    if (is_drawn(value))
+    if (is_drawn(b, value))
         return true;
     if (!own || b->kept[value->id] || op_rows[value->op->code]->source)
         return false;
@@ -543,7 +554,7 @@ static struct value *read_again(struct backward *b, struct value *value, const s
         }
         return value;
     }
-    view = made->code == GRAPH_OP_VIEW && !is_drawn(value);
+    view = made->code == GRAPH_OP_VIEW && !is_drawn(b, value);
     if (view)
         seen = read_again(b, made->inputs[0], reader, at);
     if (view ? seen == made->inputs[0] : !is_made_again(b, value, reader))
@@ -606,6 +617,7 @@ static void read_forward(struct backward *b)
     b->ahead = ARENA_ARRAY(arena, b->ahead_count + 1, bool);
     b->again = ARENA_ARRAY(arena, b->ahead_count + 1, struct value *);
     b->kept = ARENA_ARRAY(arena, b->ahead_count + 1, bool);
+    b->drawn = ARENA_ARRAY(arena, b->ahead_count + 1, signed char);
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
 
@@ -863,9 +875,9 @@ static void write_backward(struct graph *graph)
         struct value **gradients = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
         int first = graph->op_count;
 
-        if (first > GRAPH_MAX_OPS) {
+        if (first > GRAPH_MAX_WITH_GRADIENTS) {
             diag_error(graph->cx, op->loc, "%s has more than %d operations with those of its gradients",
-                       graph->name, GRAPH_MAX_OPS);
+                       graph->name, GRAPH_MAX_WITH_GRADIENTS);
             return;
         }
         b.eval.call = op->call;

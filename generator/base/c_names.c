@@ -54,12 +54,15 @@ static const char constants[] =
 /* `word` is one of those in `list`, which has a blank around each. */
 static bool is_listed(const char *list, const char *word, size_t length)
 {
-    if (memchr(word, ' ', length))
+    char between[64];
+
+    if (length > sizeof between - 3 || memchr(word, ' ', length))
         return false;
-    for (const char *at = list + 1; *at; at += strcspn(at, " ") + 1)
-        if (strncmp(at, word, length) == 0 && at[length] == ' ')
-            return true;
-    return false;
+    between[0] = ' ';
+    memcpy(between + 1, word, length);
+    between[length + 1] = ' ';
+    between[length + 2] = 0;
+    return length > 0 && strstr(list, between);
 }
 
 /* `text` is `start` and then nothing but capitals, digits and underscores. */

@@ -12,6 +12,9 @@ struct name_entry {
     int index; /* how many were there before it */
 };
 
+/* From so many names on a list has an index of them: before, to compare them is quicker. */
+enum { NAMES_INDEXED_FROM = 16 };
+
 /* Start with {0}. */
 struct names {
     struct name_entry *slots; /* open addressing; a slot without key is free */

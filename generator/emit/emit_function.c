@@ -478,18 +478,19 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
     const struct graph *graph = variant->graph;
     const int end = variant_end(variant, PART_FORWARD);
     struct naming naming = naming_new(e, variant, end);
+    int *next = ARENA_ARRAY(&e->cx->arena, end + 1,
+                            int); /* by step: the call of the next behind it that has one */
 
+    next[end] = graph->call_count;
+    for (int s = end - 1; s >= 0; s--)
+        next[s] = s + 1 < end && variant->steps[s + 1].op->call && !graph->fenced
+                      ? variant->steps[s + 1].op->call->index
+                      : next[s + 1];
     print_shadows(e, body, variant, false);
     for (int s = 0; s < end; s++) {
         const struct step *step = &variant->steps[s];
-        int until = graph->call_count;
+        int until = next[s];
 
-        for (int t = s + 1; t < end && !graph->fenced; t++) {
-            if (variant->steps[t].op->call) {
-                until = variant->steps[t].op->call->index;
-                break;
-            }
-        }
         if (step->op->call && until <= step->op->call->index)
             until = step->op->call->index + 1;
         if (step->op->code == GRAPH_OP_CALL &&

@@ -298,6 +298,13 @@ static struct value *view_again(struct eval *eval, const struct op *view, const 
     return out;
 }
 
+/* Which need not be asked again until something changes. */
+static struct value *newest(struct eval *eval, struct value *value)
+{
+    value->renewals = eval->graph->renewals;
+    return value;
+}
+
 struct value *build_newest(struct eval *eval, struct loc loc, struct value *value)
 {
     const struct op *op;
@@ -305,18 +312,20 @@ struct value *build_newest(struct eval *eval, struct loc loc, struct value *valu
 
     while (value->newer)
         value = value->newer;
+    if (value->renewals == eval->graph->renewals)
+        return value;
     if (value->sharing.lost)
         return is_lost(eval, loc, value, *value->sharing.lost);
     if (value->sharing.with) {
         base = build_newest(eval, loc, value->sharing.with);
         if (!base || base == value->sharing.with)
-            return base ? value : NULL;
+            return base ? newest(eval, value) : NULL;
         return value->sharing.part ? is_lost(eval, loc, value, base->loc) : base;
     }
     op = view_of(value);
     base = op ? build_newest(eval, loc, op->inputs[0]) : NULL;
     if (!op || !base || base == op->inputs[0])
-        return op && !base ? NULL : value;
+        return op && !base ? NULL : newest(eval, value);
     if (value->sharing.unsure)
         return is_lost(eval, loc, value, base->loc);
     base = view_again(eval, op, value, base);
@@ -434,6 +443,7 @@ static void lose(struct eval *eval, struct loc loc, struct value *value)
     if (value->sharing.with)
         lose(eval, loc, value->sharing.with);
     value->sharing.lost = change;
+    eval->graph->renewals++; /* what shows it is asked again */
 }
 
 /* Writes to a tensor of the tree. */
@@ -485,7 +495,7 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
     }
     if (part->sharing.with)
         lose(eval, loc, part->sharing.with);
-    part->newer = to;
+    graph_renew(eval->graph, part, to);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/dim.h"
 #include "base/dtype.h"
+#include "base/names.h"
 #include "ops/ops.h"
 #include "spec/expr.h"
 
@@ -83,6 +84,7 @@ struct scope {
     struct scope *outer;
     struct binding *items;
     int count;
+    struct names index; /* of items; see NAMES_INDEXED_FROM */
     bool (*find)(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out);
     void (*names)(struct eval *eval, struct scope *scope, const char ***names,
                   int *count); /* of find, for hints */

@@ -6,15 +6,31 @@
 
 #include "eval/pytorch.h"
 
+static struct binding *find_binding(const struct scope *scope, const char *name)
+{
+    if (scope->index.count > 0) {
+        const struct name_entry *entry = names_find(&scope->index, name);
+
+        return entry ? &scope->items[entry->index] : NULL;
+    }
+    for (int i = 0; i < scope->count; i++)
+        if (strcmp(scope->items[i].name, name) == 0)
+            return &scope->items[i];
+    return NULL;
+}
+
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value)
 {
-    for (int i = 0; i < scope->count; i++) {
-        if (strcmp(scope->items[i].name, name) == 0) {
-            scope->items[i].value = value;
-            return;
-        }
+    struct arena *arena = &eval->cx->arena;
+    struct binding *known = find_binding(scope, name);
+
+    if (known) {
+        known->value = value;
+        return;
     }
-    ARENA_PUSH(&eval->cx->arena, scope->items, scope->count, ((struct binding){name, value}));
+    ARENA_PUSH(arena, scope->items, scope->count, ((struct binding){name, value}));
+    for (int i = scope->index.count; scope->count >= NAMES_INDEXED_FROM && i < scope->count; i++)
+        names_add(arena, &scope->index, scope->items[i].name, "", value.loc);
 }
 
 static struct ev ev_function(struct loc loc, const struct function_row *row,
@@ -93,13 +109,13 @@ bool eval_find_global(const char *name, struct loc loc, struct ev *out)
 bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out)
 {
     for (struct scope *s = scope; s; s = s->outer) {
-        for (int i = 0; i < s->count; i++) {
-            if (strcmp(s->items[i].name, expr->text) == 0) {
-                *out = s->items[i].value;
-                out->loc = expr->loc;
-                *out = build_newest_of(eval, *out);
-                return true;
-            }
+        const struct binding *known = find_binding(s, expr->text);
+
+        if (known) {
+            *out = known->value;
+            out->loc = expr->loc;
+            *out = build_newest_of(eval, *out);
+            return true;
         }
         if (strcmp(expr->text, "self") == 0 && s->self) {
             *out = (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "self", .module = s->self};

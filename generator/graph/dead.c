@@ -29,6 +29,8 @@ void graph_sweep_unused(struct graph *graph)
     for (int i = graph->op_count - 1; i >= 0; i--) {
         const struct op *op = graph->ops[i];
 
+        if (!op->placed) /* retired */
+            continue;
         kept[i] = stays(op);
         for (int j = 0; j < op->output_count; j++)
             kept[i] |= used[op->outputs[j]->id];
@@ -38,18 +40,38 @@ void graph_sweep_unused(struct graph *graph)
     graph_sweep(graph, kept, NULL, NULL);
 }
 
-void graph_drop(struct graph *graph, struct op *op)
+static bool is_needed(const struct graph *graph, const struct op *op)
 {
-    if (!op->placed || stays(op))
-        return;
+    if (stays(op))
+        return true;
     for (int i = 0; i < op->output_count; i++) {
         if (graph_uses(op->outputs[i]) > 0)
-            return;
+            return true;
         for (int j = 0; j < graph->unread_count; j++)
             if (graph->unread[j] == op->outputs[i])
-                return;
+                return true;
     }
-    graph_remove(graph, graph_position(graph, op));
+    return false;
+}
+
+static void drop(struct graph *graph, struct op *op, bool later)
+{
+    if (!op->placed || is_needed(graph, op))
+        return;
+    if (later)
+        graph_retire(op);
+    else
+        graph_remove(graph, graph_position(graph, op));
     for (int i = 0; i < op->input_count; i++)
-        graph_drop(graph, op->inputs[i]->op);
+        drop(graph, op->inputs[i]->op, later);
+}
+
+void graph_drop(struct graph *graph, struct op *op)
+{
+    drop(graph, op, false);
+}
+
+void graph_drop_later(struct graph *graph, struct op *op)
+{
+    drop(graph, op, true);
 }

@@ -30,6 +30,12 @@ struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, 
     return value;
 }
 
+void graph_renew(struct graph *graph, struct value *old, struct value *newer)
+{
+    old->newer = newer;
+    graph->renewals++;
+}
+
 /* ---- uses: note [uses] in graph.h ---------------------------------------------------------------------------- */
 
 static void use(struct graph *graph, struct op *op, struct value *value)
@@ -123,17 +129,26 @@ int graph_uses(const struct value *value)
 
 /* ---- places ------------------------------------------------------------------------------------------------- */
 
+static void stand(const struct graph *graph, struct op *op, int place)
+{
+    op->place = place;
+    op->shift = graph->shift;
+}
+
+/* The op stands where it was put, but for what came and went in front of it since, or behind it. */
 int graph_position(const struct graph *graph, const struct op *op)
 {
-    int below = op->place < graph->op_count ? op->place : graph->op_count - 1, above = below + 1;
+    const int moved = op->place - (graph->shift - op->shift), count = graph->op_count;
 
-    if (!op->placed)
-        return -1;
-    for (; below >= 0 || above < graph->op_count; below--, above++) {
-        if (below >= 0 && graph->ops[below] == op)
-            return ((struct op *)op)->place = below;
-        if (above < graph->op_count && graph->ops[above] == op)
-            return ((struct op *)op)->place = above;
+    for (int d = 0; op->placed && d <= count; d++) {
+        const int places[] = {op->place - d, op->place + d, moved - d, moved + d};
+
+        for (int i = 0; i < COUNT(places); i++) {
+            if (places[i] >= 0 && places[i] < count && graph->ops[places[i]] == op) {
+                stand(graph, (struct op *)op, places[i]);
+                return places[i];
+            }
+        }
     }
     return -1;
 }
@@ -145,7 +160,8 @@ void graph_insert(struct graph *graph, int position, struct op *op)
     memmove(graph->ops + position + 1, graph->ops + position,
             (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
     graph->ops[position] = op;
-    op->place = position;
+    graph->shift--;
+    stand(graph, op, position);
     use_all(graph, op);
 }
 
@@ -160,6 +176,7 @@ void graph_remove(struct graph *graph, int position)
     memmove(graph->ops + position, graph->ops + position + 1,
             (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
     graph->op_count--;
+    graph->shift++;
 }
 
 void graph_put(struct graph *graph, int position, struct op *op)
@@ -167,8 +184,23 @@ void graph_put(struct graph *graph, int position, struct op *op)
     assert(!op->placed);
     unuse_all(graph->ops[position]);
     graph->ops[position] = op;
-    op->place = position;
+    stand(graph, op, position);
     use_all(graph, op);
+}
+
+void graph_retire(struct op *op)
+{
+    unuse_all(op);
+}
+
+void graph_succeed(struct graph *graph, struct op *op, struct op *old)
+{
+    const int from = graph_position(graph, op), to = graph_position(graph, old);
+
+    unuse_all(old);
+    graph->ops[from] = old;
+    graph->ops[to] = op;
+    stand(graph, op, to);
 }
 
 void graph_move(struct graph *graph, int from, int to)
@@ -180,7 +212,7 @@ void graph_move(struct graph *graph, int from, int to)
     else
         memmove(graph->ops + to + 1, graph->ops + to, (size_t)(from - to) * sizeof *graph->ops);
     graph->ops[to] = op;
-    op->place = to;
+    stand(graph, op, to);
 }
 
 void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int *moved_count)
@@ -191,12 +223,12 @@ void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int 
         struct op *op = graph->ops[i];
 
         if (kept[i]) {
-            op->place = count;
+            stand(graph, op, count);
             graph->ops[count++] = op;
         } else if (moved) {
-            op->place = *moved_count;
+            stand(graph, op, *moved_count);
             ARENA_PUSH(&graph->cx->arena, *moved, *moved_count, op);
-        } else {
+        } else if (op->placed) {
             unuse_all(op);
         }
     }

@@ -22,7 +22,8 @@ struct need {
     bool not_one;
 };
 
-#define GRAPH_MAX_OPS 10000 /* passes look at all ops for each, so that more would take minutes */
+#define GRAPH_MAX_OPS 100000
+#define GRAPH_MAX_WITH_GRADIENTS 20000 /* the order of their steps takes a time that grows with the square */
 
 struct graph {
     struct cx *cx;
@@ -41,7 +42,7 @@ struct graph {
     const struct module_tensor *
         *gradient_of; /* by output, behind the results: a parameter; NULL: an input, the next that has one */
     struct op **ops;  /* in running order */
-    int op_count;
+    int op_count, shift; /* shift: so many more ops went than came, one by one */
     struct module_call **calls;
     int call_count;
     struct value **
@@ -53,6 +54,7 @@ struct graph {
     struct value **slots; /* newest version of every tensor that was read or written, by first use */
     const struct module_tensor **slot_tensors;
     int slot_count;
+    int renewals;                     /* see graph_renew */
     bool resolved;                    /* by legalise: views have offsets and strides */
     bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
     /* Filled by fold: ops whose results depend on parameters alone; MODEL_pack runs them. In running order. */
@@ -185,8 +187,15 @@ void graph_insert(struct graph *graph, int position, struct op *op); /* in front
 void graph_remove(struct graph *graph, int position);
 void graph_put(struct graph *graph, int position, struct op *op); /* in the place of what stands there */
 void graph_move(struct graph *graph, int from, int to);           /* what is between them makes room */
+/* For passes that edit much: what goes reads nothing any more, and is not `placed`, but stands in the list until the next sweep. The op
+ * succeeds `old`: it comes to stand where that stood. */
+void graph_retire(struct op *op);
+void graph_succeed(struct graph *graph, struct op *op, struct op *old);
 /* Removes the ops that are not kept, by position. To `moved`, where it is a list: those stand there from now on. */
 void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int *moved_count);
+
+/* While it is lowered: who reads `old` from now on reads `newer`. */
+void graph_renew(struct graph *graph, struct value *old, struct value *newer);
 
 void graph_input(struct graph *graph, struct op *op, int input, struct value *value);
 void graph_inputs(struct graph *graph, struct op *op, struct value **inputs,
@@ -199,6 +208,7 @@ void graph_return(struct graph *graph,
  * stay, and what does something beside its results: dead.c. */
 void graph_sweep_unused(struct graph *graph);
 void graph_drop(struct graph *graph, struct op *op);
+void graph_drop_later(struct graph *graph, struct op *op); /* they are retired */
 
 /* Who reads or returns `from` reads or returns `to`, which has its name if it has none. */
 void graph_replace(struct graph *graph, struct value *from, struct value *to);

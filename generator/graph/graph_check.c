@@ -12,6 +12,7 @@ struct check {
     struct cx cx;
     bool types;
     bool *made, *replaced;
+    const struct value **roots; /* through views; a chain of them is walked once */
     int *read, *returned;
 };
 
@@ -29,12 +30,12 @@ static const char *at_op(const struct check *check, const struct op *op, const c
 static const char *check_inputs(struct check *check, const struct op *op)
 {
     for (int i = 0; i < op->input_count; i++) {
-        const struct value *input = op->inputs[i], *root = value_root(op->inputs[i]);
+        const struct value *input = op->inputs[i];
 
         if (input->id >= check->graph->value_count || !check->made[input->id])
             return at_op(check, op,
                          arena_format(&check->cx.arena, "it uses value %d before it is made", input->id));
-        if (check->replaced[root->id])
+        if (check->replaced[check->roots[input->id]->id])
             return at_op(check, op,
                          arena_format(&check->cx.arena, "it reads value %d after it was written", input->id));
         check->read[input->id]++;
@@ -54,6 +55,7 @@ static const char *check_outputs(struct check *check, const struct op *op)
         if (output->id >= check->graph->value_count || check->made[output->id])
             return at_op(check, op, arena_format(&check->cx.arena, "value %d is made twice", output->id));
         check->made[output->id] = true;
+        check->roots[output->id] = op->code == GRAPH_OP_VIEW ? check->roots[op->inputs[0]->id] : output;
     }
     return NULL;
 }
@@ -310,6 +312,7 @@ const char *graph_check(const struct graph *graph, bool types)
 
     check.made = ARENA_ARRAY(arena, graph->value_count + 1, bool);
     check.replaced = ARENA_ARRAY(arena, graph->value_count + 1, bool);
+    check.roots = ARENA_ARRAY(arena, graph->value_count + 1, const struct value *);
     check.read = ARENA_ARRAY(arena, graph->value_count + 1, int);
     check.returned = ARENA_ARRAY(arena, graph->value_count + 1, int);
     fault = check_ops(&check);

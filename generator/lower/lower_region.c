@@ -5,16 +5,6 @@
 #include "base/emitted.h"
 #include "lower/lower_parts.h"
 
-static int count_instances(const struct module_tree *tree, const char *signature)
-{
-    int count = 0;
-
-    for (int i = 0; i < tree->module_count; i++)
-        count += tree->modules[i]->signature && tree->modules[i]->parent &&
-                 strcmp(tree->modules[i]->signature, signature) == 0;
-    return count;
-}
-
 static void add_break(struct text *name)
 {
     if (name->length > 0 && name->data[name->length - 1] != '_')
@@ -111,8 +101,7 @@ bool lower_has_region(struct eval *eval, const struct module *module)
     const struct lower *lower = (const struct lower *)eval;
 
     return module->spec_class && !lower->program->resolving && !is_special(module) &&
-           !(eval->graph->saves && module->shared) &&
-           count_instances(lower->program->tree, module->signature) > 1;
+           !(eval->graph->saves && module->shared) && module->instances > 1;
 }
 
 /* Which parts of an instance stay in evaluation mode while the others train. */

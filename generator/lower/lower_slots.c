@@ -117,7 +117,7 @@ static void append_write(struct eval *eval, struct module_tensor *tensor, struct
     tensor->written_in_eval |= !eval->training;
     next = graph_value(graph, op, tensor->dtype, tensor->ndim, tensor->shape);
     value_take_name(next, slot);
-    slot->newer = next;
+    graph_renew(graph, slot, next);
     eval->changes++;
     graph_append(graph, op);
     for (int i = 0; i < graph->slot_count; i++)

@@ -340,6 +340,25 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     return tree;
 }
 
+static void count_instances(struct cx *cx, struct module_tree *tree)
+{
+    struct names signatures = {0};
+    int *counts = ARENA_ARRAY(&cx->arena, tree->module_count + 1, int);
+
+    for (int i = 1; i < tree->module_count; i++) { /* behind the root */
+        const char *signature = tree->modules[i]->signature;
+        const struct name_entry *known;
+
+        if (!signature)
+            continue;
+        known = names_add(&cx->arena, &signatures, signature, "", tree->modules[i]->loc);
+        counts[known ? known->index : signatures.count - 1]++;
+    }
+    for (int i = 1; i < tree->module_count; i++)
+        if (tree->modules[i]->signature)
+            tree->modules[i]->instances = counts[names_find(&signatures, tree->modules[i]->signature)->index];
+}
+
 void module_finish(struct cx *cx, struct module_tree *tree)
 {
     struct builder build = {.cx = cx, .tree = tree, .eval = {.cx = cx}};
@@ -351,5 +370,6 @@ void module_finish(struct cx *cx, struct module_tree *tree)
     for (int i = 0; i < tree->resolved_count; i++)
         for (int k = 0; k < tree->resolved[i]->tensor_count; k++)
             add_draw(&build, tree->resolved[i]->tensors[k]);
+    count_instances(cx, tree);
     module_apply_paths(cx, tree);
 }

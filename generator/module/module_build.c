@@ -24,8 +24,12 @@ struct module *module_new(struct builder *build, struct module *parent, const ch
     module->step = build->step;
     module->changed = parent && module->step != parent->step;
     build->count++;
-    if (parent)
-        ARENA_PUSH(&build->cx->arena, parent->children, parent->child_count, module);
+    if (!parent)
+        return module;
+    ARENA_PUSH(&build->cx->arena, parent->children, parent->child_count, module);
+    for (int i = parent->child_index.count;
+         parent->child_count >= NAMES_INDEXED_FROM && i < parent->child_count; i++)
+        names_add(&build->cx->arena, &parent->child_index, parent->children[i]->name, "", loc);
     return module;
 }
 
@@ -159,15 +163,7 @@ bool module_build_class(struct builder *build, struct module *module, const stru
     text_add(&text, ")");
     module->signature = text.data;
     module->extra_repr = class_repr(build, module);
-    for (int i = 0; i < class->tensor_count; i++)
-        if (class->tensors[i]->kind == SPEC_PARAMETER)
-            module_add_spec_tensor(build, module, class->tensors[i]);
-    for (int i = 0; i < class->tensor_count; i++)
-        if (class->tensors[i]->kind == SPEC_BUFFER)
-            module_add_spec_tensor(build, module, class->tensors[i]);
-    for (int i = 0; i < class->tensor_count; i++)
-        if (class->tensors[i]->kind == SPEC_STATE)
-            module_add_spec_tensor(build, module, class->tensors[i]);
+    module_add_spec_tensors(build, module);
     if (class->modules) {
         struct scope *own = module_argument_scope(build, module, module_find_fixed);
 

@@ -84,7 +84,7 @@ bool module_add_row_tensor(struct builder *build, struct module *module, struct 
                            const struct layer_tensor *row, enum module_tensor_kind kind);
 
 /* One of parameters:, buffers: and state:. */
-void module_add_spec_tensor(struct builder *build, struct module *module, const struct spec_tensor *spec);
+void module_add_spec_tensors(struct builder *build, struct module *module);
 
 /* False after an error: it requires gradients, and has none. */
 bool module_may_require_grad(struct builder *build, const struct module_tensor *tensor, struct loc loc);

@@ -21,6 +21,9 @@ struct module_tensor *module_add_tensor(struct builder *build, struct module *mo
     tensor->key = tensor->zero_row = -1;
     tensor->first = tensor;
     ARENA_PUSH(&build->cx->arena, module->tensors, module->tensor_count, tensor);
+    for (int i = module->tensor_index.count;
+         module->tensor_count >= NAMES_INDEXED_FROM && i < module->tensor_count; i++)
+        names_add(&build->cx->arena, &module->tensor_index, module->tensors[i]->name, "", loc);
     return tensor;
 }
 
@@ -170,31 +173,32 @@ bool module_add_row_tensor(struct builder *build, struct module *module, struct 
 }
 
 /* Is self.NAME, or a part of it, one of the targets? */
-static bool target_writes(const struct expr *target, const char *name)
+static void add_written(struct arena *arena, struct names *written, const struct expr *target)
 {
     switch (target->kind) {
     case EXPR_TUPLE:
     case EXPR_LIST:
         for (int i = 0; i < target->count; i++)
-            if (target_writes(target->items[i], name))
-                return true;
-        return false;
+            add_written(arena, written, target->items[i]);
+        return;
     case EXPR_INDEX:
-        return target_writes(target->a, name);
+        add_written(arena, written, target->a);
+        return;
     case EXPR_ATTR:
-        return target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0 &&
-               strcmp(target->text, name) == 0;
+        if (target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0)
+            names_add(arena, written, target->text, target->text, target->loc);
+        return;
     default:
-        return false;
+        return;
     }
 }
 
-static bool statements_write(struct stmt *const *statements, int count, const char *name)
+static void add_all_written(struct arena *arena, struct names *written, struct stmt *const *statements,
+                            int count)
 {
     for (int i = 0; i < count; i++)
-        if (statements[i]->target && target_writes(statements[i]->target, name))
-            return true;
-    return false;
+        if (statements[i]->target)
+            add_written(arena, written, statements[i]->target);
 }
 
 static bool set_spec_dtype(struct builder *build, struct module_tensor *tensor,
@@ -220,7 +224,8 @@ bool module_may_require_grad(struct builder *build, const struct module_tensor *
     return false;
 }
 
-void module_add_spec_tensor(struct builder *build, struct module *module, const struct spec_tensor *spec)
+static void add_spec_tensor(struct builder *build, struct module *module, const struct spec_tensor *spec,
+                            bool written)
 {
     struct scope *scope = module_argument_scope(
         build, module, spec->kind == SPEC_PARAMETER ? module_find_fixed : module_find_maximum);
@@ -228,16 +233,10 @@ void module_add_spec_tensor(struct builder *build, struct module *module, const 
                                    : spec->kind == SPEC_BUFFER  ? MODULE_BUFFER
                                                                 : MODULE_STATE;
     struct module_tensor *tensor = module_add_tensor(build, module, kind, spec->name, spec->loc);
-    const struct spec_class *class = module->spec_class;
 
     tensor->persistent = kind != MODULE_STATE && spec->persistent;
     tensor->requires_grad = kind == MODULE_PARAMETER && spec->requires_grad;
-    if (class->forward)
-        tensor->written = statements_write(class->forward->statements, class->forward->count, spec->name);
-    if (!module->parent)
-        for (int i = 0; i < build->tree->spec->entry_count; i++)
-            tensor->written |= statements_write(build->tree->spec->entries[i]->statements,
-                                                build->tree->spec->entries[i]->count, spec->name);
+    tensor->written = written;
     if (!set_spec_dtype(build, tensor, spec) || (spec->shape && spec->shape->kind == EXPR_BAD)) {
         tensor->faulty = true;
     } else if (spec->value) {
@@ -255,4 +254,23 @@ void module_add_spec_tensor(struct builder *build, struct module *module, const 
         !module_may_require_grad(build, tensor, spec->dtype ? spec->dtype->loc : spec->loc))
         diag_hint(build->cx, "declare it under 'buffers:', or write requires_grad: false");
     tensor->is_constant = kind == MODULE_BUFFER && !tensor->persistent && tensor->value && !tensor->written;
+}
+
+void module_add_spec_tensors(struct builder *build, struct module *module)
+{
+    static const enum spec_tensor_kind kinds[] = {SPEC_PARAMETER, SPEC_BUFFER, SPEC_STATE};
+    const struct spec_class *class = module->spec_class;
+    struct arena *arena = &build->cx->arena;
+    struct names written = {0};
+
+    if (class->forward && class->tensor_count > 0)
+        add_all_written(arena, &written, class->forward->statements, class->forward->count);
+    for (int i = 0; !module->parent && i < build->tree->spec->entry_count; i++)
+        add_all_written(arena, &written, build->tree->spec->entries[i]->statements,
+                        build->tree->spec->entries[i]->count);
+    for (int k = 0; k < COUNT(kinds); k++)
+        for (int i = 0; i < class->tensor_count; i++)
+            if (class->tensors[i]->kind == kinds[k])
+                add_spec_tensor(build, module, class->tensors[i],
+                                names_find(&written, class->tensors[i]->name) != NULL);
 }

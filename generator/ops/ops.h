@@ -64,8 +64,10 @@ struct value {
     /* Kept by graph.c: the ops of its graph that read it, one for each input, in no order; how often it is returned. */
     struct op **users;
     int user_count, returned;
-    struct value *newer; /* slots: the version that a write made of it; others: what it became in place */
     struct sharing sharing;
+    struct value *
+        newer; /* slots: the version that a write made of it; others: what it became in place; see graph_renew */
+    int renewals; /* so many there were of the graph's when lowering saw that it is the newest, as are those that it shows */
 
     /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). From plan_make on they
      * are the plan's, which lets values be made inside of those that join them (note [joins] in plan/plan_join.h). */
@@ -222,7 +224,7 @@ struct op {
     const char
         *first; /* of "linear_relu", to which passes have joined others, "linear"; NULL: it is one function */
     struct module_call *last; /* the call that the function is of which was joined last; or NULL */
-    int place;                /* where it stands in its graph, or near by: see graph_position */
+    int place, shift;         /* where it stood in its graph when that had this shift: see graph_position */
     bool placed;              /* it stands in one */
     bool shared;              /* a copy that legalise made, which others may read that want the same */
 

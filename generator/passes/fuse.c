@@ -209,8 +209,7 @@ static void take_place(struct graph *graph, struct op *op, struct op *map)
 {
     struct value *out = map->outputs[0];
 
-    graph_remove(graph, graph_position(graph, op));
-    graph_put(graph, graph_position(graph, map), op);
+    graph_succeed(graph, op, map);
     out->op = op;
     out->result = 0;
     op->outputs[0] = out;
@@ -363,7 +362,7 @@ static bool join_one(struct graph *graph, int *at, bool tails)
     struct value *made = op->output_count > 0 ? op->outputs[0] : NULL, *operand = NULL;
     bool joined = false;
 
-    if (tails && op->code != GRAPH_OP_MAP)
+    if (!op->placed || (tails && op->code != GRAPH_OP_MAP))
         return false;
     if (!tails && op->code == GRAPH_OP_MAP) {
         pass_drop_unread(graph, op, &op->dag, 0); /* of integers `i - i` is 0 */
@@ -374,7 +373,7 @@ static bool join_one(struct graph *graph, int *at, bool tails)
         joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);
     }
     if (joined) {
-        graph_drop(graph, operand->op);
+        graph_drop_later(graph, operand->op);
         *at = graph_position(graph, made ? made->op : op);
     }
     return joined;
@@ -392,6 +391,7 @@ static void join_all(struct graph *graph, bool tails)
             while (join_one(graph, &i, tails))
                 again = true;
     }
+    graph_sweep_unused(graph);
 }
 
 /* Maps first, so that reductions and convolutions get heads before they get tails. */

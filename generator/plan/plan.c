@@ -287,6 +287,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
 {
     struct plan *plan = ARENA_NEW(&cx->arena, struct plan);
     struct pack_group *root = ARENA_NEW(&cx->arena, struct pack_group);
+    struct names arguments;
 
     plan->program = program;
     plan->backend = program->settings.backend;
@@ -300,6 +301,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     plan->written_keys = find_writes(cx, program->tree->keys, program->tree->key_count);
     plan->written_states = find_writes(cx, program->tree->states, program->tree->state_count);
     share_in_arrays(plan, program->tree);
+    arguments = planner_argument_names(cx, program);
     lay_out_tensors(cx, plan);
     lay_out_gradients(cx, plan);
     lay_out_optimizer(cx, plan);
@@ -317,7 +319,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
             group->backend = plan->backend;
             ARENA_PUSH(&cx->arena, plan->groups, plan->group_count, group);
         }
-        if (!plan_one(cx, plan, region->graph, NULL, planner_region_function(cx, plan, region)))
+        if (!plan_one(cx, plan, region->graph, NULL, planner_region_function(cx, plan, &arguments, region)))
             return NULL;
     }
     for (int i = 0; i < program->entry_count; i++) {

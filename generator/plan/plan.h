@@ -79,6 +79,7 @@ struct pack_group {
     const struct backend *backend; /* whose panels the entries have */
     struct packed **entries;
     int entry_count;
+    struct names keys;      /* of the entries */
     struct pack_child {     /* instances of other groups inside */
         const char *member; /* "blocks" */
         struct pack_group *group;
@@ -215,7 +216,8 @@ struct plan {
     int align;                              /* of blocks and of what lies in them */
     struct variant **variants;              /* regions before what calls them */
     int variant_count;
-    struct pack_group **groups; /* [0] is the model's */
+    struct names functions_taken; /* those of the variants */
+    struct pack_group **groups;   /* [0] is the model's */
     int group_count;
     struct value **constants; /* distinct constant tensors */
     const char **constant_names;

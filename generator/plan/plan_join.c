@@ -94,34 +94,32 @@ void join_undo(const struct joined *joined)
         put(joined->places[i], &joined->changed[i]);
 }
 
-/* Resolves the views of the value again. False: one has no strides any more, or a reader cannot take them. */
-static bool renew_readers(struct cx *cx, struct graph *graph, struct joined *joined)
+/* Resolves the views of the value again, and those of them. False: one has no strides any more, or a reader cannot take them. */
+static bool renew_readers(struct cx *cx, struct graph *graph, struct joined *joined, struct value *value)
 {
-    for (int i = 0; i < graph->op_count; i++) {
-        struct op *op = graph->ops[i];
+    for (int u = 0; u < value->user_count; u++) {
+        struct op *op = value->users[u];
 
-        for (int j = 0; j < op->input_count; j++) {
-            if (value_root(op->inputs[j]) != joined->value)
-                continue;
-            if (op->code == GRAPH_OP_VIEW) {
-                save(cx, joined, op->outputs[0]);
-                if (!view_resolve(&cx->arena, op, op->inputs[0], op->outputs[0]))
-                    return false;
-            } else if (!pass_reads(graph, op, j)) {
+        if (op->code == GRAPH_OP_VIEW) {
+            save(cx, joined, op->outputs[0]);
+            if (!view_resolve(&cx->arena, op, value, op->outputs[0]) ||
+                !renew_readers(cx, graph, joined, op->outputs[0]))
                 return false;
-            }
+            continue;
         }
+        for (int j = 0; j < op->input_count; j++)
+            if (op->inputs[j] == value && !pass_reads(graph, op, j))
+                return false;
     }
     return true;
 }
 
-static bool has_others(const struct graph *graph, const struct value *value)
+/* Something was made inside of the value, which joins it. */
+static bool has_others(const struct value *value)
 {
-    for (int i = 0; i < graph->op_count; i++)
-        for (int j = 0; j < graph->ops[i]->output_count; j++)
-            if (graph->ops[i]->outputs[j]->base == value && graph->ops[i]->outputs[j] != value &&
-                graph->ops[i]->code != GRAPH_OP_VIEW)
-                return true;
+    for (int i = 0; i < value->op->input_count; i++)
+        if (value_root(value->op->inputs[i])->base == value)
+            return true;
     return false;
 }
 
@@ -133,11 +131,11 @@ bool join_apply(struct cx *cx, const struct variant *variant, struct op *op, int
     *joined = (struct joined){.value = value};
     if (!step || value->base != value || variant->places[value->id].kind != PLACE_WORKSPACE ||
         join_is_done(&cx->arena, op, input) || !look_behind(&cx->arena, op->inputs[input], &place) ||
-        !kernels_write(&cx->arena, step, &place) || has_others(variant->graph, value))
+        !kernels_write(&cx->arena, step, &place) || has_others(value))
         return false;
     save(cx, joined, value);
     put(value, &place);
-    if (renew_readers(cx, variant->graph, joined) && join_is_done(&cx->arena, op, input))
+    if (renew_readers(cx, variant->graph, joined, value) && join_is_done(&cx->arena, op, input))
         return true;
     join_undo(joined);
     return false;

@@ -174,7 +174,7 @@ static void take(struct planner *planner, struct names *names, const char *name)
         names_add(&planner->cx->arena, names, name, "", (struct loc){0});
 }
 
-/* What the function calls something else. */
+/* What the function calls something else, but for other functions. */
 static struct names taken_names(struct planner *planner)
 {
     const struct variant *variant = planner->variant;
@@ -191,9 +191,14 @@ static struct names taken_names(struct planner *planner)
     for (int i = 0; i < graph->value_count; i++)
         if (variant->places[i].kind != PLACE_CONST)
             take(planner, &taken, variant->places[i].name);
-    for (int i = 0; i < planner->plan->variant_count; i++)
-        take(planner, &taken, planner->plan->variants[i]->function);
     return taken;
+}
+
+/* Takes the name, unless it stands for something else already, or for a function. */
+static bool is_another(struct planner *planner, struct names *taken, const char *name)
+{
+    return names_find(&planner->plan->functions_taken, name) ||
+           names_add(&planner->cx->arena, taken, name, "", (struct loc){0});
 }
 
 /* By value id: what hooks see of a module's results, made by the module itself. */
@@ -219,7 +224,6 @@ static const bool *shown_results(const struct planner *planner)
 /* Those whose name another one has, or something else, go on to their next. False: all have one of their own, or none left. */
 static bool part_names(struct planner *planner, struct named *list, int count)
 {
-    struct arena *arena = &planner->cx->arena;
     const struct names taken = taken_names(planner);
     struct names seen = taken_names(planner), twice = {0}, results = {0}, rivals = {0};
     bool again = false;
@@ -227,10 +231,9 @@ static bool part_names(struct planner *planner, struct named *list, int count)
     for (int i = 0; i < count; i++) {
         const char *word = list[i].words[list[i].at];
 
-        if (names_add(arena, &seen, word, "", (struct loc){0}))
+        if (is_another(planner, &seen, word))
             take(planner, &twice, word);
-        if (list[i].result &&
-            (names_find(&taken, word) || names_add(arena, &results, word, "", (struct loc){0})))
+        if (list[i].result && (names_find(&taken, word) || is_another(planner, &results, word)))
             take(planner, &rivals, word);
     }
     for (int i = 0; i < count; i++) {
@@ -251,8 +254,8 @@ void planner_name_locals(struct planner *planner)
     bool *known = ARENA_ARRAY(&planner->cx->arena, variant->graph->value_count + 1, bool);
     const bool *shown = shown_results(planner);
     struct named *list = NULL;
-    struct names taken;
-    int count = 0;
+    struct names taken, words = {0};
+    int count = 0, *rounds; /* by word: so many of "word_2", "word_3" are taken */
 
     for (int s = 0; s < variant->step_count; s++) {
         for (int j = 0; j < variant->steps[s].op->output_count; j++) {
@@ -269,11 +272,14 @@ void planner_name_locals(struct planner *planner)
     while (part_names(planner, list, count))
         ;
     taken = taken_names(planner);
+    rounds = ARENA_ARRAY(&planner->cx->arena, count + 1, int);
     for (int i = 0; i < count; i++) {
         const char *word = list[i].words[list[i].at], *name = word;
+        const struct name_entry *before = names_add(&planner->cx->arena, &words, word, "", (struct loc){0});
+        int *round = &rounds[before ? before->index : words.count - 1];
 
-        for (int round = 2; names_add(&planner->cx->arena, &taken, name, "", (struct loc){0}); round++)
-            name = arena_format(&planner->cx->arena, "%s_%d", word, round);
+        for (; is_another(planner, &taken, name); ++*round)
+            name = arena_format(&planner->cx->arena, "%s_%d", word, *round + 2);
         list[i].place->name = name;
     }
 }
@@ -371,30 +377,36 @@ static const char *shape_words(struct cx *cx, const struct region *region)
     return words.data;
 }
 
-/* A function that is planned already, or what a caller may call one of its arguments, which then would hide the function. */
-static bool is_taken(struct cx *cx, const struct plan *plan, const char *name)
+static void take_inputs(struct cx *cx, struct names *names, const struct graph *graph)
 {
-    const struct program *program = plan->program;
+    for (int i = 0; graph && i < graph->input_count; i++)
+        names_add(&cx->arena, names, region_input(cx, graph, graph->inputs[i]), "", (struct loc){0});
+}
 
-    for (int i = 0; i < plan->variant_count; i++)
-        if (strcmp(plan->variants[i]->function, name) == 0)
-            return true;
+struct names planner_argument_names(struct cx *cx, const struct program *program)
+{
+    struct names names = {0};
+
     for (int i = 0; i < program->entry_count; i++) {
         const struct graph *graph = program->entries[i].graphs[0][0];
 
         for (int o = 0; o < graph->result_count; o++)
-            if (strcmp(c_argument(cx, graph->output_names[o]), name) == 0)
-                return true;
-        if (is_input(cx, graph, name))
-            return true;
+            names_add(&cx->arena, &names, c_argument(cx, graph->output_names[o]), "", (struct loc){0});
+        take_inputs(cx, &names, graph);
     }
     for (int i = 0; i < program->region_count; i++)
-        if (is_input(cx, program->regions[i]->graph, name))
-            return true;
-    return false;
+        take_inputs(cx, &names, program->regions[i]->graph);
+    return names;
 }
 
-const char *planner_region_function(struct cx *cx, const struct plan *plan, const struct region *region)
+/* A function that is planned already, or what a caller may call one of its arguments, which then would hide the function. */
+static bool is_taken(const struct plan *plan, const struct names *arguments, const char *name)
+{
+    return names_find(&plan->functions_taken, name) || names_find(arguments, name);
+}
+
+const char *planner_region_function(struct cx *cx, const struct plan *plan, const struct names *arguments,
+                                    const struct region *region)
 {
     const struct graph *graph = region->graph;
     struct arena *arena = &cx->arena;
@@ -404,11 +416,11 @@ const char *planner_region_function(struct cx *cx, const struct plan *plan, cons
                           arena_format(arena, "_%s", region->entry), shape_words(cx, region)};
     const char *stem = region->name, *name = arena_format(arena, "%s_%s", stem, kind);
 
-    for (size_t i = 1; is_taken(cx, plan, name) && i < sizeof more / sizeof *more; i++) {
+    for (size_t i = 1; is_taken(plan, arguments, name) && i < sizeof more / sizeof *more; i++) {
         stem = arena_format(arena, "%s%s", stem, more[i]);
         name = arena_format(arena, "%s_%s", stem, kind);
     }
-    for (int round = 2; is_taken(cx, plan, name); round++)
+    for (int round = 2; is_taken(plan, arguments, name); round++)
         name = arena_format(arena, "%s_%d_%s", stem, round, kind);
     return name;
 }

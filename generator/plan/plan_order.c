@@ -4,8 +4,9 @@
 #include <string.h>
 
 #define ORDER_WORK                                                                                           \
-    20000000          /* values and steps looked at, in all: large graphs are ordered less well, not slowly */
-#define ORDER_NEAR 24 /* how far a step moves among its neighbours */
+    20000000 /* values and steps looked at, in all: large graphs are ordered less well, not slowly */
+#define ORDER_WALKED 400000000 /* words of `needs` that are looked at, in all */
+#define ORDER_NEAR 24          /* how far a step moves among its neighbours */
 
 struct order {
     struct variant *variant;
@@ -15,8 +16,9 @@ struct order {
     uint64_t *needs; /* by that place: a bit for each step that has to be before it */
     int words;       /* of a row of them */
     struct load load;
-    bool stale;   /* the lives that were measured are those of a move that was taken back */
-    int64_t left; /* moves that may still be tried */
+    bool stale;    /* the lives that were measured are those of a move that was taken back */
+    int64_t left;  /* moves that may still be tried */
+    int64_t walks; /* what is left of ORDER_WALKED */
     struct step *old_steps;
     int *old_ids;
     uint64_t *bits;
@@ -65,10 +67,21 @@ static bool replaces(const struct variant *variant, const struct op *write, cons
     return false;
 }
 
+static bool may_replace(const struct variant *variant, const struct op *op)
+{
+    bool may = op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_UPDATE;
+
+    for (int j = 0; j < op->output_count; j++)
+        may |= variant->places[op->outputs[j]->base->id].kind == PLACE_GRADIENT;
+    return may;
+}
+
 static void need_reads(struct order *o, int write)
 {
     const struct step *steps = o->variant->steps;
 
+    if (!may_replace(o->variant, steps[write].op))
+        return;
     for (int s = 0; s < write; s++)
         for (int i = 0; i < steps[s].op->input_count; i++)
             if (!step_packed(&steps[s], i) && /* packed, it lies elsewhere */
@@ -166,6 +179,7 @@ static bool find_moves(struct order *o, int at, int to)
 
         if (is_fixed(o, s))
             return false;
+        o->walks -= o->words;
         if (step < 0)
             goes = o->bits[o->ids[s] / 64] >> o->ids[s] % 64 & 1;
         for (int w = 0; step > 0 && w < o->words; w++)
@@ -210,7 +224,7 @@ static bool try_move(struct order *o, int at, int to, bool only_most)
     int first = at < to ? at : to, last = at < to ? to : at;
     struct load load;
 
-    if (o->left <= 0 || !find_moves(o, at, to))
+    if (o->left <= 0 || o->walks <= 0 || !find_moves(o, at, to))
         return false;
     o->left--;
     rearrange(o, first, last, to < at);
@@ -311,6 +325,7 @@ void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(
     order.moves = ARENA_ARRAY(arena, count + 1, bool);
     order.bits = ARENA_ARRAY(arena, words + 1, uint64_t);
     order.needs = ARENA_ARRAY(arena, count * words + 1, uint64_t);
+    order.walks = ORDER_WALKED;
     order.left = ORDER_WORK / (variant->graph->value_count + 4 * count + 1);
     for (int s = 0; s < count; s++)
         order.ids[s] = s;

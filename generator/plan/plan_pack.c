@@ -383,6 +383,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
     const int planes = winograd_side(format) * winograd_side(format);
     const int panel = backend_lanes(group->backend, value->dtype);
     struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
+    const struct name_entry *known;
     struct made made;
 
     entry->root = root;
@@ -413,11 +414,9 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
             return NULL;
     }
     entry->key = entry_key(cx, entry, root, &made);
-    for (int i = 0; i < group->entry_count; i++)
-        if (strcmp(group->entries[i]->key, entry->key) == 0)
-            return group->entries[i];
-    if (!make)
-        return NULL;
+    known = names_find(&group->keys, entry->key);
+    if (known || !make)
+        return known ? group->entries[known->index] : NULL;
 
     count_elements(entry, planes);
     make_parts(cx, entry, &made, planes);
@@ -429,6 +428,7 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;
     ARENA_PUSH(&cx->arena, group->entries, group->entry_count, entry);
+    names_add(&cx->arena, &group->keys, entry->key, "", (struct loc){0});
     return entry;
 }
 

@@ -46,22 +46,86 @@ static int by_key(const void *a, const void *b)
     return one->item - other->item;
 }
 
+/* What has its place already, step by step, for intervals that are short: of many, few are live with another one. */
+struct neighbours {
+    int *first; /* by step: index into the two, -1: none */
+    int *items, *next;
+    int count;
+    int *seen; /* by interval: 1 and the number of the one that it was last found for */
+};
+
+enum { SHORT_ON_AVERAGE = 16 }; /* steps */
+
+/* False: what is live in each step would fill too much memory, and finding it take longer than to look at all. */
+static bool find_neighbours(struct arena *arena, struct neighbours *near, const struct interval *list,
+                            int count)
+{
+    int64_t sum = 0;
+    int steps = 0;
+
+    for (int i = 0; i < count; i++) {
+        sum += steps_of(&list[i]);
+        steps = list[i].last >= steps ? list[i].last + 1 : steps;
+    }
+    if (sum > (int64_t)count * SHORT_ON_AVERAGE)
+        return false;
+    *near = (struct neighbours){.first = ARENA_ARRAY(arena, steps + 1, int),
+                                .items = ARENA_ARRAY(arena, sum + 1, int),
+                                .next = ARENA_ARRAY(arena, sum + 1, int),
+                                .seen = ARENA_ARRAY(arena, count + 1, int)};
+    memset(near->first, -1, (size_t)steps * sizeof *near->first);
+    return true;
+}
+
+static void add_neighbour(struct neighbours *near, const struct interval *list, int item)
+{
+    for (int s = list[item].first; s <= list[item].last; s++) {
+        near->items[near->count] = item;
+        near->next[near->count] = near->first[s];
+        near->first[s] = near->count++;
+    }
+}
+
+/* Those that are live with the item, by offset; returns how many. */
+static int list_neighbours(struct neighbours *near, const struct interval *list, int item, int *sorted)
+{
+    int count = 0;
+
+    for (int s = list[item].first; s <= list[item].last; s++) {
+        for (int n = near->first[s]; n >= 0; n = near->next[n]) {
+            const int other = near->items[n];
+            int k = count;
+
+            if (near->seen[other] == item + 1)
+                continue;
+            near->seen[other] = item + 1;
+            for (; k > 0 && list[sorted[k - 1]].offset > list[other].offset; k--)
+                sorted[k] = sorted[k - 1];
+            sorted[k] = other;
+            count++;
+        }
+    }
+    return count;
+}
+
 /* The lowest offset for each interval, one after the other. Returns where the highest ends. */
 static int64_t place_by(struct arena *arena, struct interval *list, int count, enum rule rule)
 {
     struct key *keys = ARENA_ARRAY(arena, count, struct key);
     int *sorted = ARENA_ARRAY(arena, count, int); /* by offset */
     int64_t peak = 0;
+    struct neighbours near = {0};
+    const bool few = find_neighbours(arena, &near, list, count);
 
     for (int i = 0; i < count; i++)
         keys[i] = (struct key){key_of(&list[i], rule), 0, i};
     qsort(keys, (size_t)count, sizeof *keys, by_key);
     for (int i = 0; i < count; i++) {
         struct interval *own = &list[keys[i].item];
-        int k = i;
+        int k = i, others = few ? list_neighbours(&near, list, keys[i].item, sorted) : i;
 
         own->offset = 0;
-        for (int j = 0; j < i; j++) {
+        for (int j = 0; j < others; j++) {
             const struct interval *other = &list[sorted[j]];
 
             if (own->first > other->last || other->first > own->last)
@@ -71,9 +135,12 @@ static int64_t place_by(struct arena *arena, struct interval *list, int count, e
             if (other->offset + other->bytes > own->offset)
                 own->offset = other->offset + other->bytes;
         }
-        for (; k > 0 && list[sorted[k - 1]].offset > own->offset; k--)
+        if (few)
+            add_neighbour(&near, list, keys[i].item);
+        for (; !few && k > 0 && list[sorted[k - 1]].offset > own->offset; k--)
             sorted[k] = sorted[k - 1];
-        sorted[k] = keys[i].item;
+        if (!few)
+            sorted[k] = keys[i].item;
         peak = own->offset + own->bytes > peak ? own->offset + own->bytes : peak;
     }
     return peak;

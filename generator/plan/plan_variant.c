@@ -585,5 +585,6 @@ bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struc
     add_intervals(&planner);
     place_all(&planner);
     ARENA_PUSH(&cx->arena, plan->variants, plan->variant_count, variant);
+    names_add(&cx->arena, &plan->functions_taken, function, "", (struct loc){0});
     return true;
 }

@@ -31,7 +31,9 @@ const char *planner_gradient_name(struct cx *cx, const struct plan *plan, struct
                                   const struct module_tensor *tensor);
 
 /* Of the function of a region's variant: block_eval, block_train_saving_fenced. */
-const char *planner_region_function(struct cx *cx, const struct plan *plan, const struct region *region);
+struct names planner_argument_names(struct cx *cx, const struct program *program);
+const char *planner_region_function(struct cx *cx, const struct plan *plan, const struct names *arguments,
+                                    const struct region *region);
 
 /* ---- plan_choose.c ---- */
 

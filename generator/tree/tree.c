@@ -10,6 +10,11 @@ bool init_draws(enum init_kind kind)
 
 struct module *module_child(const struct module *module, const char *name)
 {
+    if (module->child_index.count == module->child_count) {
+        const struct name_entry *entry = names_find(&module->child_index, name);
+
+        return entry ? module->children[entry->index] : NULL;
+    }
     for (int i = 0; i < module->child_count; i++)
         if (strcmp(module->children[i]->name, name) == 0)
             return module->children[i];
@@ -18,6 +23,11 @@ struct module *module_child(const struct module *module, const char *name)
 
 struct module_tensor *module_find_tensor(const struct module *module, const char *name)
 {
+    if (module->tensor_index.count == module->tensor_count) {
+        const struct name_entry *entry = names_find(&module->tensor_index, name);
+
+        return entry ? module->tensors[entry->index] : NULL;
+    }
     for (int i = 0; i < module->tensor_count; i++)
         if (strcmp(module->tensors[i]->name, name) == 0)
             return module->tensors[i];

@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/dim.h"
 #include "base/dtype.h"
+#include "base/names.h"
 
 struct binding;
 struct elementwise_row;
@@ -79,9 +80,11 @@ struct module {
     int child_count;
     struct module_tensor **tensors; /* parameters, then buffers, then state; empty slots included */
     int tensor_count;
+    struct names child_index, tensor_index; /* see NAMES_INDEXED_FROM; of all of them, or not to be asked */
     const char *extra_repr;
     const char *signature; /* spec classes: class, arguments, and what set and add changed below:
                             * "Block(4, 2) with norm: Identity()"; equal for instances that may share a region */
+    int instances;         /* so many modules below the root have it */
     bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
     bool is_slice; /* of statements alone: a list of children of another one, which has no call of its own */
     bool array;    /* a child of an `N x Call` list: emitted as an element of an array */

@@ -8,7 +8,7 @@
 #include "passes/pass.h"
 #include "plan/plan.h"
 
-/* Passes take a time that grows with the square of a graph; GRAPH_MAX_OPS would be more than a unit may take. */
+/* GRAPH_MAX_OPS would be more than a unit may take. */
 static bool is_small(const struct program *program)
 {
     enum { OPS = 500 };

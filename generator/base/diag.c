@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sarif.h"
 #include "base/text.h"
 
 /* Places ------------------------------------------------------------------------------------------------- */
@@ -142,17 +143,17 @@ static bool holds(const struct diag_item *items, int count, const struct diag_it
     return false;
 }
 
-static void add(struct cx *cx, enum diag_level level, struct loc loc, const char *text)
+static void add(struct cx *cx, enum diag_level level, struct loc loc, const char *text, const char *format)
 {
-    struct diag_item item = {level, loc, text};
+    struct diag_item item = {.level = level, .loc = loc, .text = text, .format = format};
 
     ARENA_PUSH(&cx->arena, cx->items, cx->item_count, item);
 }
 
 /* Errors and warnings. Decides whether this one, with the notes and hints behind it, is kept. */
-static void say(struct cx *cx, enum diag_level level, struct loc loc, const char *text)
+static void say(struct cx *cx, enum diag_level level, struct loc loc, const char *text, const char *format)
 {
-    struct diag_item item = {level, loc, text};
+    struct diag_item item = {.level = level, .loc = loc, .text = text, .format = format};
     bool variant = cx->variant.text && level == DIAG_ERROR;
 
     cx->dropping = true;
@@ -168,9 +169,9 @@ static void say(struct cx *cx, enum diag_level level, struct loc loc, const char
     }
     *(level == DIAG_ERROR ? &cx->errors : &cx->warnings) += 1;
     cx->dropping = false;
-    add(cx, level, loc, text);
+    add(cx, level, loc, text, format);
     if (variant)
-        add(cx, DIAG_NOTE, cx->variant.loc, cx->variant.text);
+        add(cx, DIAG_NOTE, cx->variant.loc, cx->variant.text, cx->variant.text);
 }
 
 void diag_error(struct cx *cx, struct loc loc, const char *format, ...)
@@ -178,7 +179,7 @@ void diag_error(struct cx *cx, struct loc loc, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    say(cx, DIAG_ERROR, loc, arena_vformat(&cx->arena, format, args));
+    say(cx, DIAG_ERROR, loc, arena_vformat(&cx->arena, format, args), format);
     va_end(args);
 }
 
@@ -187,7 +188,7 @@ void diag_warning(struct cx *cx, struct loc loc, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    say(cx, DIAG_WARNING, loc, arena_vformat(&cx->arena, format, args));
+    say(cx, DIAG_WARNING, loc, arena_vformat(&cx->arena, format, args), format);
     va_end(args);
 }
 
@@ -198,7 +199,7 @@ void diag_note(struct cx *cx, struct loc loc, const char *format, ...)
     if (cx->dropping)
         return;
     va_start(args, format);
-    add(cx, DIAG_NOTE, loc, arena_vformat(&cx->arena, format, args));
+    add(cx, DIAG_NOTE, loc, arena_vformat(&cx->arena, format, args), format);
     va_end(args);
 }
 
@@ -209,7 +210,7 @@ void diag_hint(struct cx *cx, const char *format, ...)
     if (cx->dropping)
         return;
     va_start(args, format);
-    add(cx, DIAG_HINT, (struct loc){0}, arena_vformat(&cx->arena, format, args));
+    add(cx, DIAG_HINT, (struct loc){0}, arena_vformat(&cx->arena, format, args), format);
     va_end(args);
 }
 
@@ -227,6 +228,48 @@ bool diag_said(const struct cx *cx, struct loc loc)
 int diag_errors(const struct cx *cx)
 {
     return cx->errors;
+}
+
+/* A source that outlives the compilation that read it. */
+static const struct source *keep_source(struct cx *cx, const struct source *source)
+{
+    struct source *kept;
+    struct loc *from;
+
+    if (!source)
+        return NULL;
+    kept = ARENA_NEW(&cx->arena, struct source);
+    *kept = (struct source){.name = arena_copy(&cx->arena, source->name, strlen(source->name)),
+                            .text = arena_copy(&cx->arena, source->text, source->length),
+                            .length = source->length};
+    if (source->from) {
+        from = ARENA_NEW(&cx->arena, struct loc);
+        *from = *source->from;
+        from->source = keep_source(cx, from->source);
+        kept->from = from;
+    }
+    return kept;
+}
+
+static const char *keep_text(struct cx *cx, const char *text)
+{
+    return text ? arena_copy(&cx->arena, text, strlen(text)) : NULL;
+}
+
+void diag_take_over(struct cx *cx, const struct cx *other)
+{
+    for (int i = 0; i < other->item_count; i++) {
+        struct diag_item item = other->items[i];
+
+        item.loc.source = keep_source(cx, item.loc.source);
+        item.text = keep_text(cx, item.text);
+        item.format = keep_text(cx, item.format);
+        item.word = keep_text(cx, item.word);
+        item.instead = keep_text(cx, item.instead);
+        ARENA_PUSH(&cx->arena, cx->items, cx->item_count, item);
+    }
+    cx->errors += other->errors;
+    cx->warnings += other->warnings;
 }
 
 /* Near spellings ----------------------------------------------------------------------------------------- */
@@ -297,8 +340,11 @@ void diag_hint_nearest(struct cx *cx, const char *name, const char *const *known
 {
     const char *nearest = cx->dropping ? NULL : diag_nearest(name, known, count);
 
-    if (nearest)
-        diag_hint(cx, "did you mean '%s'?", nearest);
+    if (!nearest)
+        return;
+    diag_hint(cx, "did you mean '%s'?", nearest);
+    cx->items[cx->item_count - 1].word = name;
+    cx->items[cx->item_count - 1].instead = nearest;
 }
 
 /* Printing ----------------------------------------------------------------------------------------------- */
@@ -537,10 +583,30 @@ static void add_group(struct text *out, const struct diag_item *items, int count
             add_snippet(out, items[i].loc);
     }
     for (const struct loc *from = next_extension(&items[0].loc); from; from = next_extension(from)) {
-        struct diag_item note = {DIAG_NOTE, *from, extended_text};
+        struct diag_item note = {.level = DIAG_NOTE, .loc = *from, .text = extended_text};
 
         add_header(out, &note);
     }
+}
+
+/* "2 more errors were not shown", or NULL. */
+static const char *more_text(struct arena *arena, const struct cx *cx)
+{
+    int more = cx->errors - DIAG_MAX_ERRORS;
+
+    return more > 0
+               ? arena_format(arena, "%s%d more error%s not shown", more < DIAG_MAX_HIDDEN ? "" : "at least ",
+                              more, more == 1 ? " was" : "s were")
+               : NULL;
+}
+
+static void print_sarif(struct text *out, const struct cx *cx, const struct group *groups, int count)
+{
+    struct sarif_result *results = ARENA_ARRAY(out->arena, count + 1, struct sarif_result);
+
+    for (int i = 0; i < count; i++)
+        results[i] = (struct sarif_result){&cx->items[groups[i].first], groups[i].count};
+    sarif_print(out, results, count, more_text(out->arena, cx), cx->errors > 0);
 }
 
 void diag_print(const struct cx *cx, FILE *file, enum diag_style style)
@@ -549,27 +615,22 @@ void diag_print(const struct cx *cx, FILE *file, enum diag_style style)
     struct text out = text_new(&arena);
     int count;
     struct group *groups = make_groups(&arena, cx, &count);
+    struct diag_item more = {.level = DIAG_NOTE, .text = more_text(&arena, cx)};
     bool json = style == DIAG_JSON;
 
     out.color = style == DIAG_COLOR;
-    for (int i = 0; i < count; i++) {
+    if (style == DIAG_SARIF)
+        print_sarif(&out, cx, groups, count);
+    for (int i = 0; i < count && style != DIAG_SARIF; i++) {
         if (json)
             add_json_group(&out, &cx->items[groups[i].first], groups[i].count);
         else
             add_group(&out, &cx->items[groups[i].first], groups[i].count);
     }
-    if (cx->errors > DIAG_MAX_ERRORS) {
-        int more = cx->errors - DIAG_MAX_ERRORS;
-        struct diag_item item = {.level = DIAG_NOTE};
-
-        item.text = arena_format(&arena, "%s%d more error%s not shown",
-                                 more < DIAG_MAX_HIDDEN ? "" : "at least ", more,
-                                 more == 1 ? " was" : "s were");
-        if (json)
-            add_json_group(&out, &item, 1);
-        else
-            text_printf(&out, "%s\n", item.text);
-    }
+    if (more.text && json)
+        add_json_group(&out, &more, 1);
+    else if (more.text && style != DIAG_SARIF)
+        text_printf(&out, "%s\n", more.text);
     fwrite(out.data, 1, out.length, file);
     arena_free(&arena);
 }

@@ -24,12 +24,14 @@ struct loc {
 
 enum diag_level { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_HINT };
 
-enum diag_style { DIAG_PLAIN, DIAG_COLOR, DIAG_JSON };
+enum diag_style { DIAG_PLAIN, DIAG_COLOR, DIAG_JSON, DIAG_SARIF };
 
 struct diag_item {
     enum diag_level level;
     struct loc loc;
     const char *text;
+    const char *format;         /* of the text */
+    const char *word, *instead; /* of a hint that says what a word should be; or NULL */
 };
 
 struct options; /* options.h: what the command line asked for */
@@ -89,8 +91,11 @@ void diag_hint_nearest(struct cx *cx, const char *name, const char *const *known
 
 /* Prints everything said so far: `file:line:col: error: ...`, the line, a caret with tildes, hints, and where the file
  * is extended, for a terminal in colours; or one JSON object a line. Errors are sorted by place within one source,
- * keeping the order of equal places. */
+ * keeping the order of equal places. SARIF is one log of all, also where nothing was said. */
 void diag_print(const struct cx *cx, FILE *file, enum diag_style style);
+
+/* Says in `cx` what was said in `other`, whose memory may go then. */
+void diag_take_over(struct cx *cx, const struct cx *other);
 
 /* Part of a place: `length` characters from `skip` bytes behind its start (ASCII only). */
 struct loc loc_part(struct loc loc, int skip, int length);

@@ -160,7 +160,9 @@ const struct option_row option_rows[] = {
      "let Clang read what was emitted before it is written"},
     {"--man", NULL, HELP, OPTION_FLAG, FIELD(manual),
      "all of it as a manual page: modc help --man | man -l -"},
-    {"--diagnostics", "text|json", ALL, OPTION_EARLY, 0, "json: faults as one object a line"},
+    {"--diagnostics", "text|json|sarif", ALL & ~RUN, OPTION_EARLY, 0,
+     "json: faults as one object a line; sarif: as one log of SARIF 2.1.0"},
+    {"--diagnostics", "text|json", RUN, OPTION_EARLY, 0, "json: faults as one object a line"},
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
 
     {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},

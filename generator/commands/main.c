@@ -287,7 +287,10 @@ static int compare(struct cx *cx, struct text *out)
     }
     progress_end();
     for (int i = 0; i < 2; i++) {
-        diag_print(&sides[i], stderr, options->diagnostics);
+        if (options->diagnostics == DIAG_SARIF) /* one log of all */
+            diag_take_over(cx, &sides[i]);
+        else
+            diag_print(&sides[i], stderr, options->diagnostics);
         arena_free(&sides[i].arena);
     }
     return plans[0] ? status[plans[1] ? 0 : 1] : status[0];

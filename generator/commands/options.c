@@ -430,6 +430,8 @@ static struct options early_options(int count, char **words)
 
     if (format && strcmp(format, "json") == 0)
         options.diagnostics = DIAG_JSON;
+    else if (format && strcmp(format, "sarif") == 0)
+        options.diagnostics = DIAG_SARIF;
     else
         options.diagnostics = terminal_wants_color(stderr, options.color) ? DIAG_COLOR : DIAG_PLAIN;
     return options;
@@ -506,6 +508,11 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
     if (options->diagnostics == DIAG_JSON)
         arena_last_words("{\"level\":\"error\",\"file\":null,\"line\":0,\"column\":0,\"length\":0,"
                          "\"message\":\"out of memory\",\"hints\":[],\"notes\":[]}\n");
+    if (options->diagnostics == DIAG_SARIF)
+        arena_last_words(
+            "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{"
+            "\"tool\":{\"driver\":{\"name\":\"modc\"}},\"invocations\":[{\"executionSuccessful\":false}],"
+            "\"results\":[{\"level\":\"error\",\"message\":{\"text\":\"out of memory\"}}]}]}\n");
     if (!take_words(&r)) {
         *status = r.status;
         return false;

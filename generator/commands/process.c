@@ -228,7 +228,7 @@ void process_quote(struct cx *cx, const struct process *process)
 
     if (!said || said->length == 0)
         return;
-    if (cx->options->diagnostics == DIAG_JSON) {
+    if (cx->options->diagnostics == DIAG_JSON || cx->options->diagnostics == DIAG_SARIF) {
         diag_note(cx, (struct loc){0}, "%s", said->text);
         return;
     }

@@ -1165,6 +1165,17 @@ class Draw:
         kind = self.inputs[name][1]
         return kind.startswith("float") and random.Random(f"{self.own}.{name}").random() < 0.1
 
+    def requirement(self):
+        """What all sizes up to the maxima meet, so that it changes no shape; yet bounds, checks and the workspace know it."""
+        random_ = random.Random(f"{self.own}.require")
+        if random_.random() >= 0.2:
+            return []
+        terms = [name if random_.random() < 0.5 else f"2 * {name}" for name in self.sizes]
+        most = sum(top * (1 + (" " in term)) for top, term in zip(self.sizes.values(), terms))
+        product = " * ".join(self.sizes)
+        return [random_.choice([f"require: {' + '.join(terms)} <= {most}", f"require: [0 <= {product}, {most} >= {' + '.join(terms)}]",
+                                f"require: {product} < {math.prod(self.sizes.values()) + 1}"])]
+
     def yaml(self):
         lines = ["modc: 1", "model: drawn"]
         if self.dtype != "float32" or self.chance(0.2):
@@ -1174,7 +1185,7 @@ class Draw:
         if self.constants:
             lines.append("constants: {" + ", ".join(f"{k}: {v}" for k, v in self.constants.items()) + "}")
         if self.sizes:
-            lines.append("sizes: {" + ", ".join(f"{k}: {v}" for k, v in self.sizes.items()) + "}")
+            lines.append("sizes: {" + ", ".join([*(f"{k}: {v}" for k, v in self.sizes.items()), *self.requirement()]) + "}")
         lines += ["", "inputs:"]
         for name, (dims, kind, _, _) in self.inputs.items():
             shape = f"[{', '.join(self.number(d.const) if d.const is not None else str(d) for d in dims)}]"

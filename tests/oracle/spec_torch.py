@@ -601,6 +601,8 @@ class Definition:
                 raise SpecError(f"class {name}: unknown key '{key}'")
         modules = self.sections.get("modules")
         self.threads = isinstance(modules, list) or (isinstance(modules, dict) and children_in(modules)[1])
+        if self.statements is None and not name and isinstance(modules, dict) and not self.threads:
+            raise SpecError("the model has no forward")
 
 
 def children_in(mapping):

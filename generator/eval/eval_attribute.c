@@ -160,9 +160,8 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     }
     if (!own &&
         pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
-        diag_error(eval->cx, expr->name_loc, "%s.%s is not supported yet by this version of modc",
-                   space->text, name);
-        eval_hint_habit(eval->cx, name, HABIT_TORCH);
+        eval_missing(eval, expr->name_loc, name, arena_format(&eval->cx->arena, "%s.%s", space->text, name),
+                     HABIT_TORCH);
         return ev_bad(expr->loc);
     }
     diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
@@ -184,13 +183,11 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
         return;
     }
     if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
-        diag_error(eval->cx, loc, "the method '%s' is not supported yet by this version of modc", name);
+        eval_missing(eval, loc, name, arena_format(arena, "the method '%s'", name), HABIT_METHOD);
         if (name[strlen(name) - 1] == '_' &&
             function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD))
             diag_hint(eval->cx, "x = x.%.*s(...): a tensor keeps its shape and its place in memory",
                       (int)strlen(name) - 1, name);
-        else
-            eval_hint_habit(eval->cx, name, HABIT_METHOD);
         return;
     }
     if (base->kind == EV_TENSOR) {

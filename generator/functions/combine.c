@@ -7,12 +7,13 @@
 enum { MOST_INDICES = 1 << 22 };
 
 /* Rows of indices that are known: `count` of them, `width` long. NULL after an error: they are too many. */
-static struct tensor *new_indices(struct eval *eval, struct loc loc, int64_t count, int64_t width)
+static struct tensor *new_indices(struct eval *eval, struct loc loc, const char *what, int64_t count,
+                                  int64_t width)
 {
     struct tensor *out = ARENA_NEW(&eval->cx->arena, struct tensor);
 
     if (count * width > MOST_INDICES) {
-        diag_error(eval->cx, loc, "%s would give more than %d indices", outer(eval, "this"), MOST_INDICES);
+        diag_error(eval->cx, loc, "%s would give more than %d indices", outer(eval, what), MOST_INDICES);
         return NULL;
     }
     out->dtype = DTYPE_INT64;
@@ -33,11 +34,12 @@ static struct ev triangle(struct eval *eval, struct ev *args, struct loc loc, co
     if (!need_int(eval, what, &args[0], &rows) || !need_int(eval, what, &args[1], &columns) ||
         !need_int(eval, what, &args[2], &offset) || !need_dtype(eval, &args[3], DTYPE_INT64, &dtype))
         return BAD;
-    if (rows < 0 || columns < 0 || rows > MOST_INDICES || columns > MOST_INDICES ||
-        offset < -INT32_MAX || offset > INT32_MAX || (dtype != DTYPE_INT64 && dtype != DTYPE_INT32)) {
-        diag_error(eval->cx, loc,
-                   "%s: rows and columns must not be negative or huge, the type int64 or int32, found %lld, %lld, %s",
-                   what, (long long)rows, (long long)columns, dtype_rows[dtype].name);
+    if (rows < 0 || columns < 0 || rows > MOST_INDICES || columns > MOST_INDICES || offset < -INT32_MAX ||
+        offset > INT32_MAX || (dtype != DTYPE_INT64 && dtype != DTYPE_INT32)) {
+        diag_error(
+            eval->cx, loc,
+            "%s: rows and columns must not be negative or huge, the type int64 or int32, found %lld, %lld, %s",
+            what, (long long)rows, (long long)columns, dtype_rows[dtype].name);
         return BAD;
     }
     for (int pass = 0; pass < 2; pass++) {
@@ -57,7 +59,7 @@ static struct ev triangle(struct eval *eval, struct ev *args, struct loc loc, co
             }
         }
         count = at;
-        if (!pass && !(out = new_indices(eval, loc, 2, count)))
+        if (!pass && !(out = new_indices(eval, loc, what, 2, count)))
             return BAD;
     }
     return ev_tensor(loc, build_cast(eval, loc, build_const(eval, loc, out), dtype));
@@ -102,9 +104,10 @@ static struct ev fn_choices(struct eval *eval, struct ev *args, int count, struc
         !need_bool(eval, "with_replacement", &args[2], &again))
         return BAD;
     if (args[0].tensor->ndim != 1 || !dim_is_const(args[0].tensor->dims[0], &n) || r < 0 || r > 16) {
-        diag_error(eval->cx, loc,
-                   "combinations takes a vector whose length is known while generating, and r from 0 to 16, found %s, %lld",
-                   shape_text(&eval->cx->arena, args[0].tensor->ndim, args[0].tensor->dims), (long long)r);
+        diag_error(
+            eval->cx, loc,
+            "combinations takes a vector whose length is known while generating, and r from 0 to 16, found %s, %lld",
+            shape_text(&eval->cx->arena, args[0].tensor->ndim, args[0].tensor->dims), (long long)r);
         return BAD;
     }
     for (int pass = 0; pass < 2; pass++) {
@@ -118,7 +121,7 @@ static struct ev fn_choices(struct eval *eval, struct ev *args, int count, struc
             found++;
             more = next_choice(choice, r, n, !again);
         }
-        if (!pass && !(out = new_indices(eval, loc, found, r > 0 ? r : 1)))
+        if (!pass && !(out = new_indices(eval, loc, "combinations", found, r > 0 ? r : 1)))
             return BAD;
     }
     if (r == 0) { /* PyTorch gives no elements, without a second dimension */
@@ -180,7 +183,8 @@ static const struct ev *need_several(struct eval *eval, const char *what, const 
             return NULL;
         if (list->items[i].tensor->ndim <= most)
             continue;
-        diag_error(eval->cx, list->items[i].loc, "%s takes tensors of at most %d dimensions, found %s", what, most,
+        diag_error(eval->cx, list->items[i].loc, "%s takes tensors of at most %d dimensions, found %s", what,
+                   most,
                    shape_text(&eval->cx->arena, list->items[i].tensor->ndim, list->items[i].tensor->dims));
         return NULL;
     }
@@ -287,11 +291,12 @@ static struct ev fn_cross_axis(struct eval *eval, struct ev *args, int count, st
     if (axis < 0 && x->ndim == y->ndim && dim_equals(x->dims[x->ndim + axis], 3) &&
         dim_equals(y->dims[y->ndim + axis], 3))
         return ev_int(eval, loc, axis);
-    diag_error(eval->cx, loc,
-               "%s: inputs must have the same number of dimensions, and three elements along the one that it goes along, "
-               "found %s and %s",
-               outer(eval, "cross"), shape_text(&eval->cx->arena, x->ndim, x->dims),
-               shape_text(&eval->cx->arena, y->ndim, y->dims));
+    diag_error(
+        eval->cx, loc,
+        "%s: inputs must have the same number of dimensions, and three elements along the one that it goes along, "
+        "found %s and %s",
+        outer(eval, "cross"), shape_text(&eval->cx->arena, x->ndim, x->dims),
+        shape_text(&eval->cx->arena, y->ndim, y->dims));
     return BAD;
 }
 
@@ -316,7 +321,8 @@ static struct ev fn_as_strided(struct eval *eval, struct ev *args, int count, st
         return BAD;
     }
     if (!build_is_dense(eval, args[0].tensor)) {
-        diag_error(eval->cx, args[0].loc, "as_strided takes a tensor that surely lies row-major without gaps");
+        diag_error(eval->cx, args[0].loc,
+                   "as_strided takes a tensor that surely lies row-major without gaps");
         diag_hint(eval->cx, "clone() it first, where it is a view or comes from another module");
         return BAD;
     }
@@ -325,14 +331,15 @@ static struct ev fn_as_strided(struct eval *eval, struct ev *args, int count, st
             return BAD;
         if (!dim_is_const(dims[i], &sizes[i]) || sizes[i] > MOST_INDICES || strides[i] < 0 ||
             strides[i] > INT32_MAX || (total *= sizes[i]) > MOST_INDICES) {
-            diag_error(eval->cx, loc,
-                       "as_strided takes sizes that are known while generating, and strides that are not negative, of "
-                       "at most %d elements",
-                       MOST_INDICES);
+            diag_error(
+                eval->cx, loc,
+                "as_strided takes sizes that are known while generating, and strides that are not negative, of "
+                "at most %d elements",
+                MOST_INDICES);
             return BAD;
         }
     }
-    index = new_indices(eval, loc, total, 1);
+    index = new_indices(eval, loc, "as_strided", total, 1);
     if (!index)
         return BAD;
     for (int64_t at = 0; at < total; at++) {
@@ -362,7 +369,8 @@ extern const struct function_row combine_functions[];
 const struct function_row combine_functions[] = {
     {"tril_indices(row, col, offset=0, dtype=None)", TORCH, .build = fn_tril_indices},
     {"triu_indices(row, col, offset=0, dtype=None)", TORCH, .build = fn_triu_indices},
-    {"combinations(input, r=2, with_replacement=False)", TORCH, .body = "return input[_choices(input, r, with_replacement)]"},
+    {"combinations(input, r=2, with_replacement=False)", TORCH,
+     .body = "return input[_choices(input, r, with_replacement)]"},
     {"_choices(input, r, with_replacement)", HIDDEN, .build = fn_choices},
     {"kron(input, other)", TORCH | METHOD,
      .body = "return _joined_pairs(_interleaved(input, other, True) * _interleaved(other, input, False))"},
@@ -380,10 +388,11 @@ const struct function_row combine_functions[] = {
              " cat((torch.ones_like(y)[:, None], y[:, None].expand(-1, n - 1).cumprod(1)), 1))\n"
              "return powers if increasing else powers.flip(1)"},
     {"rot90(input, k=1, dims=(0, 1))", TORCH | METHOD,
-     .body = "x = _check_dims(input, 2, 8)\n"
-             "turned = k % 4\n"
-             "return (x.flip(dims[1]).transpose(dims[0], dims[1]) if turned == 1 else x.flip(dims) if turned == 2 else"
-             " x.flip(dims[0]).transpose(dims[0], dims[1]) if turned == 3 else x)"},
+     .body =
+         "x = _check_dims(input, 2, 8)\n"
+         "turned = k % 4\n"
+         "return (x.flip(dims[1]).transpose(dims[0], dims[1]) if turned == 1 else x.flip(dims) if turned == 2 else"
+         " x.flip(dims[0]).transpose(dims[0], dims[1]) if turned == 3 else x)"},
     {"as_strided(input, size, stride, storage_offset=None)", TORCH | METHOD | VIEW, .build = fn_as_strided},
     /* ---- sums over what lies between ---- */
     {"trapezoid(y, x=None, *, dx=1.0, dim=-1)", TORCH, .body = "return _trapezoids(y, x, dx, dim).sum(dim)"},
@@ -400,17 +409,18 @@ const struct function_row combine_functions[] = {
     {"_along(x, behind)", HIDDEN, .body = "return x.reshape(x.shape + (1,) * behind)"},
     /* ---- what varies together ---- */
     {"cov(input, *, correction=1, fweights=None, aweights=None)", TORCH | METHOD,
-     .body = "x = _as_float(_check_dims(input, 0, 2).reshape((1, -1)) if input.ndim < 2 else _check_dims(input, 2, 2))\n"
-             "w = fweights if aweights is None else aweights if fweights is None else fweights * aweights\n"
-             "y = x if w is None else x * w\n"
-             "total = x.shape[1] if w is None else w.sum()\n"
-             "left = (_degrees(total, correction) if w is None else"
-             " (total - correction * ((w * aweights).sum() / total) if aweights is not None and correction != 0 else"
-             " total - correction).clamp(min=0))\n"
-             "mean = y.sum(1, True) / total\n"
-             "gap = x - mean\n"
-             "out = gap @ (gap if w is None else gap * w).T / left\n"
-             "return out.squeeze() if _equal(x.shape[0], 1) else out"},
+     .body =
+         "x = _as_float(_check_dims(input, 0, 2).reshape((1, -1)) if input.ndim < 2 else _check_dims(input, 2, 2))\n"
+         "w = fweights if aweights is None else aweights if fweights is None else fweights * aweights\n"
+         "y = x if w is None else x * w\n"
+         "total = x.shape[1] if w is None else w.sum()\n"
+         "left = (_degrees(total, correction) if w is None else"
+         " (total - correction * ((w * aweights).sum() / total) if aweights is not None and correction != 0 else"
+         " total - correction).clamp(min=0))\n"
+         "mean = y.sum(1, True) / total\n"
+         "gap = x - mean\n"
+         "out = gap @ (gap if w is None else gap * w).T / left\n"
+         "return out.squeeze() if _equal(x.shape[0], 1) else out"},
     {"corrcoef(input)", TORCH | METHOD,
      .body = "c = input.cov()\n"
              "return c / c if c.ndim == 0 else _corrcoef(c)"},

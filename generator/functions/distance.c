@@ -68,8 +68,9 @@ const struct function_row distance_functions[] = {
      .body = "return (x1 - x2 + eps).norm(p, -1, keepdim)"},
     {"cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", TORCH,
      .body = "_check_mode(compute_mode)\n"
-             "x = _check_pairs_of(x1, x2)[..., :, None, :] - x2[..., None, :, :]\n"
-             "return _vector_norm(x, _check_order(p), -1, False, None)"},
+             "x = _check_pairs_of(x1, x2)\n"
+             "gap = x1[..., :, None, :] - x2[..., None, :, :]\n"
+             "return _vector_norm(gap, _check_order(p), -1, False, None)"},
     {"_check_mode(compute_mode)", HIDDEN, .build = fn_check_mode},
     {"_check_pairs_of(x1, x2)", HIDDEN, .build = fn_check_pairs_of},
     {"_check_order(p)", HIDDEN, .build = fn_check_order},

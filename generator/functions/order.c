@@ -46,19 +46,19 @@ static struct ev fn_quantile_q(struct eval *eval, struct ev *args, int count, st
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         known |= args[2].kind == EV_STRING && strcmp(args[2].text, words[i]) == 0;
     if (!known) {
-        diag_error(
-            eval->cx, args[2].loc,
-            "%s: interpolation must be one of linear, lower, higher, midpoint or nearest, found %s",
-            outer(eval, "quantile"), ev_text(eval, &args[2]));
+        diag_error(eval->cx, args[2].loc,
+                   "%s: interpolation must be one of linear, lower, higher, midpoint or nearest, found %s",
+                   outer(eval, "quantile"), ev_text(eval, &args[2]));
         return BAD;
     }
     if (args[1].kind == EV_TENSOR && (args[1].tensor->ndim > 1 || args[1].tensor->dtype != x->dtype)) {
-        diag_error(eval->cx, args[1].loc,
-                   "%s: q must be a number, or a tensor of the input's type, %s, of at most one dimension, found "
-                   "%s of %s",
-                   outer(eval, "quantile"), dtype_rows[x->dtype].name,
-                   shape_text(&eval->cx->arena, args[1].tensor->ndim, args[1].tensor->dims),
-                   dtype_rows[args[1].tensor->dtype].name);
+        diag_error(
+            eval->cx, args[1].loc,
+            "%s: q must be a number, or a tensor of the input's type, %s, of at most one dimension, found "
+            "%s of %s",
+            outer(eval, "quantile"), dtype_rows[x->dtype].name,
+            shape_text(&eval->cx->arena, args[1].tensor->ndim, args[1].tensor->dims),
+            dtype_rows[args[1].tensor->dtype].name);
         return BAD;
     }
     if (args[1].kind == EV_TENSOR)
@@ -83,14 +83,18 @@ static struct ev fn_check_sequence(struct eval *eval, struct ev *args, int count
     if (!need_tensor(eval, "searchsorted", &args[0]) || !need_bool(eval, "right", &args[2], &right))
         return BAD;
     if (args[3].kind != EV_NONE &&
-        (args[3].kind != EV_STRING || (strcmp(args[3].text, "left") != 0 && strcmp(args[3].text, "right") != 0 ) ||
+        (args[3].kind != EV_STRING ||
+         (strcmp(args[3].text, "left") != 0 && strcmp(args[3].text, "right") != 0) ||
          (right && strcmp(args[3].text, "left") == 0))) {
-        diag_error(eval->cx, args[3].loc, "%s: side must be 'left' or 'right', and agree with right=%s, found %s",
+        diag_error(eval->cx, args[3].loc,
+                   "%s: side must be 'left' or 'right', and agree with right=%s, found %s",
                    outer(eval, "searchsorted"), right ? "True" : "False", ev_text(eval, &args[3]));
         return BAD;
     }
     if (args[1].kind != EV_TENSOR)
-        return ev_is_number(&args[1]) && sequence->ndim == 1 ? ev_none(loc) : (need_tensor(eval, "searchsorted", &args[1]), BAD);
+        return ev_is_number(&args[1]) && sequence->ndim == 1
+                   ? ev_none(loc)
+                   : (need_tensor(eval, "searchsorted", &args[1]), BAD);
     fits = sequence->ndim == 1 || sequence->ndim == x->ndim;
     for (int i = 0; fits && sequence->ndim > 1 && i < x->ndim - 1; i++)
         fits = dim_equal(sequence->dims[i], x->dims[i]);
@@ -124,10 +128,11 @@ static struct ev fn_bins(struct eval *eval, struct ev *args, int count, struct l
     if (!need_tensor(eval, "bincount", &args[0]) || !need_int(eval, "bincount", &args[1], &least))
         return BAD;
     if (x->ndim != 1 || !dtype_is_int(x->dtype) || least < 0 || least > INT32_MAX) {
-        diag_error(eval->cx, loc,
-                   "bincount takes a tensor of integers of one dimension, and a minlength that is not negative, found "
-                   "%s of %s, and %lld",
-                   shape_text(&eval->cx->arena, x->ndim, x->dims), dtype_rows[x->dtype].name, (long long)least);
+        diag_error(
+            eval->cx, loc,
+            "bincount takes a tensor of integers of one dimension, and a minlength that is not negative, found "
+            "%s of %s, and %lld",
+            shape_text(&eval->cx->arena, x->ndim, x->dims), dtype_rows[x->dtype].name, (long long)least);
         return BAD;
     }
     most = least;
@@ -136,7 +141,8 @@ static struct ev fn_bins(struct eval *eval, struct ev *args, int count, struct l
     if (x->constant || least > 0)
         return ev_int(eval, loc, most > INT32_MAX ? INT32_MAX : most);
     diag_error(eval->cx, loc, "bincount without minlength would give a shape that depends on the values");
-    diag_hint(eval->cx, "minlength=N gives N elements: a call with a larger value than N - 1 ends with MODC_INDEX");
+    diag_hint(eval->cx,
+              "minlength=N gives N elements: a call with a larger value than N - 1 ends with MODC_INDEX");
     return BAD;
 }
 
@@ -156,7 +162,8 @@ static struct ev fn_check_bins(struct eval *eval, struct ev *args, int count, st
         diag_error(eval->cx, args[1].loc, "histc: bins must be > 0, but got %lld", (long long)bins);
     else if (!ev_get_number(&args[2], &low) || !ev_get_number(&args[3], &high) || !isfinite(low) ||
              !isfinite(high) || low > high)
-        diag_error(eval->cx, loc, "histc: min and max must be finite, known while generating and in order, found %s, %s",
+        diag_error(eval->cx, loc,
+                   "histc: min and max must be finite, known while generating and in order, found %s, %s",
                    ev_text(eval, &args[2]), ev_text(eval, &args[3]));
     else
         return ev_bool(loc, low == high && low == 0);
@@ -180,7 +187,8 @@ const struct function_row order_functions[] = {
     {"_largest_so_far(x, dim)", HIDDEN, .build = fn_largest_so_far},
     /* where y, the largest so far, stood last */
     {"_largest_at(x, y, dim)", HIDDEN,
-     .body = "return _last_of(_still(x), _still(y), dim) if x.ndim > 0 else torch.zeros((), dtype=torch.int64)"},
+     .body =
+         "return _last_of(_still(x), _still(y), dim) if x.ndim > 0 else torch.zeros((), dtype=torch.int64)"},
     {"_last_of(x, y, dim)", HIDDEN,
      .body = "here = (x == y) | isnan(x)\n"
              "at = where(here.movedim(dim, -1), arange(x.shape[dim]), 0)\n"
@@ -201,9 +209,11 @@ const struct function_row order_functions[] = {
              "return log(_decayed_sum(exp(x - top), shrinks, empty, dim, None, False)) + top"},
     /* ---- in order ---- */
     {"quantile(input, q, dim=None, keepdim=False, interpolation='linear')", TORCH | METHOD,
-     .body = "return _quantile(input, _quantile_q(input, q, interpolation), dim, keepdim, interpolation, False)"},
+     .body =
+         "return _quantile(input, _quantile_q(input, q, interpolation), dim, keepdim, interpolation, False)"},
     {"nanquantile(input, q, dim=None, keepdim=False, interpolation='linear')", TORCH | METHOD,
-     .body = "return _quantile(input, _quantile_q(input, q, interpolation), dim, keepdim, interpolation, True)"},
+     .body =
+         "return _quantile(input, _quantile_q(input, q, interpolation), dim, keepdim, interpolation, True)"},
     {"_quantile_q(input, q, interpolation)", HIDDEN, .build = fn_quantile_q},
     {"_quantile(input, q, dim, keepdim, interpolation, ignore)", HIDDEN,
      .body =
@@ -218,34 +228,37 @@ const struct function_row order_functions[] = {
          " y.unsqueeze(dim if dim >= 0 else dim + input.ndim) if keepdim and input.ndim > 0 else y)\n"
          "return full.squeeze(-1) if q.ndim == 0 else full.movedim(-1, 0)"},
     {"_at_ranks(x, ranks, interpolation)", HIDDEN,
-     .body = "at = (floor(ranks) if interpolation == 'lower' else ceil(ranks) if interpolation == 'higher' else"
-             " round(ranks) if interpolation == 'nearest' else ranks).long()\n"
-             "low = x.gather(-1, at)\n"
-             "weight = 0.5 * torch.ones_like(ranks) if interpolation == 'midpoint' else ranks - at\n"
-             "return (low.lerp(x.gather(-1, ceil(ranks).long()), weight)"
-             " if interpolation == 'linear' or interpolation == 'midpoint' else low)"},
+     .body =
+         "at = (floor(ranks) if interpolation == 'lower' else ceil(ranks) if interpolation == 'higher' else"
+         " round(ranks) if interpolation == 'nearest' else ranks).long()\n"
+         "low = x.gather(-1, at)\n"
+         "weight = 0.5 * torch.ones_like(ranks) if interpolation == 'midpoint' else ranks - at\n"
+         "return (low.lerp(x.gather(-1, ceil(ranks).long()), weight)"
+         " if interpolation == 'linear' or interpolation == 'midpoint' else low)"},
     {"nanmedian(input, dim=None, keepdim=False)", TORCH | METHOD,
      .body =
          "x = input.flatten() if dim == None or input.ndim == 0 else input\n"
          "found = _nanmedian(x, 0, False) if dim == None else _nanmedian(x, dim, keepdim and input.ndim > 0)\n"
          "return found if dim != None else _shared(x, found.values) if _saves() and x.is_floating_point() else found.values"},
     {"_nanmedian(input, dim, keepdim)", HIDDEN,
-     .body = "order = input.sort(dim)\n"
-             "middle = (((~isnan(input)).sum(dim, keepdim=True) - 1) // 2).clamp(0)\n"
-             "at = order.indices.gather(dim, middle)\n"
-             "values = input.gather(dim, at)\n"
-             "return _named(values if keepdim else values.squeeze(dim), 'values', at if keepdim else at.squeeze(dim), 'indices')"},
+     .body =
+         "order = input.sort(dim)\n"
+         "middle = (((~isnan(input)).sum(dim, keepdim=True) - 1) // 2).clamp(0)\n"
+         "at = order.indices.gather(dim, middle)\n"
+         "values = input.gather(dim, at)\n"
+         "return _named(values if keepdim else values.squeeze(dim), 'values', at if keepdim else at.squeeze(dim), 'indices')"},
     /* the first of the longest runs of equal elements, in order; its last element */
     {"mode(input, dim=-1, keepdim=False)", TORCH | METHOD,
      .body = "return _mode(input.flatten() if input.ndim == 0 else input, dim, keepdim and input.ndim > 0)"},
     {"_mode(input, dim, keepdim)", HIDDEN,
-     .body = "order = input.movedim(dim, -1).sort(-1)\n"
-             "x = _still(order.values)\n"
-             "start = _largest_so_far(where(x != x.roll(1, -1), arange(x.shape[-1]), 0), -1)\n"
-             "end = (arange(x.shape[-1]) - start).argmax(-1, keepdim=True)\n"
-             "at = order.indices.gather(-1, end).movedim(-1, dim)\n"
-             "values = input.gather(dim, at)\n"
-             "return _named(values if keepdim else values.squeeze(dim), 'values', at if keepdim else at.squeeze(dim), 'indices')"},
+     .body =
+         "order = input.movedim(dim, -1).sort(-1)\n"
+         "x = _still(order.values)\n"
+         "start = _largest_so_far(where(x != x.roll(1, -1), arange(x.shape[-1]), 0), -1)\n"
+         "end = (arange(x.shape[-1]) - start).argmax(-1, keepdim=True)\n"
+         "at = order.indices.gather(-1, end).movedim(-1, dim)\n"
+         "values = input.gather(dim, at)\n"
+         "return _named(values if keepdim else values.squeeze(dim), 'values', at if keepdim else at.squeeze(dim), 'indices')"},
     /* ---- among others ---- */
     /* each comes behind those of the sequence that are not as large; NaN behind all */
     {"searchsorted(sorted_sequence, input, out_int32=False, right=False, side=None, sorter=None)", TORCH,
@@ -264,9 +277,10 @@ const struct function_row order_functions[] = {
              "return (~(among > x) if right else ~(among >= x)).sum(-1)"},
     {"_check_sequence(sequence, input, right, side)", HIDDEN, .build = fn_check_sequence},
     {"isin(elements, test_elements, assume_unique=False, invert=False)", TORCH,
-     .body = "among = (elements[..., None] == test_elements.flatten()).any(-1) if _is_tensor(elements) and _is_tensor(test_elements)"
-             " else elements == test_elements if _is_tensor(elements) else (test_elements.flatten() == elements).any()\n"
-             "return ~among if invert else among"},
+     .body =
+         "among = (elements[..., None] == test_elements.flatten()).any(-1) if _is_tensor(elements) and _is_tensor(test_elements)"
+         " else elements == test_elements if _is_tensor(elements) else (test_elements.flatten() == elements).any()\n"
+         "return ~among if invert else among"},
     /* ---- counted ---- */
     {"bincount(input, weights=None, minlength=0)", TORCH | METHOD,
      .body = "bins = _bins(input, minlength)\n"

@@ -62,8 +62,10 @@ static struct ev fn_randint(struct eval *eval, struct ev *args, int count, struc
 {
     bool one = args[1].kind == EV_TUPLE && args[2].kind == EV_NONE;
     bool alone = one || args[1].kind == EV_NONE;
+    const char *within = eval->within;
     struct scope scope = {0};
     enum dtype dtype;
+    struct ev out;
     (void)count;
 
     if (!need_dtype(eval, &args[3], DTYPE_INT64, &dtype))
@@ -73,7 +75,10 @@ static struct ev fn_randint(struct eval *eval, struct ev *args, int count, struc
     scope_bind(eval, &scope, "shape", one ? args[1] : args[2]);
     scope_bind(eval, &scope, "dtype", ev_dtype(loc, dtype));
     eval->at = loc;
-    return eval_body(eval, &scope, "return _whole(low, high, shape).to(dtype)");
+    eval->within = within ? within : "randint";
+    out = eval_body(eval, &scope, "return _whole(low, high, shape).to(dtype)");
+    eval->within = within;
+    return out;
 }
 
 /* A tensor of the shape of what normal draws. */
@@ -198,6 +203,15 @@ const struct function_row random_functions[] = {
      .body =
          "return torch.sqrt(-2.0 * log(1.0 - _uniform(shape))) * torch.cos(6.283185307179586 * _uniform(shape))"},
     {"_float_type(dtype, input)", HIDDEN, .build = fn_float_type},
+    {"randperm(n, dtype=None)", TORCH,
+     .body = "return argsort(_uniform((n,)), stable=True).to(torch.int64 if dtype is None else dtype)"},
+    {"gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1)", FUNCTIONAL,
+     .body = "x = _check_float(logits)\n"
+             "y = softmax((logits - log(-log(1.0 - _uniform(logits.shape).to(logits.dtype)))) / tau, dim)\n"
+             "return _hardened(y, dim) if hard else y"},
+    {"_hardened(y, dim)", HIDDEN,
+     .body = "one = torch.zeros_like(y).scatter(dim, y.argmax(dim, keepdim=True), 1.0)\n"
+             "return _instead(y, one) if _saves() else one"},
     {"randint(low, high=None, size=None, dtype=None)", TORCH, .build = fn_randint},
     {"randint_like(input, low, high=None, dtype=None)", TORCH,
      .body = "return _whole(0 if high is None else low, low if high is None else high, input.shape).to("

@@ -1,5 +1,6 @@
 /* write.c - tensors with some elements written, in place and as tensors of their own. */
 #include <limits.h>
+#include <string.h>
 
 #include "functions/rows.h"
 #include "graph/graph.h"
@@ -64,10 +65,11 @@ static struct ev fn_index_put(struct eval *eval, struct ev *args, int count, str
         return BAD;
     }
     if (args[2].kind == EV_TENSOR && args[2].tensor->dtype != args[0].tensor->dtype) {
-        diag_error(eval->cx, args[2].loc,
-                   "%s requires the source and destination dtypes match, got %s for the destination and %s for the source",
-                   outer(eval, "index_put"), dtype_rows[args[0].tensor->dtype].name,
-                   dtype_rows[args[2].tensor->dtype].name);
+        diag_error(
+            eval->cx, args[2].loc,
+            "%s requires the source and destination dtypes match, got %s for the destination and %s for the source",
+            outer(eval, "index_put"), dtype_rows[args[0].tensor->dtype].name,
+            dtype_rows[args[2].tensor->dtype].name);
         return BAD;
     }
     items = ARENA_ARRAY(arena, args[1].count, struct ev);
@@ -101,6 +103,17 @@ static struct ev fn_mask_of(struct eval *eval, struct ev *args, int count, struc
     return ev_tensor(loc, build_filling(eval, loc, outer(eval, "masked_scatter"), &shape, &args[1]));
 }
 
+/* index_add is what adds. */
+static struct ev fn_no_sum(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (args[0].kind != EV_STRING || strcmp(args[0].text, "sum") != 0)
+        return args[0];
+    diag_error(eval->cx, loc, "index_reduce: reduce argument must be prod, mean, amax or amin, found 'sum'");
+    diag_hint(eval->cx, "index_add adds");
+    return BAD;
+}
+
 /* An index along an axis of a source, as one for each of its elements. */
 static struct ev fn_spread(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -114,12 +127,13 @@ static struct ev fn_spread(struct eval *eval, struct ev *args, int count, struct
         return BAD;
     index = args[0].tensor;
     source = args[1].tensor;
-    if (index->ndim > 1 || (source->ndim > 0 && index->ndim == 1 && !dim_equal(index->dims[0], source->dims[axis]))) {
-        diag_error(eval->cx, args[0].loc,
-                   "%s: the index must have one dimension, as long as dimension %d of the source %s, found %s",
-                   outer(eval, "index_reduce"), axis,
-                   shape_text(&eval->cx->arena, source->ndim, source->dims),
-                   shape_text(&eval->cx->arena, index->ndim, index->dims));
+    if (index->ndim > 1 ||
+        (source->ndim > 0 && index->ndim == 1 && !dim_equal(index->dims[0], source->dims[axis]))) {
+        diag_error(
+            eval->cx, args[0].loc,
+            "%s: the index must have one dimension, as long as dimension %d of the source %s, found %s",
+            outer(eval, "index_reduce"), axis, shape_text(&eval->cx->arena, source->ndim, source->dims),
+            shape_text(&eval->cx->arena, index->ndim, index->dims));
         return BAD;
     }
     for (int i = 0; i < source->ndim; i++)
@@ -155,10 +169,12 @@ const struct function_row write_functions[] = {
              " where(chosen, source.flatten()[where(chosen, at, 0)], input))"},
     {"_mask_of(input, mask, source)", HIDDEN, .build = fn_mask_of},
     {"index_reduce(input, dim, index, source, reduce, include_self=True)", TORCH | METHOD,
-     .body = "return input.scatter_reduce(dim, _spread(index, source, dim), source, _no_sum(reduce), include_self)"},
-    {"_no_sum(reduce)", HIDDEN, .body = "return 'index_reduce' if reduce == 'sum' else reduce"},
+     .body =
+         "return input.scatter_reduce(dim, _spread(index, source, dim), source, _no_sum(reduce), include_self)"},
+    {"_no_sum(reduce)", HIDDEN, .build = fn_no_sum},
     {"_spread(index, source, dim)", HIDDEN, .build = fn_spread},
     {"put(input, index, source, accumulate=False)", TORCH | METHOD,
-     .body = "return input.flatten().index_put((index.flatten(),), source.flatten(), accumulate).reshape(input.shape)"},
+     .body =
+         "return input.flatten().index_put((index.flatten(),), source.flatten(), accumulate).reshape(input.shape)"},
     {.signature = NULL},
 };

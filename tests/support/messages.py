@@ -50,6 +50,8 @@ TABLES = [
     (r"spec/expr_lex\.c", "refused", 1, "^hint: {}$"),
     (r"spec/stmt\.c", "refused_words", 1, "^hint: {}$"),
     (r"eval/eval_names\.c", "habits", 1, "^hint: {}$"),
+    (r"eval/eval_names\.c", "refused", 1, "error: .* {}$"),
+    (r"eval/eval_names\.c", "refused", 2, "^hint: {}$"),
     (r"spec/yaml_faults\.c", "known", 1, "error: {}$"),
     (r"layers/\w+\.c", "checks", 1, "error: .*: {}$"),
     (r"eval/eval_python\.c", "python_rows", 1, "error: \\w+ takes {}$"),
@@ -57,7 +59,7 @@ TABLES = [
 
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
 CARRIED = {
-    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint",
+    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "refused[i].reason", "refused[i].hint",
     "habits[i].hint", "error",
     "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
     "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',

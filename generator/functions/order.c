@@ -178,11 +178,11 @@ const struct function_row order_functions[] = {
      .body = "x = input if input.is_floating_point() else input.long()\n"
              "y = _largest_so_far(x, dim)\n"
              "return _named(y.to(input.dtype), 'values', _largest_at(x, y, dim), 'indices')"},
-    /* the order of all integers turns by ~, which overflows for none */
+    /* the order of all integers turns by -1 - x, which overflows for none */
     {"cummin(input, dim)", TORCH | METHOD,
-     .body = "x = -input if input.is_floating_point() else ~input.long()\n"
+     .body = "x = -input if input.is_floating_point() else -1 - input.long()\n"
              "y = _largest_so_far(x, dim)\n"
-             "return _named((-y if input.is_floating_point() else ~y).to(input.dtype), 'values',"
+             "return _named((-y if input.is_floating_point() else -1 - y).to(input.dtype), 'values',"
              " _largest_at(x, y, dim), 'indices')"},
     {"_largest_so_far(x, dim)", HIDDEN, .build = fn_largest_so_far},
     /* where y, the largest so far, stood last */

@@ -4,7 +4,7 @@
 /* What comes to the parts of the result, and where they are: note [factors] in ops.h. */
 static const char *const texts[] = {
     /* A[order] = L U. A pivot of 0 lets nothing through, as in PyTorch. */
-    [FACTOR_LU] = "L = y[..., :n].tril(-1) + eye(n, dtype=y.dtype)\n"
+    [FACTOR_LU] = "L = y[..., :n].tril(-1) + _eye(x)\n"
                   "U = y[..., :n].triu()\n"
                   "d = g[..., :n]\n"
                   "inner = (L.mT @ d.tril(-1)).tril(-1) + (d.triu() @ U.mT).triu()\n"
@@ -33,7 +33,7 @@ static const char *const texts[] = {
     [FACTOR_EIGH] = "V = y[..., 1:, :]\n"
                     "values = y[..., 0, :]\n"
                     "gap = values[..., None, :] - values[..., None]\n"
-                    "one = eye(n, dtype=y.dtype)\n"
+                    "one = _eye(x)\n"
                     "inner = (V.mT @ g[..., 1:, :]) * (1 - one) / (gap + one)\n"
                     "return V @ (inner + torch.diag_embed(g[..., 0, :])) @ V.mT",
 };

@@ -271,7 +271,7 @@ const struct function_row linalg_functions[] = {
     {"logdet(input)", TORCH | METHOD,
      .body = "sign, value = torch.linalg.slogdet(input)\n"
              "return where(sign == -1, float('nan'), value)"},
-    {"linalg.inv(A)", TORCH, .body = "return _solution(_matrices(A, True), eye(A.shape[-1], dtype=A.dtype))"},
+    {"linalg.inv(A)", TORCH, .body = "return _solution(_matrices(A, True), _eye(A))"},
     {"inverse(input)", TORCH | METHOD, .body = "return torch.linalg.inv(input)"},
     {"linalg.cholesky(A, upper=False)", TORCH,
      .body = "x = _matrices(A, True)\n"
@@ -286,8 +286,7 @@ const struct function_row linalg_functions[] = {
      .body = "l = L.mT if upper else L\n"
              "return _triangular(l.mT, _triangular(l, B, True, False), False, False)"},
     {"cholesky_inverse(input, upper=False)", TORCH | METHOD,
-     .body =
-         "return _cholesky_solve(eye(input.shape[-1], dtype=input.dtype), _matrices(input, True), upper)"},
+     .body = "return _cholesky_solve(_eye(input), _matrices(input, True), upper)"},
     {"linalg.qr(A, mode='reduced')", TORCH,
      .body = "how = _qr_mode(mode)\n"
              "m, n = _matrices(A, False).shape[-2:]\n"
@@ -300,7 +299,7 @@ const struct function_row linalg_functions[] = {
              "n = A.shape[-1]\n"
              "P = (torch.arange(n, dtype=A.dtype)[:, None] == f[..., n].detach()[..., None, :]).to(A.dtype)\n"
              "U = f[..., :n].triu()\n"
-             "return P, f[..., :n].tril(-1) + eye(n, dtype=A.dtype), U"},
+             "return P, f[..., :n].tril(-1) + _eye(A), U"},
     {"_check_pivot(pivot)", HIDDEN, .build = fn_check_pivot},
     {"linalg.eigh(A, UPLO='L')", TORCH,
      .body = "x = _matrices(A, True)\n"
@@ -311,8 +310,7 @@ const struct function_row linalg_functions[] = {
     {"linalg.matrix_power(A, n)", TORCH, .body = "return torch.matrix_power(A, n)"},
     {"matrix_power(input, n)", TORCH | METHOD,
      .body = "x = _squares(input)\n"
-             "size = x.shape[-1]\n"
-             "return (_power(x, n) if n > 0 else eye(size, dtype=x.dtype).expand(x.shape) if n == 0 else"
+             "return (_power(x, n) if n > 0 else _eye(x).expand(x.shape) if n == 0 else"
              " _power(torch.linalg.inv(x), -n))"},
     /* with two */
     {"linalg.solve(A, B, left=True)", TORCH,
@@ -353,6 +351,10 @@ const struct function_row linalg_functions[] = {
              "k = B.shape[-1]\n"
              "_check_holds(f[..., k] != 0, 'A', 'invertible matrices')\n"
              "return f[..., :k]"},
+    /* of as many columns */
+    {"_eye(input)", HIDDEN,
+     .body = "i = arange(input.shape[-1], dtype=torch.int32)\n"
+             "return (i[:, None] == i).to(input.dtype)"},
     {"_matrices(input, square)", HIDDEN, .build = fn_matrices},
     {"_lu(A)", HIDDEN, .build = fn_lu},
     {"_cholesky(A)", HIDDEN, .build = fn_cholesky},

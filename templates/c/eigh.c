@@ -1,13 +1,14 @@
 /* y (T_batch, T_n + 1, T_n): eigenvalues, in order, over eigenvectors in columns, of symmetric matrices x (T_batch, T_n, T_n), which are
  * read on and below the diagonal. Rotations turn one element after another to 0 until those off the diagonal are nothing beside the
- * others. NaN is above all. v: the matrix, and its vectors in rows. */
-MODC_INLINE void T_NAME_turn(T_real *restrict one, T_real *restrict other, const int n, const T_real c, const T_real s)
+ * others. NaN is above all. v: the matrix, and its vectors in rows; it is written to both sides of the diagonal, since what gcc 12 makes
+ * for AVX-512 of a copy that reads both is wrong. */
+MODC_INLINE void T_NAME_turn(T_real *restrict one, T_real *restrict next, const int n, const T_real c, const T_real s)
 {
     for (int j = 0; j < n; j++) {
-        const T_real first = one[j], second = other[j];
+        const T_real high = one[j], low = next[j];
 
-        one[j] = c * first - s * second;
-        other[j] = s * first + c * second;
+        one[j] = c * high - s * low;
+        next[j] = s * high + c * low;
     }
 }
 
@@ -23,7 +24,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
 
     for (int b = 0; b < T_batch; b++) {
         const T_real *const a = x + b * T_n * T_n;
-        T_real *const values = y + b * (T_n + 1) * T_n, *const vectors = values + T_n;
+        T_real *const outputs = y + b * (T_n + 1) * T_n, *const vectors = outputs + T_n;
 
         for (int i = 0; i < T_n; i++) {
             for (int j = 0; j <= i; j++) {
@@ -33,20 +34,20 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
             for (int j = 0; j < T_n; j++)
                 rows[i * T_n + j] = i == j;
         }
-        for (int sweep = 0; sweep < 40; sweep++) {
-            bool turned = false;
+        for (int step = 0; step < 40; step++) {
+            int some = 0;
 
             for (int p = 0; p < T_n; p++) {
                 for (int q = p + 1; q < T_n; q++) {
-                    const T_real off = v[p * T_n + q], first = v[p * T_n + p], second = v[q * T_n + q];
-                    const T_real half = (second - first) / 2;
+                    const T_real off = v[p * T_n + q], first = v[p * T_n + p], last = v[q * T_n + q];
                     T_real t, c, s;
 
                     if (T_S(abs)(first) + T_S(abs)(off) / 8 == T_S(abs)(first) &&
-                        T_S(abs)(second) + T_S(abs)(off) / 8 == T_S(abs)(second))
+                        T_S(abs)(last) + T_S(abs)(off) / 8 == T_S(abs)(last))
                         continue;
-                    turned = true;
-                    t = off / (half + T_S(copysign)(T_S(sqrt)(half * half + off * off), half));
+                    some = 1;
+                    s = (last - first) / 2 / off;
+                    t = T_S(copysign)(1 / (T_S(abs)(s) + T_S(sqrt)(s * s + 1)), s);
                     c = 1 / T_S(sqrt)(t * t + 1);
                     s = t * c;
                     T_NAME_turn(v + p * T_n, v + q * T_n, T_n, c, s);
@@ -56,23 +57,23 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
                         v[i * T_n + q] = v[q * T_n + i];
                     }
                     v[p * T_n + p] = first - t * off;
-                    v[q * T_n + q] = second + t * off;
+                    v[q * T_n + q] = last + t * off;
                     v[p * T_n + q] = 0;
                     v[q * T_n + p] = 0;
                 }
             }
-            if (!turned)
+            if (!some)
                 break;
         }
         for (int j = 0; j < T_n; j++) {
-            int rank = 0;
+            int at = 0;
 
             for (int i = 0; i < T_n; i++)
-                rank += T_NAME_before(v[i * T_n + i], v[j * T_n + j]) ||
-                        (i < j && !T_NAME_before(v[j * T_n + j], v[i * T_n + i]));
-            values[rank] = v[j * T_n + j];
+                at += T_NAME_before(v[i * T_n + i], v[j * T_n + j]) ||
+                      (i < j && !T_NAME_before(v[j * T_n + j], v[i * T_n + i]));
+            outputs[at] = v[j * T_n + j];
             for (int i = 0; i < T_n; i++)
-                vectors[i * T_n + rank] = rows[j * T_n + i];
+                vectors[i * T_n + at] = rows[j * T_n + i];
         }
     }
 }

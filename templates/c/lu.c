@@ -4,39 +4,39 @@
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 {
-    const int ld = T_n + 2;
+    const int ldy = T_n + 2;
 
     for (int b = 0; b < T_batch; b++) {
-        T_real *const a = y + b * T_n * ld;
+        T_real *const a = y + b * T_n * ldy;
 
         for (int i = 0; i < T_n; i++) {
-            memcpy(a + i * ld, x + (b * T_n + i) * T_n, sizeof *a * (size_t)T_n);
-            a[i * ld + T_n] = (T_real)i;
-            a[i * ld + T_n + 1] = 1;
+            memcpy(a + i * ldy, x + (b * T_n + i) * T_n, sizeof *a * (size_t)T_n);
+            a[i * ldy + T_n] = (T_real)i;
+            a[i * ldy + T_n + 1] = 1;
         }
         for (int k = 0; k < T_n; k++) {
-            T_real *const top = a + k * ld;
-            int best = k;
+            T_real *const top = a + k * ldy;
+            int most = k;
 
             for (int i = k + 1; i < T_n; i++)
-                if (T_S(abs)(a[i * ld + k]) > T_S(abs)(a[best * ld + k]))
-                    best = i;
-            if (best != k) {
+                if (T_S(abs)(a[i * ldy + k]) > T_S(abs)(a[most * ldy + k]))
+                    most = i;
+            if (most != k) {
                 for (int j = 0; j <= T_n; j++) {
-                    const T_real held = top[j];
+                    const T_real kept = top[j];
 
-                    top[j] = a[best * ld + j];
-                    a[best * ld + j] = held;
+                    top[j] = a[most * ldy + j];
+                    a[most * ldy + j] = kept;
                 }
                 top[T_n + 1] = -1;
             }
             for (int i = k + 1; i < T_n && top[k] != 0; i++) {
-                T_real *const row = a + i * ld;
-                const T_real factor = row[k] / top[k];
+                T_real *const row = a + i * ldy;
+                const T_real scale = row[k] / top[k];
 
-                row[k] = factor;
+                row[k] = scale;
                 for (int j = k + 1; j < T_n; j++)
-                    row[j] -= factor * top[j];
+                    row[j] -= scale * top[j];
             }
         }
     }

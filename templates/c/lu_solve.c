@@ -3,51 +3,51 @@
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
-    const int ld = T_k + 1;
+    const int ldy = T_k + 1;
 
     for (int b = 0; b < T_batch; b++) {
-        T_real *const r = y + b * T_n * ld;
+        T_real *const r = y + b * T_n * ldy;
 
         memcpy(v, x + b * T_n * T_n, sizeof *v * (size_t)(T_n * T_n));
         for (int i = 0; i < T_n; i++)
-            memcpy(r + i * ld, e0 + (b * T_n + i) * T_k, sizeof *r * (size_t)T_k);
+            memcpy(r + i * ldy, e0 + (b * T_n + i) * T_k, sizeof *r * (size_t)T_k);
         for (int k = 0; k < T_n; k++) {
-            T_real *const top = v + k * T_n, *const known = r + k * ld;
-            int best = k;
+            T_real *const top = v + k * T_n, *const row = r + k * ldy;
+            int most = k;
 
             for (int i = k + 1; i < T_n; i++)
-                if (T_S(abs)(v[i * T_n + k]) > T_S(abs)(v[best * T_n + k]))
-                    best = i;
-            if (best != k) {
+                if (T_S(abs)(v[i * T_n + k]) > T_S(abs)(v[most * T_n + k]))
+                    most = i;
+            if (most != k) {
                 for (int j = k; j < T_n; j++) {
-                    const T_real held = top[j];
+                    const T_real kept = top[j];
 
-                    top[j] = v[best * T_n + j];
-                    v[best * T_n + j] = held;
+                    top[j] = v[most * T_n + j];
+                    v[most * T_n + j] = kept;
                 }
                 for (int j = 0; j < T_k; j++) {
-                    const T_real held = known[j];
+                    const T_real kept = row[j];
 
-                    known[j] = r[best * ld + j];
-                    r[best * ld + j] = held;
+                    row[j] = r[most * ldy + j];
+                    r[most * ldy + j] = kept;
                 }
             }
-            known[T_k] = top[k];
+            row[T_k] = top[k];
             for (int i = k + 1; i < T_n; i++) {
-                const T_real factor = v[i * T_n + k] / top[k];
+                const T_real scale = v[i * T_n + k] / top[k];
 
                 for (int j = k + 1; j < T_n; j++)
-                    v[i * T_n + j] -= factor * top[j];
+                    v[i * T_n + j] -= scale * top[j];
                 for (int j = 0; j < T_k; j++)
-                    r[i * ld + j] -= factor * known[j];
+                    r[i * ldy + j] -= scale * row[j];
             }
         }
         for (int i = T_n - 1; i >= 0; i--) {
             for (int k = i + 1; k < T_n; k++)
                 for (int j = 0; j < T_k; j++)
-                    r[i * ld + j] -= v[i * T_n + k] * r[k * ld + j];
+                    r[i * ldy + j] -= v[i * T_n + k] * r[k * ldy + j];
             for (int j = 0; j < T_k; j++)
-                r[i * ld + j] /= v[i * T_n + i];
+                r[i * ldy + j] /= v[i * T_n + i];
         }
     }
 }

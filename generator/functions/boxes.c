@@ -18,8 +18,9 @@ static struct ev fn_check_boxes(struct eval *eval, struct ev *args, int count, s
         return BAD;
     if (x->ndim == 2 && dim_equals(x->dims[1], 4) && dtype_is_float(x->dtype))
         return ev_none(loc);
-    diag_error(eval->cx, loc, "%s: %s should be a floating 2d tensor of (N, 4), got %s %s", outer(eval, "this"),
-               args[1].text, dtype_rows[x->dtype].name, shape_text(&eval->cx->arena, x->ndim, x->dims));
+    diag_error(eval->cx, loc, "%s: %s should be a floating 2d tensor of (N, 4), got %s %s",
+               outer(eval, "this"), args[1].text, dtype_rows[x->dtype].name,
+               shape_text(&eval->cx->arena, x->ndim, x->dims));
     return BAD;
 }
 
@@ -45,15 +46,18 @@ static struct ev fn_nms(struct eval *eval, struct ev *args, int count, struct lo
         return BAD;
     }
     if (!ev_get_number(&args[2], &threshold)) {
-        diag_error(eval->cx, loc, "%s: iou_threshold must be a number that is known while generating, found %s",
+        diag_error(eval->cx, loc,
+                   "%s: iou_threshold must be a number that is known while generating, found %s",
                    outer(eval, "nms"), ev_text(eval, &args[2]));
         return BAD;
     }
     if (args[3].kind == EV_NONE || !ev_get_int(&args[3], &most) || most < 1 || most > 1 << 20) {
-        diag_error(eval->cx, loc, "%s: how many boxes stay is not known while generating: max_output says the most",
+        diag_error(eval->cx, loc,
+                   "%s: how many boxes stay is not known while generating: max_output says the most",
                    outer(eval, "nms"));
-        diag_hint(eval->cx, "keep, count = ops.nms(boxes, scores, iou_threshold, max_output=100): int64 indices, -1 "
-                            "behind the last one, and how many there are");
+        diag_hint(eval->cx,
+                  "keep, count = ops.nms(boxes, scores, iou_threshold, max_output=100): int64 indices, -1 "
+                  "behind the last one, and how many there are");
         return BAD;
     }
     inputs[1] = build_argsort(eval, loc, args[1].tensor, 0, true);
@@ -82,9 +86,11 @@ static struct ev fn_check_rois(struct eval *eval, struct ev *args, int count, st
     if (!need_tensor(eval, "this", &args[0]) || !need_tensor(eval, "this", &args[1]))
         return BAD;
     if (x->ndim != 4 || !dtype_is_float(x->dtype) || boxes->dtype != x->dtype) {
-        diag_error(eval->cx, loc, "%s: the input should be floating (N, C, H, W), of the type of the boxes, got %s %s and %s",
-                   outer(eval, "this"), dtype_rows[x->dtype].name, shape_text(&eval->cx->arena, x->ndim, x->dims),
-                   dtype_rows[boxes->dtype].name);
+        diag_error(
+            eval->cx, loc,
+            "%s: the input should be floating (N, C, H, W), of the type of the boxes, got %s %s and %s",
+            outer(eval, "this"), dtype_rows[x->dtype].name, shape_text(&eval->cx->arena, x->ndim, x->dims),
+            dtype_rows[boxes->dtype].name);
         return BAD;
     }
     if (boxes->ndim == 2 && dim_equals(boxes->dims[1], 5))
@@ -243,17 +249,18 @@ const struct function_row box_functions[] = {
              "return _roi_sum(input, image, y, x, high, wide, sampling_ratio)"},
     /* Of each of `size` bins the points along an axis: two taps each, with their weights, which are 0 outside. */
     {"_roi_axis(start, end, size, points, aligned, length)", HIDDEN,
-     .body = "whole = end - start if aligned else (end - start).clamp(min=1.0)\n"
-             "bin = whole / size\n"
-             "inner = (arange(points).to(start.dtype) + 0.5) / points\n"
-             "at = (start[:, None, None] + (arange(size).to(start.dtype)[:, None] + inner) * bin[:, None, None])\n"
-             "inside = (at >= -1.0) & (at <= length)\n"
-             "at = where(inside, at, 0).clamp(min=0)\n"
-             "low = torch.floor(at).clamp(max=length - 1)\n"
-             "high = (low + 1).clamp(max=length - 1)\n"
-             "part = where(low >= length - 1, 0, at - low)\n"
-             "weight = where(inside[..., None], stack((1 - part, part), -1), 0)\n"
-             "return stack((low, high), -1).long().flatten(1), weight.flatten(1)"},
+     .body =
+         "whole = end - start if aligned else (end - start).clamp(min=1.0)\n"
+         "bin = whole / size\n"
+         "inner = (arange(points).to(start.dtype) + 0.5) / points\n"
+         "at = (start[:, None, None] + (arange(size).to(start.dtype)[:, None] + inner) * bin[:, None, None])\n"
+         "inside = (at >= -1.0) & (at <= length)\n"
+         "at = where(inside, at, 0).clamp(min=0)\n"
+         "low = torch.floor(at).clamp(max=length - 1)\n"
+         "high = (low + 1).clamp(max=length - 1)\n"
+         "part = where(low >= length - 1, 0, at - low)\n"
+         "weight = where(inside[..., None], stack((1 - part, part), -1), 0)\n"
+         "return stack((low, high), -1).long().flatten(1), weight.flatten(1)"},
     /* Along x of all rows that are looked at, then along y. */
     {"_roi_sum(input, image, y, x, high, wide, points)", HIDDEN,
      .body = "k, c = image.shape[0], input.shape[1]\n"

@@ -205,13 +205,16 @@ const struct function_row random_functions[] = {
     {"_float_type(dtype, input)", HIDDEN, .build = fn_float_type},
     {"randperm(n, dtype=None)", TORCH,
      .body = "return argsort(_uniform((n,)), stable=True).to(torch.int64 if dtype is None else dtype)"},
+    /* -log of what is exponentially distributed; where that would be 0, the least that can be drawn */
     {"gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1)", FUNCTIONAL,
-     .body = "x = _check_float(logits)\n"
-             "y = softmax((logits - log(-log(1.0 - _uniform(logits.shape).to(logits.dtype)))) / tau, dim)\n"
-             "return _hardened(y, dim) if hard else y"},
-    {"_hardened(y, dim)", HIDDEN,
-     .body = "one = torch.zeros_like(y).scatter(dim, y.argmax(dim, keepdim=True), 1.0)\n"
-             "return _instead(y, one) if _saves() else one"},
+     .body = "_check_float(logits)\n"
+             "waits = -torch.log1p(-_uniform(logits.shape)).clamp(max=-6e-8)\n"
+             "soft = softmax((logits - torch.log(waits).to(logits.dtype)) / tau, dim)\n"
+             "return _one_hot_of(soft, dim) if hard else soft"},
+    /* 1 at the largest, with the gradient of what is soft */
+    {"_one_hot_of(soft, dim)", HIDDEN,
+     .body = "best = soft.detach().argmax(dim, keepdim=True)\n"
+             "return zeros_like(soft).scatter(dim, best, 1.0) - soft.detach() + soft"},
     {"randint(low, high=None, size=None, dtype=None)", TORCH, .build = fn_randint},
     {"randint_like(input, low, high=None, dtype=None)", TORCH,
      .body = "return _whole(0 if high is None else low, low if high is None else high, input.shape).to("

@@ -24,7 +24,7 @@ static const struct mode_row {
 struct resample {
     const struct mode_row *row;
     int rank;
-    bool align_corners;
+    bool align_corners, antialias;
     const struct dim *out[MAX_RANK];
     double scale[MAX_RANK]; /* 0: the sizes say it */
 };
@@ -161,19 +161,116 @@ static struct value *taps(struct eval *eval, struct loc loc, const struct resamp
                      dim_const(a, mode == LINEAR ? 2 : 4), NULL);
 }
 
+/* ---- antialias: what is made smaller is an average ---------------------------------------------------------------- */
+
+enum { MOST_TAPS = 4096 };
+
+/* Half of what a filter reaches, in outputs. */
+static double filter_support(const struct resample *resample)
+{
+    return resample->row->mode == LINEAR ? 1 : strcmp(resample->row->name, "lanczos") == 0 ? 3 : 2;
+}
+
+static double sinc(double x)
+{
+    const double angle = 3.14159265358979323846 * x;
+
+    return x == 0 ? 1 : sin(angle) / angle;
+}
+
+/* Triangle, Keys' kernel with A = -0.5, Lanczos' window. */
+static double filter_at(const struct resample *resample, double x)
+{
+    x = fabs(x);
+    if (x >= filter_support(resample))
+        return 0;
+    if (resample->row->mode == LINEAR)
+        return 1 - x;
+    if (strcmp(resample->row->name, "lanczos") == 0)
+        return sinc(x) * sinc(x / 3);
+    return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : ((-0.5 * x + 2.5) * x - 4) * x + 2;
+}
+
+/* Cells (1, out, taps) and their weights, as many as the widest window has. False after an error: sizes decide them. */
+static bool smooth_taps(struct eval *eval, struct loc loc, const struct resample *resample, int axis,
+                        const struct dim *in, enum dtype dtype, struct value **cells, struct value **weights)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct tensor *both[2];
+    int64_t from, to;
+    double scale, support;
+
+    if (!dim_is_const(in, &from) || !dim_is_const(resample->out[axis], &to)) {
+        diag_error(eval->cx, loc, "interpolate: with antialias=True sizes are constants, found %s and %s",
+                   dim_text(arena, in), dim_text(arena, resample->out[axis]));
+        return false;
+    }
+    scale = resample->align_corners     ? to > 1 ? (double)(from - 1) / (double)(to - 1) : 0
+            : resample->scale[axis] > 0 ? 1 / resample->scale[axis]
+                                        : (double)from / (double)to;
+    support = filter_support(resample) * (scale > 1 ? scale : 1);
+
+    int64_t taps = 2 * (int64_t)ceil(support) + 1;
+
+    if (taps > from)
+        taps = from;
+    if (taps > MOST_TAPS || taps * to > 1 << 22) {
+        diag_error(eval->cx, loc, "interpolate: %lld elements for each of %s are too many", (long long)taps,
+                   dim_text(arena, resample->out[axis]));
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        both[i] = ARENA_NEW(arena, struct tensor);
+        both[i]->dtype = i == 0 ? DTYPE_INT64 : dtype;
+        both[i]->ndim = 3;
+        both[i]->dims[0] = 1;
+        both[i]->dims[1] = to;
+        both[i]->dims[2] = taps;
+        both[i]->data = ARENA_ARRAY(arena, to * taps + 1, union scalar);
+    }
+    for (int64_t i = 0; i < to; i++) {
+        double center = scale * ((double)i + 0.5), sum = 0;
+        int64_t first = (int64_t)(center - support + 0.5), last = (int64_t)(center + support + 0.5);
+
+        first = center - support + 0.5 < 0 ? 0 : first;
+        last = last > from ? from : last;
+        for (int64_t j = first; j < last; j++)
+            sum += filter_at(resample, ((double)j - center + 0.5) / (scale > 1 ? scale : 1));
+        for (int64_t j = 0; j < taps; j++) {
+            int64_t at = first + j;
+            double weight = at < last
+                                ? filter_at(resample, ((double)at - center + 0.5) / (scale > 1 ? scale : 1))
+                                : 0;
+
+            both[0]->data[i * taps + j].i = at < last ? at : last - 1;
+            both[1]->data[i * taps + j].f = dtype_round(dtype, sum != 0 ? weight / sum : weight);
+        }
+    }
+    *cells = build_const(eval, loc, both[0]);
+    *weights = build_const(eval, loc, both[1]);
+    return *cells && *weights;
+}
+
 /* ---- along an axis -------------------------------------------------------------------------------------------- */
 
 static struct value *sum_of_taps(struct eval *eval, struct loc loc, const struct resample *resample,
                                  struct value *x, int axis, const char *what)
 {
     struct arena *a = &eval->cx->arena;
-    struct value *cells = taps(eval, loc, resample, axis - 1, x->dims[axis], x->dtype, false), *inputs[2];
+    struct value *cells, *weights, *inputs[2];
     const struct dim *dims[MAX_DIMS];
     bool axes[MAX_DIMS] = {false};
     struct dag *dag = dag_new(a, 2);
 
-    inputs[0] = cells ? gather_cells(eval, loc, what, x, axis, cells) : NULL;
-    inputs[1] = cells ? taps(eval, loc, resample, axis - 1, x->dims[axis], x->dtype, true) : NULL;
+    if (resample->antialias) {
+        if (!smooth_taps(eval, loc, resample, axis - 1, x->dims[axis], x->dtype, &cells, &weights))
+            return NULL;
+    } else {
+        cells = taps(eval, loc, resample, axis - 1, x->dims[axis], x->dtype, false);
+        weights = cells ? taps(eval, loc, resample, axis - 1, x->dims[axis], x->dtype, true) : NULL;
+    }
+    inputs[0] = weights ? gather_cells(eval, loc, what, x, axis, cells) : NULL;
+    inputs[1] = weights;
     if (!inputs[0] || !inputs[1])
         return NULL;
     for (int i = 0; i < inputs[0]->ndim; i++)
@@ -246,7 +343,7 @@ static struct value *resampled(struct eval *eval, struct loc loc, const struct r
         const struct dim *in = x->dims[1 + i];
         struct value *cells;
 
-        times[i] = mode == LINEAR && dim_equal(in, resample->out[i]) ? 1 : 0;
+        times[i] = mode == LINEAR && dim_equal(in, resample->out[i]) && !resample->antialias ? 1 : 0;
         if (mode == NEAREST || mode == NEAREST_EXACT)
             times[i] = repeats(eval, resample, i, in);
         if (times[i] > 0)
@@ -312,12 +409,8 @@ static bool read_options(struct eval *eval, struct loc loc, const struct value *
             "4-D tensor as input");
         return false;
     }
-    if (smooth) {
-        diag_error(eval->cx, antialias->loc,
-                   "interpolate: antialias=True is not supported yet by this version of modc");
-        return false;
-    }
-    if (strcmp(resample->row->name, "lanczos") == 0) {
+    resample->antialias = smooth;
+    if (strcmp(resample->row->name, "lanczos") == 0 && !smooth) {
         diag_error(eval->cx, loc, "interpolate: lanczos mode requires antialias=True");
         return false;
     }

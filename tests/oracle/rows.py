@@ -764,6 +764,9 @@ function("ops.box_convert", boxes=T("* 4"), in_fmt=["xyxy", "xywh", "cxcywh"], o
 function("ops.clip_boxes_to_image", boxes=T("* 4"), size=[(1, 2), (3, 1)])
 function("ops.nms", boxes=T("n 4", values="distinct"), scores=T("n", values="distinct"), iou_threshold=[0.2, 0.6], max_output=[2, 5])
 
+function("pdist", input=T("A:1-6 b"), p=[1.0, 3.0, math.inf])
+function("conv_tbc", input=T("t:4-9 b C"), weight=T("K:1-3 C O"), bias=T("O"), pad=[1, 2])
+
 COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for many in ("", "2", "n")]
 COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft"]
 
@@ -802,7 +805,8 @@ NOT_DRAWN = {
     "scaled_dot_product_attention.dropout_p": "random",
     "rrelu.training": "random",
     "scaled_dot_product_attention.enable_gqa": "of other shapes; tests/layers has it",
-    "interpolate.antialias": "refused by modc yet",
+    "interpolate.antialias": "of constant sizes alone; tests/layers has it",
+    "gumbel_softmax": "random; tests/layers has it where its numbers decide nothing",
     **{name: "its windows are random in both modes; tests/layers has it with samples that are given" for n in (2, 3)
        for name in (f"FractionalMaxPool{n}d", f"fractional_max_pool{n}d")},
     "MultiStep": "never called",

@@ -331,7 +331,8 @@ static void test_templates(void **state)
         "tests/specs/winograd.yaml",         "tests/specs/depthwise.yaml",
         "tests/specs/stream.yaml",           "tests/layers/dense.yaml",
         "tests/specs/gather.yaml",           "tests/layers/functions_reductions.yaml",
-        "tests/layers/functions_index.yaml", "tests/layers/functions_fft.yaml"};
+        "tests/layers/functions_index.yaml", "tests/layers/functions_fft.yaml",
+        "tests/layers/functions_boxes.yaml"};
     static const char *planned[] = {"conv=conv_plain"};
     static const enum dtype types[] = {DTYPE_BFLOAT16, DTYPE_FLOAT16};
     struct arena arena = {0};

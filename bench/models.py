@@ -79,16 +79,21 @@ class Model:
     def __init__(self, name, text, folder, entry="forward"):
         self.name, self.entry, self.folder = name, entry, pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.spec_file, self.weights_file, self.onnx_file = (
-            self.folder / f"{name}.{ending}" for ending in ("yaml", "safetensors", "onnx"))
+        self.spec_file, self.weights_file = (self.folder / f"{name}.{ending}" for ending in ("yaml", "safetensors"))
         storage = re.search(r"^storage: (\w+)$", text, re.MULTILINE)
         self.storage = getattr(torch, storage.group(1)) if storage else None
         self.made_from = hashlib.sha256(f"{torch.__version__} {onnx.__version__} {entry}\n{text}".encode()).hexdigest()
         self.spec_file.write_text(text)
         self.build(text)
-        if not self.is_kept(self.onnx_file):
-            self.export()
-            self.keep(self.onnx_file)
+
+    @property
+    def onnx_file(self):
+        """Written when somebody asks for it first."""
+        file = self.folder / f"{self.name}.onnx"
+        if not self.is_kept(file):
+            self.export(file)
+            self.keep(file)
+        return file
 
     def is_kept(self, path):
         """Whether a file is there that was made from this model."""
@@ -126,6 +131,12 @@ class Model:
         self.module = Entry(self.spec, root, self.entry).eval().requires_grad_(False)
         self.expected = [tensor.numpy().copy() for tensor in flat(self.module(*self.tensors))]
 
+    def take(self, values):
+        """Gives inputs these values, by name, as long as nobody was opened."""
+        for name, tensor in zip(self.input_names, self.tensors):
+            tensor.copy_(values[name].reshape(tensor.shape))
+        self.expected = [tensor.numpy().copy() for tensor in flat(self.module(*self.tensors))]
+
     def scale_inputs(self, factor):
         """Floating inputs become as many times what was drawn; those who were opened read the same memory."""
         if self.drawn is None:
@@ -145,7 +156,7 @@ class Model:
         """As torch.export has it, without the statements of the spec."""
         return torch.export.export(self.module, tuple(self.tensors), strict=False)
 
-    def export(self):
+    def export(self, file):
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         for data in self.folder.glob(f"{self.name}.onnx*"):
             data.unlink()
@@ -153,17 +164,20 @@ class Model:
             warnings.simplefilter("ignore")
             program = torch.onnx.export(self.exported(), tuple(self.tensors), input_names=self.input_names,
                                         dynamo=True, verbose=False)
-            program.save(str(self.onnx_file), external_data=True)
+            program.save(str(file), external_data=True)
 
     def traffic(self):
         """Bytes that any implementation reads or writes at least: weights, as narrow as the spec stores them (of embeddings,
         a row alone), inputs, outputs."""
+        moved = sum(array.nbytes for array in (*self.inputs, *self.expected))
+        if not self.module.state_dict():
+            return moved
         graph = onnx.load(self.onnx_file, load_external_data=False).graph
         used = {name for node in graph.node if node.op_type != "Gather" for name in node.input}
         each = {onnx.TensorProto.FLOAT: self.storage.itemsize if self.storage else 4, onnx.TensorProto.INT64: 8, onnx.TensorProto.BOOL: 1}
         weights = sum(each[tensor.data_type] * int(numpy.prod(tensor.dims, dtype=numpy.int64))
                       for tensor in graph.initializer if tensor.name in used)
-        return weights + sum(array.nbytes for array in (*self.inputs, *self.expected))
+        return weights + moved
 
     def distance(self, outputs):
         return distance(outputs, self.expected)

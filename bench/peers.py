@@ -55,6 +55,12 @@ def pointers(arrays):
     return (ctypes.c_void_p * max(len(arrays), 1))(*(array.ctypes.data for array in arrays))
 
 
+def predicted_seconds(explained, entry):
+    """What --explain thinks that a call takes; None where it does not say so."""
+    found = re.search(rf"^{entry}_eval: ([0-9.e+-]+) (ns|us|ms)", explained, re.MULTILINE)
+    return float(found.group(1)) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[found.group(2)] if found else None
+
+
 class Modc(clock.InC):
     """The model as modc emits it, in a shared library with the runtime and peer_modc.c. `further` are keys that its spec gets
     behind the others."""
@@ -88,7 +94,8 @@ class Modc(clock.InC):
             file.write_text(text + self.further)
         for old in folder.glob("modc*.[ch]"):  # another compiler's
             old.unlink()
-        run([*shlex.split(self.modc), "generate", file, "--bundle", "-o", folder, *self.options], "modc generate")
+        self.explained = run([*shlex.split(self.modc), "generate", file, "--bundle", "--explain", "-o", folder, *self.options],
+                             "modc generate")
         sources, runtime = [folder / f"{spec}.c", FOLDER / peer], self.runtime(folder)
         library = folder / "peer.so"
         build(library, [*self.command(folder), "-shared", f"-DMODC_MODEL={spec}_model", f"-I{folder}", *sources, *runtime, "-lm"],
@@ -100,6 +107,7 @@ class Modc(clock.InC):
 
     def open(self, model):
         code = self.compiled(model, "peer_modc.c")
+        self.predicted = predicted_seconds(self.explained, model.entry)
         code.peer_macs.restype = ctypes.c_double
         code.peer_macs.argtypes = [ctypes.c_void_p]
         self.outputs = model.new_outputs()
@@ -261,6 +269,20 @@ class Emx(clock.InC):
         self.outputs = model.new_outputs()
         self.held = pointers([*model.inputs, *self.outputs])
         self.set_call(code.call, ctypes.addressof(self.held))
+
+
+class Contiguous(Modc):
+    """modc on what a product would be with all operands contiguous, and on the copies that make them so."""
+
+    def open(self, model):
+        super().open(model.contiguous)
+        distance = model.contiguous.distance(super().call())
+        if distance > 1e-4:
+            raise Missing(f"other numbers: {distance:.1e} from PyTorch's")
+
+    def call(self):
+        """The product alone, of the same numbers."""
+        return super().call()[:1]
 
 
 # In the order in which they are reported.

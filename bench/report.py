@@ -33,7 +33,8 @@ class Result:
     """The rounds of one model: `series` by the peers' names, of which the first is modc. `targets` are the ratios to reach,
     by name or for the "best" of those that are not modc."""
 
-    def __init__(self, title, targets, series, found, traffic, macs, reasons):
+    def __init__(self, title, targets, series, found, traffic, macs, reasons, predicted=None):
+        self.predicted = predicted  # seconds, as modc has it
         self.title, self.targets, self.series, self.reasons, self.macs = title, targets, series, reasons, macs
         self.own, *self.others = series
         limits = [clock.Machine.limit(each, macs, traffic) for each in found]
@@ -49,6 +50,10 @@ class Result:
 
     def ratio(self, name):
         return statistics.median(self.ratios(name))
+
+    def off(self):
+        """How many times as long as the shortest call modc thinks that one takes."""
+        return self.predicted / self.series[self.own].min
 
     def wanted(self, name):
         """The ratio to reach as text; empty if there is none."""
@@ -99,7 +104,7 @@ def write_csv(path, results, setting):
         for line in setting.lines():
             file.write(f"# {line}\n")
         writer.writerow(["model", "peer", "rounds", "min", "median", "spread", "ratio", "ratio low", "ratio high", "wanted",
-                         "million multiply-adds", "limit", "limited by", "share of limit", "cold", "cold ratio"])
+                         "million multiply-adds", "limit", "limited by", "share of limit", "cold", "cold ratio", "predicted"])
         for result in results:
             for name, series in result.series.items():
                 low, high = clock.inner(result.ratios(name))
@@ -108,7 +113,8 @@ def write_csv(path, results, setting):
                 writer.writerow([result.title, name, len(series.mins), f"{series.min:.4g}", f"{series.median:.4g}",
                                  f"{series.spread:.3f}", f"{result.ratio(name):.3f}", f"{low:.3f}", f"{high:.3f}",
                                  result.wanted(name), f"{result.macs * 1e-6:.4g}", f"{result.limit:.4g}", result.binds,
-                                 f"{result.share[name]:.3f}", *cold])
+                                 f"{result.share[name]:.3f}", *cold,
+                                 f"{result.predicted:.4g}" if name == result.own and result.predicted else ""])
             for name, reason in result.reasons.items():
                 writer.writerow([result.title, name, "", f"left out: {reason}"])
 

@@ -6,6 +6,8 @@ import re
 
 TOLERANCE = 1e-4
 LEAST = 0.97  # of every ratio; of the geometric mean of a family, 1
+LEAST_CONTIGUOUS = 0.8  # of a product's, to the same one of contiguous operands together with copies that make them so
+MOST_OFF = 2, 4  # how many times more or less than measured modc may think that a family takes in the median, and any shape
 CHANNELS = {8: 64, 16: 56, 32: 56, 64: 56, 128: 28, 256: 14, 512: 7}  # with the sides of their images
 
 
@@ -26,6 +28,63 @@ class Point:
         shape = ", ".join(map(str, self.shape))
         body = f"modules: [{self.what}]" if self.what[0].isupper() else f"forward:\n  - return {self.what}"
         return f'modc: 1\nmodel: m\nhooks: none\n\ninputs:\n  x: [{shape}]\n\n{body}\n\neval: ["*"]\n'
+
+
+@dataclasses.dataclass
+class Product(Point):
+    """A product of two operands, each a view of an input."""
+    inputs: dict = dataclasses.field(default_factory=dict)
+    copied: dict = dataclasses.field(default_factory=dict)  # by input: the view, contiguous; of one that is no view, None
+
+    @staticmethod
+    def spec(inputs, body):
+        shapes = "".join(f"  {name}: [{', '.join(map(str, shape))}]\n" for name, shape in inputs.items())
+        return f"modc: 1\nmodel: m\nhooks: none\n\ninputs:\n{shapes}\nforward:\n  - return {body}\n"
+
+    def text(self):
+        return self.spec(self.inputs, self.what)
+
+    def contiguous(self):
+        """The spec of the product of contiguous operands that also makes the copies."""
+        batch, m, n, k = self.shape
+        shared = self.name.startswith("shared")
+        shapes = {"ca": (batch * m, k) if shared else (batch, m, k), "cb": (k, n) if shared else (batch, k, n)}
+        copies = {name: view for name, view in self.copied.items() if view}
+        product = "ca @ cb" if not shared else f"(ca @ cb).reshape({batch}, {m}, {n})"
+        return self.spec({**shapes, **{name: self.inputs[name] for name in copies}},
+                         ", ".join([product, *(f"{view}.contiguous()" for view in copies.values())]))
+
+
+# How an operand (batch, rows, columns) lies: the shape of the input, and the view of it.
+LAYOUTS = {
+    "rows": lambda x, batch, rows, columns: ((batch, rows, columns), x),
+    "turned": lambda x, batch, rows, columns: ((batch, columns, rows), f"{x}.mT"),
+    "chunk": lambda x, batch, rows, columns: ((batch, 3 * rows, columns), f"{x}[:, {rows}:{2 * rows}]"),
+    "wide": lambda x, batch, rows, columns: ((batch, rows, 3 * columns), f"{x}[:, :, {columns}:{2 * columns}]"),
+    "channels": lambda x, batch, rows, columns: ((batch, columns, 3 * rows), f"{x}[:, :, {rows}:{2 * rows}].mT"),
+    "heads": lambda x, batch, rows, columns: ((rows, batch, columns), f"{x}.transpose(0, 1)"),
+    "keys": lambda x, batch, rows, columns: ((columns, batch, rows), f"{x}.permute(1, 2, 0)"),
+    "steps": lambda x, batch, rows, columns: ((batch, rows, 2 * columns), f"{x}[:, :, ::2]"),
+    "shared": lambda x, batch, rows, columns: ((rows, columns), x),
+}
+PAIRS = (("rows", "rows"), ("turned", "rows"), ("rows", "turned"), ("turned", "turned"), ("channels", "turned"),
+         ("chunk", "channels"), ("heads", "keys"), ("wide", "steps"), ("steps", "rows"), ("rows", "shared"), ("turned", "shared"))
+
+
+def product():
+    """(batch, rows, columns, inner length): vectors, few columns and rows, small batches, heads, odd and large ones."""
+    shapes = ((1, 1, 64, 64), (1, 1, 1024, 1024), (1, 64, 1, 64), (1, 1024, 1, 1024), (1, 512, 3, 64), (1, 3, 512, 64),
+              (1, 256, 256, 1), (1, 7, 5, 9), (1, 64, 64, 64), (1, 100, 100, 100), (1, 257, 129, 65), (1, 14, 512, 512),
+              (1, 256, 256, 256), (1, 1024, 64, 1024), (1, 1023, 1023, 127), (256, 3, 3, 3), (64, 4, 4, 16), (32, 8, 8, 8),
+              (16, 13, 17, 31), (8, 64, 64, 40), (8, 256, 40, 256), (8, 64, 256, 64), (8, 256, 256, 80), (2, 1024, 160, 64))
+    for (batch, m, n, k), (left, right) in itertools.product(shapes, PAIRS):
+        if batch == 1 and {left, right} & {"heads", "keys", "shared"}:
+            continue
+        views = {"a": LAYOUTS[left]("a", batch, m, k), "b": LAYOUTS[right]("b", batch, k, n)}
+        name = f"{'shared-' if right == 'shared' else ''}{left}-{right}-{batch}x{m}x{n}x{k}"
+        yield Product("product", name, (batch, m, n, k), " @ ".join(view for _, view in views.values()), batch * m * n * k,
+                      {name: shape for name, (shape, _) in views.items()},
+                      {name: view if view != name else None for name, (_, view) in views.items()})
 
 
 def dense():
@@ -89,7 +148,7 @@ def softmax():
 
 
 def attention():
-    """Heads of 64; a token that looks at others; tokens that see no later ones."""
+    """Heads of 64; a token that looks at others; tokens that see no later ones; heads that are channels of an image."""
     for heads, tokens in ((12, 32), (12, 128), (12, 197), (12, 512), (12, 1024), (8, 2048)):
         yield Point("attention", f"{heads}x{tokens}", (3, 1, heads, tokens, 64),
                     "scaled_dot_product_attention(x[0], x[1], x[2])", 2 * heads * tokens * tokens * 64)
@@ -98,6 +157,9 @@ def attention():
                     "scaled_dot_product_attention(x[0, :, :, :1], x[0], x[1])", 2 * 12 * tokens * 64)
         yield Point("attention", f"causal-12x{tokens}", (3, 1, 12, tokens, 64),
                     "scaled_dot_product_attention(x[0], x[1], x[2], is_causal=True)", 2 * 12 * tokens * tokens * 64)
+    for tokens, width in itertools.product((64, 256, 1024), (40, 64, 80, 160)):
+        yield Point("attention", f"channels-8x{tokens}x{width}", (1, 3, 8, width, tokens),
+                    f"x[:, 2] @ softmax((x[:, 0] * {width ** -0.5:.4f}).mT @ x[:, 1], -1).mT", 2 * 8 * tokens * tokens * width)
 
 
 def recurrent():
@@ -157,6 +219,6 @@ def fading():
     yield Point("fading", "underflow", (1, 16384), "x * 1e-20 * 1e-20", 0)
 
 
-FAMILIES = {"dense": dense, "narrow": narrow, **{f"conv{kernel}": functools.partial(conv, kernel) for kernel in (1, 3, 5, 7)},
-            "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax, "attention": attention,
+FAMILIES = {"product": product, "dense": dense, "narrow": narrow,
+            **{f"conv{kernel}": functools.partial(conv, kernel) for kernel in (1, 3, 5, 7)}, "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax, "attention": attention,
             "recurrent": recurrent, "activation": activation, "reduction": reduction, "pool": pool}

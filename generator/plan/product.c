@@ -1,5 +1,5 @@
 /* product.c - which vectors a product of values that are not packed runs over, what of them it packs first, and how long that takes
- * (struct product). The cycles are those of AVX-512, as measured (bench/README.md, "Products"). */
+ * (struct product). The cycles are those of AVX-512, as measured by bench/sweep. */
 #include "plan/algorithm.h"
 
 enum {

@@ -11,6 +11,7 @@ export MODC_BENCH_BUILD=$2
 
 bench/run --check --modc "$modc" --peers ort,emx,eager policy digits
 bench/denormals --check --modc "$modc" --only sum --only underflow
-bench/sweep --check --modc "$modc" --only '1x17-33' --only '8-8x64k3s2' --only 'argmax-rows-32x64'
+bench/sweep --check --modc "$modc" --only '1x17-33' --only '8-8x64k3s2' --only 'argmax-rows-32x64' \
+    --only 'channels-turned-8x64x64x40'
 bench/train --check --modc "$modc" --peers eager mlp cnn
 bench/rollout --check --modc "$modc"

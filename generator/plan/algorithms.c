@@ -129,12 +129,19 @@ static bool fits_strided(const struct graph *graph, const struct op *op)
            !op_is_narrow(graph, op);
 }
 
+/* The other rows are for weights, whose costs are not counted in cycles. */
+static bool is_of_weight(const struct op *op)
+{
+    return op->inputs[1]->ndim == 2 && op->inputs[1]->base->op->code == GRAPH_OP_TENSOR;
+}
+
 /* For a chip, which counts its RAM, they are read where they lie. */
 static bool fits_packing(const struct graph *graph, const struct op *op)
 {
     const struct product plan = product_of(op, true);
 
-    return fits_strided(graph, op) && (plan.packs_x || plan.packs_w) && target_of(graph->cx)->hosted;
+    return fits_strided(graph, op) && !is_of_weight(op) && (plan.packs_x || plan.packs_w) &&
+           target_of(graph->cx)->hosted;
 }
 
 static int64_t scratch_packing(const struct op *op)
@@ -180,7 +187,7 @@ static void tiles_packing(const struct op *op, int64_t tiles[SPLIT_AXES])
 
 static double cost_strided(const struct op *op)
 {
-    return product_of(op, false).cost;
+    return is_of_weight(op) ? 2.0 * cost_gemm_panel(op) + 100 : product_of(op, false).cost;
 }
 
 static double cost_packing(const struct op *op)

@@ -529,13 +529,14 @@ class Draw:
         if b and self.chance(0.6):
             longer = a.dims if len(a.dims) >= len(b.dims) else b.dims
             dims = longer[:-2] + (a.dims[-2], b.dims[-1])
-            text = self.pick(["{a} @ {b}", "matmul({a}, {b})"]).format(a=a.name, b=b.name)
+            text = self.pick(["{a} @ {b}", "matmul({a}, {b})", "({b}.mT @ {a}.mT).mT"]).format(a=a.name, b=b.name)
             return self.say(f"({text}) * 0.25" if self.chance(0.5) else text, dims, "float", [a, b])
         if len(a.dims) < 2:
             return None
         gram = self.chance(0.5)
         dims = a.dims[:-2] + ((a.dims[-2],) * 2 if gram else (a.dims[-1],) * 2)
-        text = "{a} @ {a}.transpose(-2, -1)" if gram else "{a}.mT @ {a}"
+        text = self.pick(["{a} @ {a}.transpose(-2, -1)", "{a}[..., ::2] @ {a}[..., ::2].mT"] if gram
+                         else ["{a}.mT @ {a}", "{a}.mT @ {a}.mT.mT"])
         return self.say(text.format(a=a.name) + " * 0.125", dims, "float", [a])
 
     def where(self):
@@ -615,7 +616,7 @@ class Draw:
             scores += f" + {y}.sum(-1)[..., None, :]"
         elif way == 1:
             scores = f"({scores}).masked_fill({y}.sum(-1)[..., None, :] * 0.0 != 0.0, -inf)"
-        text = f"F.softmax({scores}, -1) @ {y}"
+        text = self.pick([f"F.softmax({scores}, -1) @ {y}", f"({y}.mT @ F.softmax({scores}, -1).mT).mT"])
         if way == 2:
             text = f"F.scaled_dot_product_attention({x}, {y}, {y}, is_causal={self.chance(0.7)})"
         self.attends = True

@@ -119,8 +119,9 @@ enum modc_init_kind {
     MODC_INIT_NORMAL,   /* normal_(mean a, std b) */
     MODC_INIT_VALUE,    /* the bytes at value */
     MODC_INIT_ROW,      /* in a draw: row (int)b of the first dimension becomes a; the rest stays */
-    MODC_INIT_WITHIN    /* in a draw behind a NORMAL: that is drawn again for what is not from a to b, as
+    MODC_INIT_WITHIN,   /* in a draw behind a NORMAL: that is drawn again for what is not from a to b, as
                            trunc_normal_ does */
+    MODC_INIT_COPY      /* in a draw: the values of the key that stands (int)b before it, of its shape */
 };
 
 /* One step of modc_reset. A key may be drawn often (MultiheadAttention's out_proj.bias: UNIFORM, then CONSTANT

@@ -589,7 +589,9 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
         if (of_keys && (own->tied > 0 || (own->init != MODC_INIT_UNIFORM && own->init != MODC_INIT_NORMAL)))
             continue;
         modc_get_tensor(params, index, &tensor);
-        status = draw(&g, &model->keys[index], step, dropped ? NULL : tensor.data);
+        status = step->init == MODC_INIT_COPY
+                     ? modc_get(params, index - (int)step->b, tensor.data)
+                     : draw(&g, &model->keys[index], step, dropped ? NULL : tensor.data);
         if (status != MODC_OK)
             return status;
     }

@@ -176,7 +176,8 @@ static void json_places(struct text *text, unsigned flags)
                   {FUNCTION_FUNCTIONAL, "functional"},
                   {FUNCTION_METHOD, "method"},
                   {FUNCTION_RETURNS, "returns"},
-                  {FUNCTION_VISION, "torchvision"}};
+                  {FUNCTION_VISION, "torchvision"},
+                  {FUNCTION_NN, "nn"}};
     bool first = true;
 
     text_add(text, "\"places\": [");
@@ -286,6 +287,9 @@ static void print_layer(struct cx *cx, struct text *text, const struct layer_row
         text_printf(text, "%s  %s: %s%s%s\n", i == 0 ? "\nmodules\n" : "", row->children[i].name,
                     row->children[i].call, row->children[i].when ? "  if " : "",
                     row->children[i].when ? row->children[i].when : "");
+    for (int i = 0; i < COUNT(row->resets) && row->resets[i].tensors; i++)
+        text_printf(text, "\nthen %s of %s%s\n", row->resets[i].init, row->resets[i].tensors,
+                    row->resets[i].least > 1 ? ", matrices and more" : "");
     if (row->forward)
         print_body(text, row->forward, 4);
     for (int i = 0; i < COUNT(row->methods) && row->methods[i]; i++)
@@ -308,7 +312,8 @@ static void print_places(struct text *text, const char *name, unsigned flags)
                   {FUNCTION_FUNCTIONAL, "torch.nn.functional.", ""},
                   {FUNCTION_METHOD, "x.", "()"},
                   {FUNCTION_RETURNS, "torchrl.objectives.value.functional.", ", here by its bare name"},
-                  {FUNCTION_VISION, "torchvision.", ""}};
+                  {FUNCTION_VISION, "torchvision.", ""},
+                  {FUNCTION_NN, "torch.nn.", ""}};
     int count = 0, at = 0;
 
     for (int i = 0; i < COUNT(places); i++)

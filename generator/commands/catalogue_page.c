@@ -22,6 +22,8 @@ static const char *const kind_texts[] = {
     [ARG_INTS] = "integer, or a tuple",
     [ARG_FLOATS] = "None, a number, or a tuple of numbers",
     [ARG_OPTION] = "None, or a value",
+    [ARG_MODULE] = "a module",
+    [ARG_CALLABLE] = "a function or a module",
 };
 
 static void print_args(struct text *text, const struct layer_row *row)
@@ -69,6 +71,11 @@ static void print_children(struct text *text, const struct layer_row *row)
                     child->name, child->call);
         text_printf(text, child->when ? "`%s` |\n" : "|\n", child->when);
     }
+    for (int i = 0; i < COUNT(row->resets) && row->resets[i].tensors; i++)
+        text_printf(text, "\nWhen all is there, `%s` of %s%s%s.\n", row->resets[i].init,
+                    row->resets[i].tensors[0] == '*' ? "all parameters" : row->resets[i].tensors,
+                    row->resets[i].least > 1 ? " that are matrices or more" : "",
+                    row->resets[i].least > 1 ? ", in their order" : "");
 }
 
 static void print_checks(struct text *text, const struct layer_row *row)
@@ -154,7 +161,7 @@ static const char *print_functions(struct cx *cx)
         &text,
         "# Functions and methods\n\nWhat statements can call, by family, and where PyTorch has it: as `torch.NAME`, as "
         "`torch.nn.functional.NAME`,\nas a method of a tensor, which then is the first argument. "
-        "`modc layers NAME` shows what one computes.\nThose of the family returns are torchrl's, in `torchrl.objectives.value.functional`.\n");
+        "`modc layers NAME` shows what one computes.\nThose of the family returns are torchrl's, in `torchrl.objectives.value.functional`; those of transformers are in `torch.nn`.\n");
     for (const struct function_family *family = function_families; family->rows; family++) {
         bool any = false;
 

@@ -8,11 +8,21 @@
 #include "emit/emit_names.h"
 #include "emit/template.h"
 
-/* A line of the spec computes something: a layer, whatever `add` put below it, but no container. */
-static bool is_line(const struct module *module)
+/* Whether the call stands in the other one, or in one that does. */
+static bool is_within(const struct module_call *call, const struct module_call *other)
 {
-    for (int i = 0; i < module->child_count; i++)
-        if (!module->children[i]->changed)
+    while (call && call != other)
+        call = call->outer;
+    return call;
+}
+
+/* A line of the spec computes something: a layer, whatever `add` put below it, but no container, nor what calls its parts. */
+static bool is_line(const struct graph *graph, const struct module_call *call)
+{
+    const struct module *module = call->module;
+
+    for (int i = call->index + 1; i < graph->call_count && is_within(graph->calls[i], call); i++)
+        if (!graph->calls[i]->module->changed)
             return false;
     if (module->child_count > 0)
         return module->elementwise || (module->layer && module->layer->container == LAYER_PLAIN);
@@ -65,7 +75,7 @@ static void print_calls(struct emit *e, struct text *out, const struct variant *
         if (naming->said[i] || naming->first[i] > s)
             continue;
         naming->said[i] = true;
-        if (!is_line(module))
+        if (!is_line(graph, graph->calls[i]))
             continue;
         if (lines.length > 0)
             text_add(&lines, quoted ? "\n     * " : ", ");
@@ -308,16 +318,12 @@ static void print_shadows(struct emit *e, struct text *out, const struct variant
 static void print_backward_comment(struct emit *e, struct text *out, const struct variant *variant,
                                    const struct module_call *call)
 {
-    const struct module *module = call->module;
-
-    while (call->outer && !is_line(module)) {
+    while (call->outer && !is_line(variant->graph, call))
         call = call->outer;
-        module = call->module;
-    }
-    if (is_line(module) && module->path[0])
+    if (is_line(variant->graph, call) && call->module->path[0])
         text_printf(out, "\n    /* %s, backward%s */\n",
-                    text_in_comment(&e->cx->arena, relative_path(variant->graph->root, module->path)),
-                    spec_line(e, module));
+                    text_in_comment(&e->cx->arena, relative_path(variant->graph->root, call->module->path)),
+                    spec_line(e, call->module));
 }
 
 /* The lines four columns further right. */

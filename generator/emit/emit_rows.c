@@ -254,7 +254,7 @@ static void print_gradients(struct emit *e, struct text *out)
 
 static const struct module *draw_owner(const struct emit *e, int i)
 {
-    return e->tree->draws[i]->owner;
+    return e->tree->draws[i].tensor->owner;
 }
 
 static void print_numbers(struct emit *e, struct text *out, const char *key, const char *kind, double a,
@@ -267,24 +267,30 @@ static void print_numbers(struct emit *e, struct text *out, const char *key, con
     text_add(out, "},");
 }
 
-/* What a tensor draws; nothing where its values are not drawn. */
 static void print_draw(struct emit *e, struct text *out, int i, const struct unit *unit)
 {
-    const struct module_tensor *tensor = e->tree->draws[i];
+    const struct module_draw *draw = &e->tree->draws[i];
+    const struct module_tensor *tensor = draw->tensor;
+    const bool dropped = tensor->source;
     const char *key = behind(e, "at_key", tensor->key, unit ? unit->key : 0, unit != NULL);
 
-    if (!init_draws(tensor->init))
+    if (dropped && !init_draws(draw->init))
         return;
-    print_numbers(e, out, tensor->source ? arena_format(&e->cx->arena, "-1 - (%s)", key) : key,
-                  init_kinds[tensor->init], tensor->a, tensor->b);
+    if (draw->from)
+        print_numbers(e, out, key, "MODC_INIT_COPY", 0.0, tensor->key - draw->from->key);
+    else
+        print_numbers(e, out, dropped ? arena_format(&e->cx->arena, "-1 - (%s)", key) : key,
+                      init_kinds[draw->init], draw->a, draw->b);
     text_printf(out, " /* %s%s */\n", unit ? relative_path(unit->module, tensor->path) : tensor->path,
-                tensor->source ? "; dropped, since it is tied" : "");
-    if (tensor->init == INIT_WITHIN) {
-        print_numbers(e, out, key, "MODC_INIT_WITHIN", tensor->low, tensor->high);
+                dropped ? "; dropped, since it is tied" : "");
+    if (draw->from)
+        return;
+    if (draw->init == INIT_WITHIN) {
+        print_numbers(e, out, key, "MODC_INIT_WITHIN", draw->low, draw->high);
         text_add(out, "\n");
     }
-    if (tensor->zero_row >= 0 && !tensor->source)
-        text_printf(out, "    {%s, MODC_INIT_ROW, 0.0, %lld},\n", key, (long long)tensor->zero_row);
+    if (draw->zero_row >= 0 && !dropped)
+        text_printf(out, "    {%s, MODC_INIT_ROW, 0.0, %lld},\n", key, (long long)draw->zero_row);
 }
 
 static void draw_arguments(struct emit *e, struct text *out, const struct unit *unit)
@@ -306,14 +312,12 @@ static bool draws_are_keys(const struct emit *e)
     int at = 0;
 
     for (int i = 0; i < tree->draw_count; i++) {
-        const struct module_tensor *tensor = tree->draws[i];
+        const struct module_draw *draw = &tree->draws[i];
 
-        if (!init_draws(tensor->init))
-            continue;
         while (at < tree->key_count && !is_drawn(tree->keys[at], at))
             at++;
-        if (at == tree->key_count || tree->keys[at++] != tensor || tensor->source || tensor->zero_row >= 0 ||
-            tensor->init == INIT_WITHIN)
+        if (at == tree->key_count || tree->keys[at++] != draw->tensor || draw->from || draw->tensor->source ||
+            draw->zero_row >= 0 || draw->init == INIT_WITHIN || !init_draws(draw->init))
             return false;
     }
     while (at < tree->key_count && !is_drawn(tree->keys[at], at))
@@ -329,10 +333,10 @@ int count_draws(const struct emit *e)
         return 0;
 
     for (int i = 0; i < e->tree->draw_count; i++) {
-        const struct module_tensor *tensor = e->tree->draws[i];
+        const struct module_draw *draw = &e->tree->draws[i];
 
-        if (init_draws(tensor->init))
-            count += 1 + (tensor->init == INIT_WITHIN) + (tensor->zero_row >= 0 && !tensor->source);
+        if (!draw->tensor->source || init_draws(draw->init))
+            count += 1 + (draw->init == INIT_WITHIN) + (draw->zero_row >= 0 && !draw->tensor->source);
     }
     return count;
 }

@@ -66,6 +66,12 @@ struct ev ev_module(struct loc loc, struct module *module)
     return (struct ev){.kind = EV_MODULE, .loc = loc, .module = module};
 }
 
+struct ev ev_constructor(const struct expr *constructor, struct scope *names)
+{
+    return (struct ev){
+        .kind = EV_CONSTRUCTOR, .loc = constructor->loc, .constructor = constructor, .names = names};
+}
+
 bool ev_fits(struct eval *eval, struct loc loc, int64_t count)
 {
     if (count <= EVAL_MAX_ITEMS)
@@ -113,6 +119,7 @@ const char *ev_kind_text(const struct ev *value)
         [EV_FILE] = "the tensors of a file",
         [EV_FUNCTION] = "a function",
         [EV_METHOD] = "a method",
+        [EV_CONSTRUCTOR] = "a module",
         [EV_SPACE] = "a name space",
     };
 
@@ -154,6 +161,12 @@ static void ev_print(struct eval *eval, struct text *text, const struct ev *valu
         break;
     case EV_MODULE:
         text_add(text, value->module->class_name);
+        break;
+    case EV_FUNCTION:
+        text_add(text, value->text);
+        break;
+    case EV_CONSTRUCTOR:
+        text_add(text, expr_source(eval->cx, value->constructor));
         break;
     case EV_TENSOR:
         text_printf(text, "tensor%s", shape_text(&eval->cx->arena, value->tensor->ndim, value->tensor->dims));
@@ -218,6 +231,7 @@ bool ev_get_bool(const struct ev *value, bool *out)
     case EV_DTYPE:
     case EV_MODULE:
     case EV_FUNCTION:
+    case EV_CONSTRUCTOR:
         *out = true;
         return true;
     default:

@@ -31,6 +31,7 @@ enum ev_kind {
     EV_FUNCTION, /* function */
     EV_METHOD,   /* text of items[0], a tensor; of a module its row's text */
     EV_FILE,     /* text: the path of a safetensors file */
+    EV_CONSTRUCTOR, /* a module that is made where the argument stands: constructor, in the names of its scope */
     EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional" or "self" */
 };
 
@@ -63,6 +64,8 @@ struct ev {
     const struct function_row *function; /* FUNCTION: one of the three */
     const struct elementwise_row *elementwise;
     const struct spec_function *spec_function;
+    const struct expr *constructor;
+    struct scope *names; /* of the constructor */
 };
 
 /* Arguments of a call, in the order written. */
@@ -135,6 +138,9 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
 /* Runs statements; the value of `return`, or EV_NONE. */
 struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
 
+/* A function of PyTorch by its name in one of the name spaces. */
+bool eval_find_function(const char *name, unsigned flags, struct loc loc, struct ev *out);
+
 /* What goes wrong in the expression is said to be at `loc`. */
 void eval_place(struct expr *expr, struct loc loc);
 
@@ -177,6 +183,7 @@ struct ev ev_tensor(struct loc loc, struct value *value);
 struct ev ev_complex(struct loc loc, struct value *pairs);
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
 struct ev ev_module(struct loc loc, struct module *module);
+struct ev ev_constructor(const struct expr *constructor, struct scope *names);
 const char *ev_text(struct eval *eval,
                     const struct ev *value);      /* as Python's repr: for messages and extra_repr */
 const char *ev_kind_text(const struct ev *value); /* "a tuple", "a tensor" */

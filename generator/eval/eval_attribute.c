@@ -145,6 +145,12 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
             return out;
     } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
         return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
+    } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "Transformer") == 0) {
+        return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.Transformer"};
+    } else if (strcmp(space->text, "torch.nn.Transformer") == 0) {
+        if (eval_find_function(arena_format(&eval->cx->arena, "Transformer.%s", name), FUNCTION_NN,
+                               expr->loc, &out))
+            return out;
     } else if (!own && strcmp(space->text, "torchvision") != 0 &&
                (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out) ||
                 eval_find_in_place(eval, name, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out))) {

@@ -208,6 +208,8 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         }
         if (callee->kind == EV_SPACE && callee->module)
             diag_error(eval->cx, call->loc, "a module cannot call itself");
+        else if (callee->kind == EV_SPACE && strcmp(callee->text, "torch.nn.Transformer") == 0)
+            eval_module_as_value(eval, callee->loc, "Transformer");
         else
             diag_error(eval->cx, call->loc, "%s cannot be called", ev_kind_text(callee));
         out = ev_bad(call->loc);

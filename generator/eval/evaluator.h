@@ -31,9 +31,6 @@ struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *e
 /* A name in the scopes of the spec. */
 bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
 
-/* A function of PyTorch by its name in one of the name spaces. */
-bool eval_find_function(const char *name, unsigned flags, struct loc loc, struct ev *out);
-
 /* NAME_ of the name space, if PyTorch has it: NAME, which changes what is given to it. */
 bool eval_find_in_place(struct eval *eval, const char *name, unsigned flags, unsigned spaces, struct loc loc,
                         struct ev *out);

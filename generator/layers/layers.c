@@ -8,7 +8,8 @@
 
 extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
     dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[],
-    padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[], loss_rows[];
+    padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[], loss_rows[],
+    transformer_rows[];
 
 const struct layer_family layer_families[] = {
     {"containers", container_rows},
@@ -25,6 +26,7 @@ const struct layer_family layer_families[] = {
     {"shuffling", shuffle_rows},
     {"upsampling", upsampling_rows},
     {"recurrent", rnn_rows},
+    {"attention", transformer_rows},
     {"distances", distance_rows},
     {"losses", loss_rows},
     {"lazy", lazy_rows},
@@ -39,8 +41,8 @@ extern const struct function_row product_functions[], linalg_functions[], conv_f
     convert_functions[], reduce_functions[], order_functions[], create_functions[], math_functions[],
     special_functions[], arithmetic_functions[], join_functions[], arrange_functions[],
     combine_functions[], distance_functions[], shuffle_functions[], resample_functions[],
-    einsum_functions[], attention_functions[], rnn_functions[], loss_functions[], return_functions[],
-    fft_functions[], grid_functions[], box_functions[];
+    einsum_functions[], attention_functions[], transformer_functions[], rnn_functions[],
+    loss_functions[], return_functions[], fft_functions[], grid_functions[], box_functions[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -71,6 +73,7 @@ const struct function_family function_families[] = {
     {"resampling", resample_functions},
     {"contractions", einsum_functions},
     {"attention", attention_functions},
+    {"transformers", transformer_functions},
     {"recurrent", rnn_functions},
     {"losses", loss_functions},
     {"returns", return_functions},

@@ -23,10 +23,12 @@ enum arg_kind {
     ARG_TRIPLE, /* of three */
     ARG_FOUR,
     ARG_SIX,
-    ARG_TUPLE,  /* a tuple or list of integers, as given */
-    ARG_INTS,   /* an int or a tuple: always a tuple */
-    ARG_FLOATS, /* None, a number or a tuple of them: floats */
-    ARG_OPTION  /* as given: None, a string, a number */
+    ARG_TUPLE,   /* a tuple or list of integers, as given */
+    ARG_INTS,    /* an int or a tuple: always a tuple */
+    ARG_FLOATS,  /* None, a number or a tuple of them: floats */
+    ARG_OPTION,  /* as given: None, a string, a number */
+    ARG_MODULE,  /* None, or a constructor: children are made by its name, in their calls */
+    ARG_CALLABLE /* a function, a word for one, or a constructor */
 };
 
 struct layer_arg {
@@ -51,8 +53,18 @@ struct layer_tensor {
 /* A module that belongs to every module of the row. */
 struct layer_child {
     const char *name;
-    const char *call; /* a constructor over the arguments: "Linear(in_features, 4)" */
-    const char *when; /* condition; otherwise there is none */
+    const char
+        *call; /* a constructor over the arguments: "Linear(in_features, 4)", "norm" of an ARG_MODULE */
+    const char *when;       /* condition; otherwise there is none */
+    const char *class_name; /* how it prints, where that is another name of its class */
+    bool copies;            /* its children are copies of the first: see note [draws] in module_draws.c */
+};
+
+/* What the constructor draws again, or sets, when all is there. */
+struct layer_reset {
+    const char *tensors; /* a parameter below the module by its path; "*": all of them */
+    const char *init;    /* of torch.nn.init, without its tensor */
+    int least;           /* of as many dimensions */
 };
 
 struct layer_check {
@@ -73,9 +85,10 @@ enum {
     LAYER_MAX_ARGS = 16,
     LAYER_MAX_PARAMS = 8,
     LAYER_MAX_BUFFERS = 6,
-    LAYER_MAX_CHILDREN = 2,
+    LAYER_MAX_CHILDREN = 12,
     LAYER_MAX_CHECKS = 12,
-    LAYER_MAX_METHODS = 2
+    LAYER_MAX_METHODS = 4,
+    LAYER_MAX_RESETS = 2
 };
 
 struct layer_row {
@@ -86,12 +99,14 @@ struct layer_row {
      * use. NULL: once. */
     const char *repeat, *each;
     struct layer_child children[LAYER_MAX_CHILDREN];
+    struct layer_reset resets[LAYER_MAX_RESETS];
     struct layer_check checks[LAYER_MAX_CHECKS];
     const char *forward; /* "forward(input): return ..."; statements separated by newlines */
     const char *methods
         [LAYER_MAX_METHODS]; /* "log_prob(input): return ...", called as criterion.log_prob(x), around the module's hooks */
     const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see eval_fill */
     enum layer_container container;
+    bool region; /* equal modules share a function, as instances of a class of the spec do */
     /* Lazy forms: the class that the first call makes of it, whose arguments are one that stands before those of this row;
      * it is the extent of the first input along `axis`. */
     const char *becomes;
@@ -135,8 +150,9 @@ enum {
     FUNCTION_RETURNS = 128,  /* torchrl.objectives.value.functional.NAME, by its bare name */
     FUNCTION_COMPLEX = 1024, /* takes complex tensors */
     FUNCTION_VISION = 2048,  /* torchvision.NAME, without more */
+    FUNCTION_NN = 4096,      /* torch.nn.NAME: static methods of its classes */
     FUNCTION_VISIBLE = FUNCTION_TORCH | FUNCTION_FUNCTIONAL | FUNCTION_METHOD | FUNCTION_RETURNS |
-                       FUNCTION_VISION
+                       FUNCTION_VISION | FUNCTION_NN
 };
 
 struct function_row {

@@ -114,13 +114,19 @@ struct ev lower_class(struct eval *eval, struct module *module, const struct cal
     return result;
 }
 
+const struct signature *lower_row_signature(struct eval *eval, const char *text)
+{
+    return eval_signature(eval, arena_copy(&eval->cx->arena, text, strcspn(text, ":")));
+}
+
 /* A function of the module's row: "forward(input): return ...". */
 static struct ev run_row(struct eval *eval, struct module *module, const char *text, const struct call *call)
 {
     struct lower *lower = (struct lower *)eval;
-    struct arena *arena = &eval->cx->arena;
+    const struct module *outer = lower->running;
     const char *colon = strchr(text, ':');
-    const struct signature *signature = eval_signature(eval, arena_copy(arena, text, (size_t)(colon - text)));
+    struct arena *arena = &eval->cx->arena;
+    const struct signature *signature = lower_row_signature(eval, text);
     struct scope *own = ARENA_NEW(arena, struct scope);
     struct ev out;
 
@@ -131,8 +137,10 @@ static struct ev run_row(struct eval *eval, struct module *module, const char *t
             signature->args, signature->count, 0, call))
         return ev_bad(call->loc);
     eval->at = call->loc;
+    lower->running = module;
     out = eval_body(eval, own, colon + 1 + strspn(colon + 1, " "));
-    if (out.kind == EV_BAD && module->loc.line != call->loc.line)
+    lower->running = outer;
+    if (out.kind == EV_BAD && module != outer && module->loc.line != call->loc.line)
         diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
     return out;
 }

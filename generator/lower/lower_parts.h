@@ -20,6 +20,7 @@ struct lower {
     const struct entry *entry;
     const struct entry_source *source;
     bool fenced;
+    const struct module *running; /* whose row's text runs */
 };
 
 /* A region, and what its class returned, over graph->outputs. */
@@ -78,6 +79,8 @@ struct ev lower_module(struct eval *eval, struct module *module,
                        const struct call *call); /* any, with its boundary */
 /* The body alone, in a fenced graph between the module's boundaries. */
 struct ev lower_bounded(struct eval *eval, struct module *module, const struct call *call);
+/* Of a body of the tables: "forward(input): return ...". */
+const struct signature *lower_row_signature(struct eval *eval, const char *text);
 struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call);
 
 /* ---- lower_slots.c ------------------------------------------------------------------------------------------ */

@@ -100,7 +100,7 @@ bool lower_has_region(struct eval *eval, const struct module *module)
 {
     const struct lower *lower = (const struct lower *)eval;
 
-    return module->spec_class && !lower->program->resolving && !is_special(module) &&
+    return module->signature && !lower->program->resolving && !is_special(module) &&
            !(eval->graph->saves && module->shared) && module->instances > 1;
 }
 
@@ -219,6 +219,18 @@ static struct ev *result_of(struct region *region)
     return &((struct lowered_region *)region)->result;
 }
 
+/* What the body calls its argument at `i`; NULL: it has no such argument. */
+static const char *argument_name(struct eval *eval, const struct module *module, int i)
+{
+    const struct spec_function *forward = module->spec_class ? module->spec_class->forward : NULL;
+    const struct signature *signature = module->layer ? lower_row_signature(eval, module->layer->forward)
+                                                      : NULL;
+
+    if (signature)
+        return i < signature->count ? signature->args[i].name : NULL;
+    return forward && i < forward->arg_count ? forward->args[i].name : NULL;
+}
+
 struct region *lower_find_region(struct eval *eval, struct module *module, const struct call *call)
 {
     struct lower *outer = (struct lower *)eval;
@@ -279,8 +291,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
             op->input.index = graph->input_count;
             op->loc = call->loc;
             input = graph_value(graph, op, tensors[j]->dtype, tensors[j]->ndim, tensors[j]->dims);
-            if (module->spec_class->forward && i < module->spec_class->forward->arg_count)
-                input->name = module->spec_class->forward->args[i].name;
+            input->name = call->names[i] ? call->names[i] : argument_name(eval, module, i);
             graph_append(graph, op);
             ARENA_PUSH(arena, graph->inputs, graph->input_count, input);
             tensors[j] = input;

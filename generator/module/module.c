@@ -234,32 +234,6 @@ static void number_tensors(struct builder *build, struct module *module)
     module_complete_signature(build, module);
 }
 
-/* NULL: of a module whose arguments are faulty. */
-static void add_draw(struct builder *build, struct module_tensor *tensor)
-{
-    if (tensor && !tensor->none && tensor->key >= 0 && tensor->kind != MODULE_STATE)
-        ARENA_PUSH(&build->cx->arena, build->tree->draws, build->tree->draw_count, tensor);
-}
-
-/* As __init__ would: a class makes what it has in the order of the text, modules that are added behind its own; a layer
- * its parameters, unless they wait for a call, and what is added to it comes later. */
-static void order_draws(struct builder *build, const struct module *module)
-{
-    const struct spec_class *class = module->spec_class;
-    int first_later = module->child_count, tensors = class ? class->tensor_count : module->tensor_count;
-
-    while (!class && first_later > 0 && module->children[first_later - 1]->added)
-        first_later--;
-    for (int i = 0; class && i < class->tensors_first; i++)
-        add_draw(build, module_find_tensor(module, class->tensors[i]->name));
-    for (int i = 0; i < first_later; i++)
-        order_draws(build, module->children[i]);
-    for (int i = class ? class->tensors_first : 0; i < tensors && !module->lazy; i++)
-        add_draw(build, class ? module_find_tensor(module, class->tensors[i]->name) : module->tensors[i]);
-    for (int i = first_later; i < module->child_count; i++)
-        order_draws(build, module->children[i]);
-}
-
 /* ---- the whole ---- */
 
 struct module *module_criterion(struct cx *cx, struct module_tree *tree)
@@ -361,15 +335,12 @@ static void count_instances(struct cx *cx, struct module_tree *tree)
 
 void module_finish(struct cx *cx, struct module_tree *tree)
 {
-    struct builder build = {.cx = cx, .tree = tree, .eval = {.cx = cx}};
+    struct builder build = {.cx = cx, .tree = tree, .eval = {.cx = cx, .default_dtype = tree->dtype}};
 
     for (int i = 0; i < tree->lazy_count; i++)
         tree->partial |= tree->lazy[i]->faulty || tree->lazy[i]->layer == tree->lazy[i]->lazy;
     number_tensors(&build, tree->root);
-    order_draws(&build, tree->root);
-    for (int i = 0; i < tree->resolved_count; i++)
-        for (int k = 0; k < tree->resolved[i]->tensor_count; k++)
-            add_draw(&build, tree->resolved[i]->tensors[k]);
     count_instances(cx, tree);
     module_apply_paths(cx, tree);
+    module_order_draws(&build);
 }

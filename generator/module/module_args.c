@@ -6,13 +6,36 @@
 #include <assert.h>
 #include <string.h>
 
-void module_eval_args(struct builder *build, struct scope *scope, const struct expr *expr, struct call *call)
+/* What the argument at `i` of a call may be. */
+static enum arg_kind kind_of(const struct layer_row *row, const struct expr *call, int i)
+{
+    for (int k = 0; row && k < LAYER_MAX_ARGS && row->args[k].name; k++)
+        if (call->names[i] ? strcmp(call->names[i], row->args[k].name) == 0 : k == i)
+            return row->args[k].kind;
+    return ARG_ANY;
+}
+
+static struct ev eval_arg(struct builder *build, struct scope *scope, const struct expr *expr,
+                          enum arg_kind kind)
+{
+    if (kind == ARG_MODULE || kind == ARG_CALLABLE) {
+        expr = module_choose_call(build, scope, expr);
+        if (!expr)
+            return (struct ev){.kind = EV_BAD};
+        if (module_is_constructor(expr))
+            return ev_constructor(expr, scope);
+    }
+    return eval_expr(&build->eval, scope, expr);
+}
+
+void module_eval_args(struct builder *build, struct scope *scope, const struct expr *expr,
+                      const struct layer_row *row, struct call *call)
 {
     *call = (struct call){.loc = expr->loc, .count = expr->count, .names = expr->names};
     call->args = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct ev);
     call->locs = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct loc);
     for (int i = 0; i < expr->count; i++) {
-        call->args[i] = eval_expr(&build->eval, scope, expr->items[i]);
+        call->args[i] = eval_arg(build, scope, expr->items[i], kind_of(row, expr, i));
         call->locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
     }
 }
@@ -190,6 +213,12 @@ bool module_check_arg(struct builder *build, const struct module *module, const 
         return check_tuple(build, module, arg, value);
     case ARG_FLOATS:
         return check_floats(build, module, arg, value);
+    case ARG_MODULE:
+        fits = value->kind == EV_CONSTRUCTOR || (value->kind == EV_NONE && arg->value);
+        return check_kind(build, module, arg, value, fits, "a module, as LayerNorm(64)");
+    case ARG_CALLABLE:
+        fits = value->kind == EV_CONSTRUCTOR || value->kind == EV_FUNCTION || value->kind == EV_STRING;
+        return check_kind(build, module, arg, value, fits, "a function or a module");
     case ARG_ANY:
     case ARG_OPTION:
         return true;

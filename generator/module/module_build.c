@@ -180,8 +180,7 @@ bool module_build_class(struct builder *build, struct module *module, const stru
     return true;
 }
 
-/* `Linear(4, 4) if wide else Identity()`: the chosen one; NULL where the condition is at fault. */
-static const struct expr *choose_call(struct builder *build, struct scope *scope, const struct expr *expr)
+const struct expr *module_choose_call(struct builder *build, struct scope *scope, const struct expr *expr)
 {
     while (expr->kind == EXPR_IF) {
         struct ev condition = eval_expr(&build->eval, scope, expr->b);
@@ -195,6 +194,35 @@ static const struct expr *choose_call(struct builder *build, struct scope *scope
             return NULL;
         }
         expr = truth ? expr->a : expr->c;
+    }
+    return expr;
+}
+
+bool module_is_constructor(const struct expr *expr)
+{
+    return expr->kind == EXPR_CALL && constructor_name(expr->a);
+}
+
+/* The argument that a name is bound to, where that is a module; else NULL. */
+static const struct ev *bound_constructor(const struct scope *scope, const char *name)
+{
+    for (; scope; scope = scope->outer)
+        for (int i = 0; i < scope->count; i++)
+            if (strcmp(scope->items[i].name, name) == 0)
+                return scope->items[i].value.kind == EV_CONSTRUCTOR ? &scope->items[i].value : NULL;
+    return NULL;
+}
+
+/* The constructor that is meant, and its scope: where a name stands for an argument that is a module, that. NULL after a fault. */
+static const struct expr *find_constructor(struct builder *build, struct scope **scope,
+                                           const struct expr *expr)
+{
+    const struct ev *value;
+
+    expr = module_choose_call(build, *scope, expr);
+    while (expr && expr->kind == EXPR_NAME && (value = bound_constructor(*scope, expr->text)) != NULL) {
+        expr = value->constructor;
+        *scope = value->names;
     }
     return expr;
 }
@@ -220,6 +248,7 @@ struct module *module_build_call(struct builder *build, struct module *parent, c
                                  struct scope *scope, const struct spec_module *spec, const struct expr *expr)
 {
     struct module *module = module_new(build, parent, name, expr->loc);
+    const struct expr *written = expr;
     const struct layer_row *row;
     const struct elementwise_row *line;
     const struct spec_class *class;
@@ -228,9 +257,13 @@ struct module *module_build_call(struct builder *build, struct module *parent, c
 
     module->name_loc = spec->loc;
     module->faulty = true; /* until it is built */
-    expr = choose_call(build, scope, expr);
+    expr = find_constructor(build, &scope, expr);
     if (!expr || expr->kind == EXPR_BAD)
         return module;
+    if (expr->loc.source != written->loc.source || expr->loc.offset != written->loc.offset) {
+        module->given = true;
+        module->loc = expr->loc;
+    }
     class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
     if (!class_name) {
         not_a_module(build, parent, expr);
@@ -253,7 +286,7 @@ struct module *module_build_call(struct builder *build, struct module *parent, c
         unknown_class(build, expr->a->loc, class_name);
         return module;
     }
-    module_eval_args(build, scope, expr, &call);
+    module_eval_args(build, scope, expr, row, &call);
     module->faulty = !(class ? module_build_class(build, module, class, &call)
                        : row ? module_build_layer(build, module, row, &call)
                              : module_build_activation(build, module, line, &call));

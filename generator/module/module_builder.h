@@ -39,8 +39,10 @@ struct scope *module_row_scope(struct builder *build, const struct module *modul
 
 /* ---- module_args.c: arguments of constructors ---- */
 
-/* Evaluates a constructor's arguments where it is written; what is faulty becomes bad (said). */
-void module_eval_args(struct builder *build, struct scope *scope, const struct expr *expr, struct call *call);
+/* Evaluates a constructor's arguments where it is written; what is faulty becomes bad (said). Modules among them, where the
+ * row takes some (NULL: it is none), stay constructors. */
+void module_eval_args(struct builder *build, struct scope *scope, const struct expr *expr,
+                      const struct layer_row *row, struct call *call);
 
 /* Binds them to a signature; false where that or one of the values is faulty (said). */
 bool module_bind_args(struct builder *build, struct scope *scope, const char *what,
@@ -69,6 +71,11 @@ void module_arg_fault(struct builder *build, const struct module *module, const 
 /* Reads what `init` says of a tensor whose shape is known. */
 void module_set_init(struct builder *build, struct scope *scope, struct module_tensor *tensor,
                      const struct expr *init);
+
+/* ---- module_draws.c ---- */
+
+/* When keys have numbers and ties are known. */
+void module_order_draws(struct builder *build);
 
 /* ---- module_tensors.c ---- */
 
@@ -109,6 +116,12 @@ bool module_fits_limits(struct builder *build, struct loc loc);
 /* What stands under one name: a call, a list, a mapping. */
 void module_build_place(struct builder *build, struct module *parent, const char *name, struct scope *scope,
                         const struct spec_module *spec);
+
+/* `Linear(4, 4) if wide else Identity()`: the chosen one; NULL where the condition is at fault. */
+const struct expr *module_choose_call(struct builder *build, struct scope *scope, const struct expr *expr);
+
+/* Whether it is written as a call of a class: `Linear(4, 4)`, `nn.Linear(4, 4)`. */
+bool module_is_constructor(const struct expr *expr);
 
 /* One call, of whatever class. */
 struct module *module_build_call(struct builder *build, struct module *parent, const char *name,
@@ -153,6 +166,9 @@ void module_check_changes(struct builder *build);
 /* Children are an array where a list, and nothing else, is one `N x Call`: the root, a class, and a list with further
  * items or with changes have members of their own. */
 void module_mark_array(const struct module *module);
+
+/* How a module of the tables would be written: "Linear(4, 2, bias=False)". Its children are there. */
+const char *module_call_text(struct builder *build, const struct module *module);
 
 /* An instance that was changed is like those that were changed in the same way, and like no other. */
 void module_complete_signature(struct builder *build, struct module *module);

@@ -230,7 +230,7 @@ void module_set_init(struct builder *build, struct scope *scope, struct module_t
     const char *name;
 
     if (init->kind == EXPR_CALL)
-        module_eval_args(build, scope, init, &call);
+        module_eval_args(build, scope, init, NULL, &call);
     if (!signature ||
         !module_bind_args(build, &args, signature->name, signature->args, signature->count, &call))
         return;

@@ -45,10 +45,15 @@ static bool add_row_params(struct builder *build, struct module *module, const s
     return true;
 }
 
-/* What a module that no user wrote is called in comments: as it prints. */
+/* What a module that no user wrote is called in comments: as it prints, or where that says nothing, as it would be written. */
 static void set_texts(struct builder *build, struct module *module)
 {
-    module->text = arena_format(&build->cx->arena, "%s(%s)", module->class_name, module_extra_repr(module));
+    if (module->given)
+        return;
+    module->text = module->layer && module->arg_count > 0 && !module->layer->extra_repr
+                       ? module_call_text(build, module)
+                       : arena_format(&build->cx->arena, "%s(%s)", module->class_name,
+                                      module_extra_repr(module));
     for (int i = 0; i < module->child_count; i++)
         set_texts(build, module->children[i]);
 }
@@ -59,6 +64,7 @@ static bool add_row_child(struct builder *build, struct module *module, const st
     struct source *source = ARENA_NEW(&build->cx->arena, struct source);
     struct spec_module child = {.kind = SPEC_MODULE_CALL, .name = row->name, .loc = module->loc};
     struct scope *scope = module_row_scope(build, module);
+    struct module *made;
     int before = module->child_count;
 
     if (row->when) {
@@ -74,8 +80,18 @@ static bool add_row_child(struct builder *build, struct module *module, const st
     module_build_place(build, module, row->name, scope, &child);
     if (module->child_count == before)
         return false;
-    set_texts(build, module->children[before]);
-    return !module->children[before]->faulty;
+    made = module->children[before];
+    if (row->class_name && !made->changed)
+        made->class_name = row->class_name;
+    for (int i = 0; row->copies && i < made->child_count; i++) {
+        struct module *copy = made->children[i], *last = i > 0 ? made->children[i - 1] : NULL;
+
+        copy->copied = !copy->changed && !copy->added;
+        if (last && copy->copied && last->copied)
+            copy->copy_of = last;
+    }
+    set_texts(build, made);
+    return !made->faulty;
 }
 
 /* Checks, tensors, children and printed form of a row whose arguments are there. False after a fault, as all of these. */

@@ -66,13 +66,42 @@ static const char *describe(struct builder *build, const struct module *module)
     return text.data;
 }
 
+const char *module_call_text(struct builder *build, const struct module *module)
+{
+    struct text text = text_new(&build->cx->arena);
+    struct scope none = {0};
+    int count = 0;
+
+    text_printf(&text, "%s(", module->class_name);
+    for (int i = 0; i < module->arg_count; i++) {
+        const struct layer_arg *arg = &module->layer->args[i];
+        const struct ev *value = &module->args[i].value;
+        const struct module *child =
+            value->kind == EV_CONSTRUCTOR ? module_child(module, arg->name) : NULL;
+        const char *own = child ? describe(build, child) : ev_text(&build->eval, value);
+        struct ev otherwise = arg->value ? eval_text(&build->eval, &none, arg->value) : *value;
+
+        if (arg->value && strcmp(own, ev_text(&build->eval, &otherwise)) == 0)
+            continue;
+        text_printf(&text, "%s%s%s%s", count++ ? ", " : "", arg->value ? arg->name : "",
+                    arg->value ? "=" : "", own);
+    }
+    text_add(&text, ")");
+    return text.data;
+}
+
 void module_complete_signature(struct builder *build, struct module *module)
 {
     struct text text = text_new(&build->cx->arena);
 
+    if (module->layer && module->layer->region)
+        module->signature = module_call_text(build, module);
     if (!module->parent || !module->signature)
         return;
     text_add(&text, module->signature);
+    for (int i = 0; i < module->arg_count; i++) /* see _copied_activation */
+        if (module->args[i].value.kind == EV_CONSTRUCTOR && module_is_copied(module))
+            text_add(&text, ", copied");
     describe_changes(build, &text, module, module);
     module->signature = text.data;
 }

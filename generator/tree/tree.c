@@ -21,6 +21,13 @@ struct module *module_child(const struct module *module, const char *name)
     return NULL;
 }
 
+bool module_is_copied(const struct module *module)
+{
+    while (module && !module->changed && !module->copied)
+        module = module->parent;
+    return module && !module->changed;
+}
+
 struct module_tensor *module_find_tensor(const struct module *module, const char *name)
 {
     if (module->tensor_index.count == module->tensor_count) {

@@ -59,6 +59,15 @@ struct module_tensor {
     bool is_constant;
 };
 
+/* A step of what __init__ draws, or sets after it drew: how the tensor begins by it. note [draws] in module_draws.c */
+struct module_draw {
+    struct module_tensor *tensor;
+    const struct module_tensor *from; /* it takes the values of this one; NULL: those of init */
+    enum init_kind init;
+    double a, b, low, high;
+    int64_t zero_row;
+};
+
 struct module {
     struct module *parent;
     const char *name, *path;
@@ -87,6 +96,9 @@ struct module {
     int instances;         /* so many modules below the root have it */
     bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
     bool is_slice; /* of statements alone: a list of children of another one, which has no call of its own */
+    bool given;    /* made of a constructor that an argument of its parent is */
+    bool copied;   /* what copy.deepcopy made, with all below it */
+    const struct module *copy_of; /* the sibling before it, with whose values it begins; NULL: its own */
     bool array;    /* a child of an `N x Call` list: emitted as an element of an array */
     int step;      /* which change of the spec (set, add) its words stem from; -1: none */
     bool added;    /* `add` put it behind the children that its parent made */
@@ -124,8 +136,8 @@ struct module_tree {
     int key_count;
     struct module_tensor **states;
     int state_count;
-    /* in the order in which the equivalent __init__ draws: see note [set and add] */
-    struct module_tensor **draws;
+    /* in the order in which the equivalent __init__ draws: notes [draws] and [set and add] */
+    struct module_draw *draws;
     int draw_count;
     struct module **lazy,
         **resolved; /* note [lazy modules]: all, and those whose first call is known, by that */
@@ -145,6 +157,9 @@ struct module_tree {
 
 struct module *module_child(const struct module *module, const char *name);
 struct module_tensor *module_find_tensor(const struct module *module, const char *name);
+
+/* Whether copy.deepcopy made it, or what it is a part of. */
+bool module_is_copied(const struct module *module);
 
 int64_t module_tensor_count(const struct module_tensor *tensor);
 

@@ -231,6 +231,7 @@ def all_cases():
     yield from in_eval()
     yield from extended()
     yield from hooked()
+    yield from attended()
     yield from at_edges()
     yield from in_two_types()
     yield from windows()
@@ -321,6 +322,22 @@ def extended():
                "--hooks head.last.inner=scale:-1.0 --hooks blocks=scale:1.5",
                "build/vectors/family_wide_6/inputs.safetensors", own)
     yield Case("family_wide_seed", wide, "--seed 5", "build/vectors/family_wide_6/inputs.safetensors", state=True)
+
+
+def attended():
+    """Hooks below a Transformer; `out_proj` is read, and never called."""
+    spec, inputs = "tests/specs/transformer.yaml", {"src": draw(231, 2, 5, 8), "tgt": draw(232, 2, 4, 8)}
+    inputs.update({"grad.y": draw(233, 2, 4, 8), "grad.z": draw(234, 2, 4, 8), "grad.weights": draw(235, 2, 4, 4)})
+    encoder, decoder = "net.encoder.layers", "net.decoder.layers"
+    yield Case("transformer_hooks", spec, f"--backward --pre-hooks {encoder}.0.self_attn=scale:0.5 "
+               f"--hooks {encoder}.0.self_attn.out_proj=scale:3.0 --hooks {encoder}.1.self_attn=scale:-1.5 "
+               f"--pre-hooks {encoder}.1=scale:2.0 --hooks {encoder}.1.activation=scale:0.5 --hooks net.encoder.norm=scale:2.0 "
+               f"--hooks net.encoder=scale:-1.0 --pre-hooks {decoder}.0.multihead_attn=scale:-0.5 --hooks {decoder}.0.linear2=scale:2.0 "
+               f"--hooks {decoder}.0=scale:0.25 --pre-hooks net=scale:0.5 --hooks weighted=scale:2.0", inputs, weights(31, spec))
+    yield Case("transformer_gradients", spec, f"--backward --backward-hooks {encoder}.0.self_attn=scale:0.5 "
+               f"--backward-pre-hooks {encoder}.1.norm1=scale:-2.0 --backward-hooks {decoder}.0=scale:0.5 "
+               f"--backward-pre-hooks {decoder}.0.multihead_attn=scale:2.0 --backward-hooks net.decoder=scale:-1.0",
+               "build/vectors/transformer_hooks/inputs.safetensors", "build/vectors/transformer_hooks/weights.safetensors")
 
 
 def hooked():

@@ -46,6 +46,10 @@ KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "siz
 # asks the running frame how.)
 BUILTINS = {"__builtins__": {"__import__": builtins.__import__}}
 
+# What torch's classes of attention compute in inference alone differs in rows that no key is left for (docs/departures.md).
+if hasattr(torch.backends, "mha") and hasattr(torch.backends.mha, "set_fastpath_enabled"):
+    torch.backends.mha.set_fastpath_enabled(False)
+
 # A bare `tanh` means torch.nn.functional's, which says that it is deprecated.
 warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is deprecated")
 

@@ -29,6 +29,7 @@ ABOUT = {
     "functions/arguments.c": ("INPUT", "a hint that is for inputs alone"),
     "functions/norm.c": ("TENSOR", "running statistics are a buffer's version"),
     "functions/reduce.c": ("REDUCE", "amax says that NaNs share their gradient"),
+    "functions/transformer.c": ("MAP VIEW", "a mask that is known to be the causal one is not read"),
     "graph/dead.c": ("CALL", "a call has the effects of its region"),
     "graph/graph.c": ("CALL RANDOM TENSOR VIEW WRITE", "roots of views, versions of slots, draws of a module"),
     "graph/make_ops.c": ("VIEW", "a view of a view of one kind is one view"),

@@ -1,0 +1,147 @@
+/* module_draws.c - what __init__ draws, and in which order. Apart from module_init.c, which says how one tensor begins: here are
+ * the steps of the whole tree.
+ *
+ * note [draws]
+ * Most tensors are drawn once. A constructor may draw again, or set, what its parts have drawn (resets of its row):
+ * MultiheadAttention sets out_proj.bias to 0, which its Linear drew; a Transformer draws all matrices again when it is whole.
+ * What copy.deepcopy makes draws nothing and begins with the values of what it was made of. That is no part of the tree: the
+ * first copy stands for it, and each further one takes the values of the one before. */
+#include "module/module_builder.h"
+
+#include <string.h>
+
+static void push_draw(struct builder *build, struct module_tensor *tensor, const struct module_tensor *from)
+{
+    ARENA_PUSH(&build->cx->arena, build->tree->draws, build->tree->draw_count,
+               ((struct module_draw){.tensor = tensor,
+                                     .from = from,
+                                     .init = tensor->init,
+                                     .a = tensor->a,
+                                     .b = tensor->b,
+                                     .low = tensor->low,
+                                     .high = tensor->high,
+                                     .zero_row = tensor->zero_row}));
+}
+
+static bool has_values(const struct module_tensor *tensor)
+{
+    return !tensor->none && tensor->key >= 0 && tensor->kind != MODULE_STATE;
+}
+
+/* NULL: of a module whose arguments are faulty. */
+static void add_draw(struct builder *build, struct module_tensor *tensor)
+{
+    if (tensor && has_values(tensor) && init_draws(tensor->init))
+        push_draw(build, tensor, NULL);
+}
+
+/* ---- resets ---- */
+
+static void reset_tensor(struct builder *build, const struct module *module, const struct layer_reset *reset,
+                         struct module_tensor *tensor)
+{
+    struct source *source = ARENA_NEW(&build->cx->arena, struct source);
+
+    if (tensor->kind != MODULE_PARAMETER || !has_values(tensor) || tensor->ndim < reset->least)
+        return;
+    *source = (struct source){.name = "<init>", .text = reset->init, .length = strlen(reset->init)};
+    tensor->a = tensor->b = 0;
+    tensor->zero_row = -1;
+    module_set_init(build, module_row_scope(build, module), tensor,
+                    expr_parse(build->cx, source, 0, source->length));
+    push_draw(build, tensor, NULL);
+}
+
+/* Of the tensors of `part`, which is in the module, and of what is below it. */
+static void reset_below(struct builder *build, const struct module *module, const struct layer_reset *reset,
+                        const struct module *part)
+{
+    for (int i = 0; i < part->tensor_count; i++)
+        if (reset->tensors[0] == '*' ||
+            strcmp(relative_path(module, part->tensors[i]->path), reset->tensors) == 0)
+            reset_tensor(build, module, reset, part->tensors[i]);
+    for (int i = 0; i < part->child_count; i++)
+        reset_below(build, module, reset, part->children[i]);
+}
+
+/* ---- copies ---- */
+
+static void order_draws(struct builder *build, struct module *module);
+
+/* The values of `from`: where that is tied, and so has none of its own, what was drawn for it is drawn for the copy. */
+static void copy_tensor(struct builder *build, struct module_tensor *tensor, struct module_tensor *from)
+{
+    struct module_tree *tree = build->tree;
+
+    tensor->init = from->init;
+    tensor->a = from->a;
+    tensor->b = from->b;
+    tensor->low = from->low;
+    tensor->high = from->high;
+    tensor->zero_row = from->zero_row;
+    if (!has_values(tensor) || tensor->source || !init_draws(from->init))
+        return;
+    if (!from->source) {
+        push_draw(build, tensor, from);
+        return;
+    }
+    for (int i = 0; i < tree->draw_count; i++)
+        if (tree->draws[i].tensor == from)
+            tree->draws[i].tensor = tensor;
+}
+
+/* What was changed since, or is a copy of what was, draws for itself. */
+static void copy_values(struct builder *build, struct module *module, const struct module *from)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        copy_tensor(build, module->tensors[i], from->tensors[i]);
+    for (int i = 0; i < module->child_count; i++) {
+        struct module *child = module->children[i], *like = module_child(from, child->name);
+
+        if (!child->changed && like && !like->changed)
+            copy_values(build, child, like);
+        else
+            order_draws(build, child);
+    }
+}
+
+/* ---- order ---- */
+
+/* As __init__ would: a class makes what it has in the order of the text, modules that are added behind its own; a layer
+ * what its arguments are, its parts and its parameters, unless they wait for a call, and what is added to it comes later. */
+static void order_draws(struct builder *build, struct module *module)
+{
+    const struct spec_class *class = module->spec_class;
+    int first_later = module->child_count, tensors = class ? class->tensor_count : module->tensor_count;
+
+    while (!class && first_later > 0 && module->children[first_later - 1]->added)
+        first_later--;
+    for (int i = 0; class && i < class->tensors_first; i++)
+        add_draw(build, module_find_tensor(module, class->tensors[i]->name));
+    for (int given = 1; given >= 0; given--) {
+        for (int i = 0; i < first_later; i++) {
+            struct module *child = module->children[i];
+
+            if (child->given == given && child->copy_of)
+                copy_values(build, child, child->copy_of);
+            else if (child->given == given)
+                order_draws(build, child);
+        }
+    }
+    for (int i = class ? class->tensors_first : 0; i < tensors && !module->lazy; i++)
+        add_draw(build, class ? module_find_tensor(module, class->tensors[i]->name) : module->tensors[i]);
+    for (int i = 0; module->layer && i < LAYER_MAX_RESETS && module->layer->resets[i].tensors; i++)
+        reset_below(build, module, &module->layer->resets[i], module);
+    for (int i = first_later; i < module->child_count; i++)
+        order_draws(build, module->children[i]);
+}
+
+void module_order_draws(struct builder *build)
+{
+    struct module_tree *tree = build->tree;
+
+    order_draws(build, tree->root);
+    for (int i = 0; i < tree->resolved_count; i++)
+        for (int k = 0; k < tree->resolved[i]->tensor_count; k++)
+            add_draw(build, tree->resolved[i]->tensors[k]);
+}

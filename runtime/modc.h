@@ -121,7 +121,11 @@ enum modc_init_kind {
     MODC_INIT_ROW,      /* in a draw: row (int)b of the first dimension becomes a; the rest stays */
     MODC_INIT_WITHIN,   /* in a draw behind a NORMAL: that is drawn again for what is not from a to b, as
                            trunc_normal_ does */
-    MODC_INIT_COPY      /* in a draw: the values of the key that stands (int)b before it, of its shape */
+    MODC_INIT_COPY,     /* in a draw: the values of the key that stands (int)b before it, of its shape */
+    MODC_INIT_NORMS, /* in a draw: norms of the key that stands (int)b behind it, over all dimensions but a; -1: over all */
+    MODC_INIT_UNIT, /* in a draw: the key and the one behind it are divided by their norms, which are at least a */
+    MODC_INIT_POWER /* in a draw behind a UNIT: a steps of the power method, for the key that stands (int)b behind it as
+                           a matrix with dimension b of the UNIT in front; left vector, right vector */
 };
 
 /* One step of modc_reset. A key may be drawn often (MultiheadAttention's out_proj.bias: UNIFORM, then CONSTANT

@@ -553,6 +553,124 @@ static enum modc_status draw(struct generator *g, const struct modc_key *key, co
     return MODC_OK;
 }
 
+/* ---- what parametrizations begin with ------------------------------------------------------------------ */
+
+/* Element i of a floating tensor. */
+static double element(const struct modc_tensor *x, size_t i)
+{
+    return x->dtype == MODC_FLOAT64 ? ((const double *)x->data)[i] : (double)((const float *)x->data)[i];
+}
+
+static void set_element(const struct modc_tensor *x, size_t i, double value)
+{
+    modc_store((unsigned char *)x->data + i * modc_dtype_bytes(x->dtype), x->dtype, value);
+}
+
+static size_t count_of(const struct modc_tensor *x)
+{
+    size_t count = 1;
+
+    for (int i = 0; i < x->ndim; i++)
+        count *= (size_t)x->dims[i];
+    return count;
+}
+
+/* x as a matrix with dimension `dim` in front: element (row, column) is at (column / inner * rows + row) * inner + column % inner. */
+struct matrix {
+    const struct modc_tensor *x;
+    size_t rows, columns, inner;
+};
+
+static struct matrix matrix_of(const struct modc_tensor *x, int dim)
+{
+    struct matrix m = {x, 1, 0, 1};
+
+    for (int i = dim + 1; dim >= 0 && i < x->ndim; i++)
+        m.inner *= (size_t)x->dims[i];
+    if (dim >= 0)
+        m.rows = (size_t)x->dims[dim];
+    else
+        m.inner = count_of(x);
+    m.columns = m.rows > 0 ? count_of(x) / m.rows : 0;
+    return m;
+}
+
+static double entry(const struct matrix *m, size_t row, size_t column)
+{
+    return element(m->x, (column / m->inner * m->rows + row) * m->inner + column % m->inner);
+}
+
+static void set_norms(const struct modc_tensor *out, const struct modc_tensor *x, int dim)
+{
+    struct matrix m = matrix_of(x, dim);
+
+    for (size_t row = 0; row < m.rows; row++) {
+        double sum = 0.0;
+
+        for (size_t column = 0; column < m.columns; column++)
+            sum += entry(&m, row, column) * entry(&m, row, column);
+        set_element(out, row, sqrt64(sum));
+    }
+}
+
+static void set_unit(const struct modc_tensor *x, double least)
+{
+    double sum = 0.0, norm;
+
+    for (size_t i = 0; i < count_of(x); i++)
+        sum += element(x, i) * element(x, i);
+    norm = sqrt64(sum);
+    for (size_t i = 0; i < count_of(x); i++)
+        set_element(x, i, element(x, i) / (norm > least ? norm : least));
+}
+
+/* u = W v, v = W^T u, each of norm 1. */
+static void power_step(const struct modc_tensor *u, const struct modc_tensor *v, const struct matrix *w,
+                       double least)
+{
+    for (size_t row = 0; row < w->rows; row++) {
+        double sum = 0.0;
+
+        for (size_t column = 0; column < w->columns; column++)
+            sum += entry(w, row, column) * element(v, column);
+        set_element(u, row, sum);
+    }
+    set_unit(u, least);
+    for (size_t column = 0; column < w->columns; column++) {
+        double sum = 0.0;
+
+        for (size_t row = 0; row < w->rows; row++)
+            sum += entry(w, row, column) * element(u, row);
+        set_element(v, column, sum);
+    }
+    set_unit(v, least);
+}
+
+static enum modc_status set_parametrized(const struct modc_params *params, const struct modc_draw *draw)
+{
+    const struct modc_draw *unit = draw->init == MODC_INIT_POWER ? draw - 1 : draw;
+    struct modc_tensor own, next, x;
+    struct matrix w;
+
+    if (modc_get_tensor(params, draw->key, &own) != MODC_OK ||
+        (draw->init != MODC_INIT_NORMS && modc_get_tensor(params, draw->key + 1, &next) != MODC_OK) ||
+        (draw->init != MODC_INIT_UNIT && modc_get_tensor(params, draw->key + (int)draw->b, &x) != MODC_OK))
+        return MODC_INDEX;
+    if (draw->init == MODC_INIT_NORMS) {
+        set_norms(&own, &x, (int)draw->a);
+    } else if (draw->init == MODC_INIT_UNIT) {
+        set_unit(&own, draw->a);
+        set_unit(&next, draw->a);
+    } else if (unit->init == MODC_INIT_UNIT) {
+        w = matrix_of(&x, (int)unit->b);
+        for (int i = 0; i < (int)draw->a; i++)
+            power_step(&own, &next, &w, unit->a);
+    } else {
+        return MODC_ARGUMENT;
+    }
+    return MODC_OK;
+}
+
 enum modc_status modc_reset(struct modc_params *params, uint64_t value)
 {
     struct generator g;
@@ -589,7 +707,8 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
         if (of_keys && (own->tied > 0 || (own->init != MODC_INIT_UNIFORM && own->init != MODC_INIT_NORMAL)))
             continue;
         modc_get_tensor(params, index, &tensor);
-        status = step->init == MODC_INIT_COPY
+        status = step->init >= MODC_INIT_NORMS ? set_parametrized(params, step)
+                 : step->init == MODC_INIT_COPY
                      ? modc_get(params, index - (int)step->b, tensor.data)
                      : draw(&g, &model->keys[index], step, dropped ? NULL : tensor.data);
         if (status != MODC_OK)

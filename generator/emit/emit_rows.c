@@ -65,11 +65,11 @@ static void print_path(struct text *out, const struct unit *unit, const char *pa
 
 /* ---- keys and states ------------------------------------------------------------------------------------------------ */
 
-static const char *const init_kinds[] = {[INIT_CONSTANT] = "MODC_INIT_CONSTANT",
-                                         [INIT_UNIFORM] = "MODC_INIT_UNIFORM",
-                                         [INIT_NORMAL] = "MODC_INIT_NORMAL",
-                                         [INIT_WITHIN] = "MODC_INIT_NORMAL",
-                                         [INIT_VALUE] = "MODC_INIT_VALUE"};
+static const char *const init_kinds[] = {
+    [INIT_CONSTANT] = "MODC_INIT_CONSTANT", [INIT_UNIFORM] = "MODC_INIT_UNIFORM",
+    [INIT_NORMAL] = "MODC_INIT_NORMAL",     [INIT_WITHIN] = "MODC_INIT_NORMAL",
+    [INIT_VALUE] = "MODC_INIT_VALUE",       [INIT_NORMS] = "MODC_INIT_NORMS",
+    [INIT_UNIT] = "MODC_INIT_UNIT",         [INIT_POWER] = "MODC_INIT_POWER"};
 
 static bool same_value(const struct tensor *a, const struct tensor *b)
 {
@@ -280,7 +280,7 @@ static void print_draw(struct emit *e, struct text *out, int i, const struct uni
         print_numbers(e, out, key, "MODC_INIT_COPY", 0.0, tensor->key - draw->from->key);
     else
         print_numbers(e, out, dropped ? arena_format(&e->cx->arena, "-1 - (%s)", key) : key,
-                      init_kinds[draw->init], draw->a, draw->b);
+                      init_kinds[draw->init], draw->a, draw->of ? draw->of->key - tensor->key : draw->b);
     text_printf(out, " /* %s%s */\n", unit ? relative_path(unit->module, tensor->path) : tensor->path,
                 dropped ? "; dropped, since it is tied" : "");
     if (draw->from)

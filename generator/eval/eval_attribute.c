@@ -44,7 +44,7 @@ struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct lo
 {
     if (tensor->faulty)
         return ev_bad(loc);
-    return tensor->none ? ev_none(loc) : eval->read(eval, tensor, loc);
+    return tensor->none && !tensor->parametrization ? ev_none(loc) : eval->read(eval, tensor, loc);
 }
 
 struct ev eval_module_attribute(struct eval *eval, struct module *module, struct loc loc, const char *name,
@@ -148,8 +148,8 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "Transformer") == 0) {
         return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.Transformer"};
     } else if (strcmp(space->text, "torch.nn.Transformer") == 0) {
-        if (eval_find_function(arena_format(&eval->cx->arena, "Transformer.%s", name), FUNCTION_NN,
-                               expr->loc, &out))
+        if (eval_find_function(arena_format(&eval->cx->arena, "Transformer.%s", name), FUNCTION_NN, expr->loc,
+                               &out))
             return out;
     } else if (!own && strcmp(space->text, "torchvision") != 0 &&
                (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out) ||

@@ -13,6 +13,14 @@ struct entry_source {
     struct module *criterion;         /* of a loss in the short form; NULL: it is statements */
 };
 
+/* What a call has computed of a parameter. */
+struct computed {
+    const struct graph *graph;
+    const struct module_call *call;
+    const struct module_tensor *tensor;
+    struct ev value;
+};
+
 struct lower {
     struct eval eval; /* first: eval's callbacks find the rest */
     struct program *program;
@@ -21,6 +29,8 @@ struct lower {
     const struct entry_source *source;
     bool fenced;
     const struct module *running; /* whose row's text runs */
+    struct computed *computed;
+    int computed_count;
 };
 
 /* A region, and what its class returned, over graph->outputs. */

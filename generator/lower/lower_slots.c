@@ -39,8 +39,36 @@ static struct ev fixed(struct eval *eval, struct loc loc, const struct module_te
     return ev_tensor(loc, value);
 }
 
+/* note [parametrizations]. Once for each call of the module that reads it. */
+static struct ev read_parametrized(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    struct lower *lower = (struct lower *)eval;
+    const struct parametrization *p = tensor->parametrization;
+    const struct call call = {.loc = loc};
+    struct scope own = {.outer = module_scope(eval, lower->tree, tensor->owner)};
+    struct computed computed = {eval->graph, eval->call, tensor, ev_none(loc)};
+
+    for (int i = 0; i < lower->computed_count; i++) {
+        const struct computed *other = &lower->computed[i];
+
+        if (other->graph == eval->graph && other->call == eval->call && other->tensor == tensor)
+            return other->value;
+    }
+    tensor->owner->calls++;
+    if (p->list) {
+        computed.value = lower_module(eval, p->list, &call);
+    } else {
+        eval->at = loc;
+        computed.value = eval_body(eval, &own, p->body);
+    }
+    ARENA_PUSH(&eval->cx->arena, lower->computed, lower->computed_count, computed);
+    return computed.value;
+}
+
 struct ev lower_read(struct eval *eval, struct module_tensor *tensor, struct loc loc)
 {
+    if (tensor->parametrization)
+        return read_parametrized(eval, tensor, loc);
     for (const struct module_tensor *shared = tensor; shared; shared = shared->source)
         shared->owner->calls++;
     if (tensor->is_constant)

@@ -22,7 +22,7 @@ static struct ev eval_arg(struct builder *build, struct scope *scope, const stru
         expr = module_choose_call(build, scope, expr);
         if (!expr)
             return (struct ev){.kind = EV_BAD};
-        if (module_is_constructor(expr))
+        if (module_is_constructor(build, expr))
             return ev_constructor(expr, scope);
     }
     return eval_expr(&build->eval, scope, expr);

@@ -198,9 +198,9 @@ const struct expr *module_choose_call(struct builder *build, struct scope *scope
     return expr;
 }
 
-bool module_is_constructor(const struct expr *expr)
+bool module_is_constructor(struct builder *build, const struct expr *expr)
 {
-    return expr->kind == EXPR_CALL && constructor_name(expr->a);
+    return (expr->kind == EXPR_CALL && constructor_name(expr->a)) || module_is_wrapped(build, expr);
 }
 
 /* The argument that a name is bound to, where that is a module; else NULL. */
@@ -227,6 +227,12 @@ static const struct expr *find_constructor(struct builder *build, struct scope *
     return expr;
 }
 
+/* Whether the spec has a class of that name. */
+static bool is_class(const struct builder *build, const struct expr *expr)
+{
+    return expr->a->kind == EXPR_NAME && find_class(build, expr->a->text);
+}
+
 static void not_a_module(struct builder *build, const struct module *parent, const struct expr *expr)
 {
     if (expr->kind == EXPR_CALL && expr->a->kind == EXPR_ATTR) {
@@ -244,30 +250,19 @@ static void not_a_module(struct builder *build, const struct module *parent, con
         diag_hint(build->cx, "modules as arguments of a class are not supported yet by this version of modc");
 }
 
-struct module *module_build_call(struct builder *build, struct module *parent, const char *name,
-                                 struct scope *scope, const struct spec_module *spec, const struct expr *expr)
+/* Makes the module what the constructor says. */
+static void build_constructor(struct builder *build, struct module *module, struct scope *scope,
+                              const struct expr *expr)
 {
-    struct module *module = module_new(build, parent, name, expr->loc);
-    const struct expr *written = expr;
+    const char *class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
     const struct layer_row *row;
     const struct elementwise_row *line;
     const struct spec_class *class;
-    const char *class_name;
     struct call call;
 
-    module->name_loc = spec->loc;
-    module->faulty = true; /* until it is built */
-    expr = find_constructor(build, &scope, expr);
-    if (!expr || expr->kind == EXPR_BAD)
-        return module;
-    if (expr->loc.source != written->loc.source || expr->loc.offset != written->loc.offset) {
-        module->given = true;
-        module->loc = expr->loc;
-    }
-    class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
     if (!class_name) {
-        not_a_module(build, parent, expr);
-        return module;
+        not_a_module(build, module->parent, expr);
+        return;
     }
     module->class_name = class_name;
     module->text = expr_source(build->cx, expr);
@@ -279,18 +274,44 @@ struct module *module_build_call(struct builder *build, struct module *parent, c
         module->faulty = false;
         module_build_container(build, module, scope, expr);
         module->extra_repr = module_holds_parameters(module) ? module_parameters_repr(build, module) : "";
-        module_build_added(build, module);
-        return module;
+        return;
     }
     if (!class && !row && !line) {
         unknown_class(build, expr->a->loc, class_name);
-        return module;
+        return;
     }
     module_eval_args(build, scope, expr, row, &call);
     module->faulty = !(class ? module_build_class(build, module, class, &call)
                        : row ? module_build_layer(build, module, row, &call)
                              : module_build_activation(build, module, line, &call));
-    if (!class)
+}
+
+struct module *module_build_call(struct builder *build, struct module *parent, const char *name,
+                                 struct scope *scope, const struct spec_module *spec, const struct expr *expr)
+{
+    struct module *module = module_new(build, parent, name, expr->loc);
+    const struct expr *written = expr;
+    struct wrap *wraps = NULL;
+    int count = 0;
+
+    module->name_loc = spec->loc;
+    module->faulty = true; /* until it is built */
+    expr = find_constructor(build, &scope, expr);
+    if (expr && (expr->loc.source != written->loc.source || expr->loc.offset != written->loc.offset)) {
+        module->given = true;
+        module->loc = expr->loc;
+    }
+    while (expr && module_is_wrapped(build, expr) && !is_class(build, expr)) {
+        if (!module_unwrap(build, &scope, &expr, &wraps, &count))
+            return module;
+        expr = find_constructor(build, &scope, expr);
+    }
+    if (!expr || expr->kind == EXPR_BAD)
+        return module;
+    build_constructor(build, module, scope, expr);
+    if (!module->faulty && count > 0)
+        module->faulty = !module_parametrize(build, module, wraps, count);
+    if (module->layer || module->elementwise)
         module_build_added(build, module);
     return module;
 }

@@ -105,6 +105,20 @@ bool module_build_layer(struct builder *build, struct module *module, const stru
 bool module_build_activation(struct builder *build, struct module *module, const struct elementwise_row *row,
                              const struct call *call);
 
+/* ---- module_parametrize.c: weight_norm(Linear(4, 2)) ---- */
+
+/* A call of one of those functions, around a constructor. */
+struct wrap;
+
+bool module_is_wrapped(struct builder *build, const struct expr *expr);
+
+/* What stands in the call, in the names of its scope; the call becomes the last of the wraps. False after a fault. */
+bool module_unwrap(struct builder *build, struct scope **scope, const struct expr **expr, struct wrap **wraps,
+                   int *count);
+
+/* What the calls make of the module, the last first. False after a fault. */
+bool module_parametrize(struct builder *build, struct module *module, const struct wrap *wraps, int count);
+
 /* ---- module_build.c: places where modules are written ---- */
 
 /* A child of `parent`, of which nothing but the place is known. */
@@ -121,7 +135,7 @@ void module_build_place(struct builder *build, struct module *parent, const char
 const struct expr *module_choose_call(struct builder *build, struct scope *scope, const struct expr *expr);
 
 /* Whether it is written as a call of a class: `Linear(4, 4)`, `nn.Linear(4, 4)`. */
-bool module_is_constructor(const struct expr *expr);
+bool module_is_constructor(struct builder *build, const struct expr *expr);
 
 /* One call, of whatever class. */
 struct module *module_build_call(struct builder *build, struct module *parent, const char *name,

@@ -35,6 +35,34 @@ static void add_draw(struct builder *build, struct module_tensor *tensor)
         push_draw(build, tensor, NULL);
 }
 
+/* ---- parametrizations ---- */
+
+static void push_step(struct builder *build, struct module_tensor *tensor, enum init_kind init, double a,
+                      double b, const struct module_tensor *of)
+{
+    ARENA_PUSH(
+        &build->cx->arena, build->tree->draws, build->tree->draw_count,
+        ((struct module_draw){.tensor = tensor, .init = init, .a = a, .b = b, .of = of, .zero_row = -1}));
+}
+
+/* What the functions begin with that were called with the module. */
+static void draw_parametrizations(struct builder *build, const struct module *module)
+{
+    for (int i = 0; i < module->tensor_count; i++) {
+        const struct parametrization *p = module->tensors[i]->parametrization;
+
+        if (p && p->norm)
+            push_step(build, p->norm, INIT_NORMS, (double)p->dim, 0, p->original);
+        if (!p || !p->left)
+            continue;
+        add_draw(build, p->left);
+        add_draw(build, p->right);
+        push_step(build, p->left, INIT_UNIT, p->eps, (double)p->dim, NULL);
+        if (p->iterations > 0)
+            push_step(build, p->left, INIT_POWER, (double)p->iterations, 0, p->original);
+    }
+}
+
 /* ---- resets ---- */
 
 static void reset_tensor(struct builder *build, const struct module *module, const struct layer_reset *reset,
@@ -107,6 +135,14 @@ static void copy_values(struct builder *build, struct module *module, const stru
 
 /* ---- order ---- */
 
+static void add_own_draw(struct builder *build, struct module_tensor *tensor)
+{
+    if (tensor && tensor->parametrization)
+        add_draw(build, tensor->parametrization->original);
+    else if (tensor && !tensor->moved)
+        add_draw(build, tensor);
+}
+
 /* As __init__ would: a class makes what it has in the order of the text, modules that are added behind its own; a layer
  * what its arguments are, its parts and its parameters, unless they wait for a call, and what is added to it comes later. */
 static void order_draws(struct builder *build, struct module *module)
@@ -117,11 +153,13 @@ static void order_draws(struct builder *build, struct module *module)
     while (!class && first_later > 0 && module->children[first_later - 1]->added)
         first_later--;
     for (int i = 0; class && i < class->tensors_first; i++)
-        add_draw(build, module_find_tensor(module, class->tensors[i]->name));
+        add_own_draw(build, module_find_tensor(module, class->tensors[i]->name));
     for (int given = 1; given >= 0; given--) {
         for (int i = 0; i < first_later; i++) {
             struct module *child = module->children[i];
 
+            if (child->computes)
+                continue;
             if (child->given == given && child->copy_of)
                 copy_values(build, child, child->copy_of);
             else if (child->given == given)
@@ -129,7 +167,8 @@ static void order_draws(struct builder *build, struct module *module)
         }
     }
     for (int i = class ? class->tensors_first : 0; i < tensors && !module->lazy; i++)
-        add_draw(build, class ? module_find_tensor(module, class->tensors[i]->name) : module->tensors[i]);
+        add_own_draw(build, class ? module_find_tensor(module, class->tensors[i]->name) : module->tensors[i]);
+    draw_parametrizations(build, module);
     for (int i = 0; module->layer && i < LAYER_MAX_RESETS && module->layer->resets[i].tensors; i++)
         reset_below(build, module, &module->layer->resets[i], module);
     for (int i = first_later; i < module->child_count; i++)

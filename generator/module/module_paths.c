@@ -85,7 +85,11 @@ static void refuse_tensor(struct cx *cx, const struct module_tensor *tensor, str
 {
     const struct module *owner = tensor->owner;
 
-    if (tensor->none) {
+    if (tensor->parametrization) {
+        diag_error(cx, loc, "'%s' is computed by %s; a tie shares parameters", tensor->path,
+                   tensor->parametrization->text);
+        diag_hint(cx, "it is computed of '%s'", tensor->parametrization->original->path);
+    } else if (tensor->none) {
         diag_error(cx, loc, "'%s' is None: there is nothing to share", tensor->path);
         diag_note(cx, owner->loc, "'%s' is %s", owner->path, owner->text);
     } else {

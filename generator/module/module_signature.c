@@ -55,6 +55,10 @@ static const char *describe(struct builder *build, const struct module *module)
     text_printf(&text, "%s(", module->class_name);
     for (int i = 0; i < module->arg_count; i++)
         text_printf(&text, "%s%s", i ? ", " : "", ev_text(&build->eval, &module->args[i].value));
+    for (int i = 0; i < module->tensor_count; i++)
+        if (module->tensors[i]->parametrization)
+            text_printf(&text, "%s: %s, ", module->tensors[i]->name,
+                        module->tensors[i]->parametrization->text);
     for (int i = 0; i < module->tensor_count && module_holds_parameters(module); i++)
         text_printf(&text, "%s%s: %s %s", i ? ", " : "", module->tensors[i]->name,
                     dtype_rows[module->tensors[i]->dtype].name,
@@ -76,8 +80,7 @@ const char *module_call_text(struct builder *build, const struct module *module)
     for (int i = 0; i < module->arg_count; i++) {
         const struct layer_arg *arg = &module->layer->args[i];
         const struct ev *value = &module->args[i].value;
-        const struct module *child =
-            value->kind == EV_CONSTRUCTOR ? module_child(module, arg->name) : NULL;
+        const struct module *child = value->kind == EV_CONSTRUCTOR ? module_child(module, arg->name) : NULL;
         const char *own = child ? describe(build, child) : ev_text(&build->eval, value);
         struct ev otherwise = arg->value ? eval_text(&build->eval, &none, arg->value) : *value;
 

@@ -23,11 +23,28 @@ enum init_kind {
     INIT_UNIFORM,  /* from a to b */
     INIT_NORMAL,   /* mean a, std b */
     INIT_WITHIN,   /* the same, drawn again until it is from low to high */
-    INIT_VALUE
+    INIT_VALUE,
+    /* Steps of draws alone. Norms, over all but dimension a (-1: over all), of `of`; `of` and the key behind it divided by their
+     * norms, at least a, for a matrix with dimension b in front; a steps of the power method for `of`. */
+    INIT_NORMS,
+    INIT_UNIT,
+    INIT_POWER
 };
 
 /* Whether random numbers are drawn for it. */
 bool init_draws(enum init_kind kind);
+
+/* What computes a parameter: a function of torch.nn.utils.parametrizations, or an older one of torch.nn.utils. */
+struct parametrization {
+    const char *text;    /* "weight_norm(dim=0)" */
+    struct module *list; /* whose call gives it; NULL: an older one */
+    const char *body;    /* of an older one: statements over the names of the module */
+    struct module_tensor *original;
+    struct module_tensor *norm;         /* of a weight_norm */
+    struct module_tensor *left, *right; /* the vectors of a spectral_norm */
+    int64_t dim, iterations;            /* iterations: of the power method, initially */
+    double eps;
+};
 
 struct module_tensor {
     enum module_tensor_kind kind;
@@ -44,8 +61,10 @@ struct module_tensor {
     bool none;          /* an empty slot (bias=False): has no key */
     /* some statement writes it (buffers in training mode, state); of layers' known by the graphs */
     bool written;
-    bool written_in_eval; /* not in training mode alone */
-    bool faulty;          /* a fault of it was said: its value is bad */
+    bool written_in_eval;                    /* not in training mode alone */
+    bool faulty;                             /* a fault of it was said: its value is bad */
+    struct parametrization *parametrization; /* it is none, and this computes what its name means */
+    bool moved; /* the original of one: it is drawn where the other one would be */
     enum init_kind init;
     double a, b, low, high;
     int64_t zero_row;           /* drawn, then this row is 0; -1: none */
@@ -63,6 +82,7 @@ struct module_tensor {
 struct module_draw {
     struct module_tensor *tensor;
     const struct module_tensor *from; /* it takes the values of this one; NULL: those of init */
+    const struct module_tensor *of;   /* see enum init_kind */
     enum init_kind init;
     double a, b, low, high;
     int64_t zero_row;
@@ -97,12 +117,13 @@ struct module {
     bool faulty;           /* a fault of it was said: its value is bad, and so is a call */
     bool is_slice; /* of statements alone: a list of children of another one, which has no call of its own */
     bool given;    /* made of a constructor that an argument of its parent is */
+    bool computes; /* the `parametrizations` of its parent */
     bool copied;   /* what copy.deepcopy made, with all below it */
     const struct module *copy_of; /* the sibling before it, with whose values it begins; NULL: its own */
-    bool array;    /* a child of an `N x Call` list: emitted as an element of an array */
-    int step;      /* which change of the spec (set, add) its words stem from; -1: none */
-    bool added;    /* `add` put it behind the children that its parent made */
-    bool changed;  /* it is what the change brought here, so its words are not those of its parent's class */
+    bool array;                   /* a child of an `N x Call` list: emitted as an element of an array */
+    int step;                     /* which change of the spec (set, add) its words stem from; -1: none */
+    bool added;                   /* `add` put it behind the children that its parent made */
+    bool changed; /* it is what the change brought here, so its words are not those of its parent's class */
     bool always_eval; /* eval: [...] fixes it and all below in evaluation mode */
     bool checkpoint;  /* checkpoint: [...] names it, or a module around it */
     /* with backward: several calls or statements of one graph use its parameters; found while lowering */

@@ -289,6 +289,10 @@ TransformerEncoder(TransformerEncoderLayer(8, 2, 4), 3)
 TransformerEncoder(TransformerEncoderLayer(8, 2, 4), num_layers=1, norm=RMSNorm(8), enable_nested_tensor=False)
 TransformerDecoder(TransformerDecoderLayer(8, 2, 4), 2, LayerNorm(8, bias=False))
 Transformer(8, 2, 1, 2, 6)
+
+Sequential(weight_norm(Linear(3, 4)), weight_norm(Linear(3, 4)), nn.utils.weight_norm(Linear(3, 4), dim=None))
+Sequential(weight_norm(spectral_norm(Linear(3, 4)), 'bias'), spectral_norm(Conv2d(3, 4, 3), n_power_iterations=2))
+Sequential(torch.nn.utils.spectral_norm(Conv1d(3, 4, 3)), spectral_norm(PReLU(3)))
 Transformer(8, 2, custom_encoder=Linear(8, 8), num_decoder_layers=2, activation=Tanh(), bias=False)
 
 Upsample(4)

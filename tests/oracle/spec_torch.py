@@ -304,7 +304,7 @@ class ConstructorNames:
             return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs, self.path)
         if name == "MultiStep":
             return MultiStep
-        return layer_class(name)
+        return layer_class(name) or getattr(nn.utils.parametrizations, name, None)
 
     def evaluate(self, value):
         return eval(compiled(expression_text(value), "new"), BUILTINS, self)
@@ -482,6 +482,19 @@ class SelfProxy:
         return self.module._modules["self"](*args, **kwargs)
 
 
+class Computed:
+    """The parameters of a module that parametrizations compute, by name."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def __contains__(self, name):
+        return name in self.module._modules.get("parametrizations", ())
+
+    def __getitem__(self, name):
+        return getattr(self.module, name)
+
+
 class SpecModule(nn.Module):
     """A class of the spec, or the spec's own top level."""
 
@@ -539,7 +552,7 @@ class SpecModule(nn.Module):
             self.modc_state[name] = tensor
 
     def tables(self):
-        return self._modules, self._parameters, self._buffers, self.modc_state, self.modc_args
+        return self._modules, self._parameters, self._buffers, self.modc_state, Computed(self), self.modc_args
 
     def _get_name(self):
         definition = self.modc_definition

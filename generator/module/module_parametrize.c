@@ -1,0 +1,384 @@
+/* module_parametrize.c - `weight_norm(Linear(4, 2))`: functions of torch.nn.utils that take a module and compute one of its parameters
+ * of others from then on. Apart from module_layers.c, since any module may be what they take.
+ *
+ * note [parametrizations]
+ * The parameter leaves the module: what its name means is computed where it is read (lower_slots.c), of tensors that take its
+ * place. The functions of torch.nn.utils.parametrizations keep these in a child, `parametrizations`, whose modules are called,
+ * and have hooks; the older ones of torch.nn.utils in the module itself. */
+#include "module/module_builder.h"
+
+#include <string.h>
+
+#define WEIGHT_NORM "weight_norm(module, name='weight', dim=0)"
+#define SPECTRAL_NORM "spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None)"
+
+static const struct {
+    const char *name;
+    const char *signature; /* NULL: not supported yet */
+    bool older;
+} functions[] = {
+    {"weight_norm", WEIGHT_NORM, false},
+    {"utils.weight_norm", WEIGHT_NORM, true},
+    {"spectral_norm", SPECTRAL_NORM, false},
+    {"utils.spectral_norm", SPECTRAL_NORM, true},
+    {"orthogonal", NULL, false},
+};
+
+struct wrap {
+    int function;
+    const struct expr *expr;
+    struct scope args;
+};
+
+/* "nn.utils.weight_norm" of the expression; "": it is no such name. */
+static const char *dotted(struct builder *build, const struct expr *expr)
+{
+    if (expr->kind == EXPR_NAME)
+        return expr->text;
+    if (expr->kind != EXPR_ATTR)
+        return "";
+    return arena_format(&build->cx->arena, "%s.%s", dotted(build, expr->a), expr->text);
+}
+
+static int find_function(struct builder *build, const struct expr *expr)
+{
+    static const char *const spaces[] = {"torch.", "nn.", "utils.parametrizations.", "parametrizations."};
+    const char *name = expr->kind == EXPR_CALL ? dotted(build, expr->a) : "";
+
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (strncmp(name, spaces[i], strlen(spaces[i])) == 0)
+            name += strlen(spaces[i]);
+    for (int i = 0; i < COUNT(functions); i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+bool module_is_wrapped(struct builder *build, const struct expr *expr)
+{
+    return find_function(build, expr) >= 0;
+}
+
+bool module_unwrap(struct builder *build, struct scope **scope, const struct expr **expr, struct wrap **wraps,
+                   int *count)
+{
+    static const struct layer_row takes = {.args = {{"module", ARG_MODULE, NULL}}};
+    const struct signature *signature;
+    const struct ev *inner;
+    struct wrap wrap = {.function = find_function(build, *expr), .expr = *expr};
+    struct call call;
+
+    if (!functions[wrap.function].signature) {
+        diag_error(build->cx, (*expr)->loc, "%s is not supported yet by this version of modc",
+                   functions[wrap.function].name);
+        diag_hint(build->cx, "weight_norm and spectral_norm are");
+        return false;
+    }
+    signature = eval_signature(&build->eval, functions[wrap.function].signature);
+    module_eval_args(build, *scope, *expr, &takes, &call);
+    if (!module_bind_args(build, &wrap.args, signature->name, signature->args, signature->count, &call))
+        return false;
+    inner = module_arg(&wrap.args, "module");
+    if (inner->kind != EV_CONSTRUCTOR) {
+        diag_error(build->cx, inner->loc, "%s takes a module, as Linear(4, 2), found %s", signature->name,
+                   ev_text(&build->eval, inner));
+        return false;
+    }
+    *expr = inner->constructor;
+    *scope = inner->names;
+    ARENA_PUSH(&build->cx->arena, *wraps, *count, wrap);
+    return true;
+}
+
+/* ---- what becomes of the tensors ---- */
+
+/* A tensor like another one, in a place of its own. */
+static struct module_tensor *add_like(struct builder *build, struct module *owner, const char *name,
+                                      const struct module_tensor *like)
+{
+    struct module_tensor *tensor = module_add_tensor(build, owner, like->kind, name, like->loc),
+                         own = *tensor;
+
+    *tensor = *like;
+    tensor->name = own.name;
+    tensor->path = own.path;
+    tensor->owner = owner;
+    tensor->first = tensor;
+    return tensor;
+}
+
+/* Of the given dimensions, of which the draws of a parametrization make the values. */
+static struct module_tensor *add_drawn(struct builder *build, struct module *owner,
+                                       enum module_tensor_kind kind, const char *name,
+                                       const struct module_tensor *like, int ndim, const int64_t *dims,
+                                       double std)
+{
+    struct module_tensor *tensor = module_add_tensor(build, owner, kind, name, like->loc);
+
+    tensor->dtype = like->dtype;
+    tensor->requires_grad = kind == MODULE_PARAMETER && like->requires_grad;
+    tensor->init = INIT_NORMAL;
+    tensor->b = std;
+    tensor->moved = true;
+    tensor->ndim = ndim;
+    for (int i = 0; i < ndim; i++) {
+        tensor->dims[i] = dims[i];
+        tensor->shape[i] = dim_const(&build->cx->arena, dims[i]);
+    }
+    return tensor;
+}
+
+/* A module that the function makes. */
+static struct module *add_part(struct builder *build, struct module *parent, const char *name,
+                               const char *class, const struct layer_row *row)
+{
+    struct module *part = module_new(build, parent, name, parent->loc);
+
+    part->layer = row;
+    part->class_name = class;
+    part->extra_repr = "";
+    part->text = arena_format(&build->cx->arena, "%s()", class);
+    return part;
+}
+
+static const struct layer_row *row_of(struct builder *build, const char *name, enum layer_container container,
+                                      const char *forward)
+{
+    struct layer_row *row = ARENA_NEW(&build->cx->arena, struct layer_row);
+
+    row->name = name;
+    row->container = container;
+    row->forward = forward;
+    return row;
+}
+
+/* The list that the tensor gets below the module's `parametrizations`. */
+static struct module *add_list(struct builder *build, struct module *module, const char *name,
+                               const char *args)
+{
+    struct module *all = module->child_count > 0 ? module->children[module->child_count - 1] : NULL;
+
+    if (!all || !all->computes) {
+        all = add_part(build, module, "parametrizations", "ModuleDict", layer_find("ModuleDict"));
+        all->computes = true;
+        module->class_name = arena_format(&build->cx->arena, "Parametrized%s", module->class_name);
+    }
+    return add_part(build, all, name, "ParametrizationList",
+                    row_of(build, "ParametrizationList", LAYER_MODULE_LIST,
+                           arena_format(&build->cx->arena, "forward(): return self[0](%s)", args)));
+}
+
+/* What the older functions call a tensor, or `own`. */
+static const char *named(struct builder *build, const char *name, const char *suffix, const char *own)
+{
+    return own ? own : arena_format(&build->cx->arena, "%s_%s", name, suffix);
+}
+
+/* ---- weight_norm ---- */
+
+/* v * (g / norm), where the norm is over all dimensions but dim. */
+static const char *normed(struct builder *build, const struct parametrization *p, const char *g,
+                          const char *v)
+{
+    const int ndim = p->original->ndim;
+    struct text axes = text_new(&build->cx->arena);
+
+    for (int i = 0; i < ndim; i++)
+        if (i != p->dim)
+            text_printf(&axes, "%d, ", i);
+    return p->dim < 0  ? arena_format(&build->cx->arena, "return %s * (%s / %s.norm(2))", v, g, v)
+           : ndim == 1 ? arena_format(&build->cx->arena, "return %s * (%s / %s.abs())", v, g, v)
+                       : arena_format(&build->cx->arena, "return %s * (%s / %s.norm(2, (%s), True))", v, g, v,
+                                      axes.data);
+}
+
+static bool apply_weight_norm(struct builder *build, struct module *module, struct module_tensor *tensor,
+                              const struct scope *args, bool older, struct parametrization *p)
+{
+    const struct ev *dim = module_arg(args, "dim");
+    const char *g = named(build, tensor->name, "g", older ? NULL : "original0");
+    const char *v = named(build, tensor->name, "v", older ? NULL : "original1");
+    int64_t dims[MAX_DIMS];
+
+    p->dim = -1;
+    if (dim->kind != EV_NONE &&
+        (!ev_get_int(dim, &p->dim) || p->dim < -tensor->ndim || p->dim >= tensor->ndim)) {
+        diag_error(build->cx, dim->loc, "dim must be None or a dimension of '%s', which has %d, found %s",
+                   tensor->path, tensor->ndim, ev_text(&build->eval, dim));
+        return false;
+    }
+    if (p->dim < -1)
+        p->dim += tensor->ndim;
+    for (int i = 0; i < tensor->ndim; i++)
+        dims[i] = i == p->dim ? tensor->dims[i] : 1;
+    p->text = arena_format(&build->cx->arena, "weight_norm(dim=%lld)", (long long)p->dim);
+    if (!older)
+        p->list = add_list(build, module, tensor->name, "original0, original1");
+    p->norm = add_drawn(build, older ? module : p->list, MODULE_PARAMETER, g, tensor,
+                        p->dim < 0 ? 0 : tensor->ndim, dims, 0);
+    p->original = add_like(build, older ? module : p->list, v, tensor);
+    if (older)
+        p->body = normed(build, p, g, v);
+    else
+        add_part(build, p->list, "0", "_WeightNorm",
+                 row_of(build, "_WeightNorm", LAYER_PLAIN,
+                        arena_format(&build->cx->arena, "forward(weight_g, weight_v): %s",
+                                     normed(build, p, "weight_g", "weight_v"))));
+    return true;
+}
+
+/* ---- spectral_norm ---- */
+
+/* The weight over its largest singular value, of which each call in training mode takes `times` steps of the power method. */
+static const char *spectral(struct builder *build, const struct parametrization *p, const char *weight,
+                            int64_t times, bool older)
+{
+    const struct module_tensor *original = p->original;
+    struct text text = text_new(&build->cx->arena);
+    const char *left = "u = F.normalize(m @ v, dim=0, eps=eps) if self.training else u\n";
+    const char *right = "v = F.normalize(m.T @ u, dim=0, eps=eps) if self.training else v\n";
+
+    text_printf(&text, "eps = %.17g\n", p->eps);
+    if (original->ndim == 1 && !older) {
+        text_printf(&text, "return F.normalize(%s, dim=0, eps=eps)", weight);
+        return text.data;
+    }
+    text_printf(&text, "w = %s", weight);
+    for (int i = 0; i < original->ndim && p->dim > 0; i++)
+        text_printf(&text, "%s%lld", i ? ", " : ".permute(",
+                    (long long)(i == 0        ? p->dim
+                                : i <= p->dim ? i - 1
+                                              : i));
+    text_printf(&text, "%s.reshape(%lld, -1)\nm = w.detach()\nu, v = %s, %s\n", p->dim > 0 ? ")" : "",
+                (long long)original->dims[p->dim], p->left->name, p->right->name);
+    for (int64_t i = 0; i < times; i++)
+        text_printf(&text, "%s%s", older ? right : left, older ? left : right);
+    text_printf(&text, "self.%s = u if self.training else None\nself.%s = v if self.training else None\n",
+                p->left->name, p->right->name);
+    text_printf(&text, "return %s / torch.dot(u, w @ v)", weight);
+    return text.data;
+}
+
+/* The lines of a body, indented below its signature. */
+static const char *indented(struct builder *build, const char *signature, const char *body)
+{
+    struct text text = text_new(&build->cx->arena);
+
+    text_printf(&text, "%s:\n    ", signature);
+    for (const char *c = body; *c; c++)
+        text_printf(&text, *c == '\n' ? "\n    " : "%c", *c);
+    return text.data;
+}
+
+static bool spectral_arguments(struct builder *build, const struct module *module,
+                               const struct module_tensor *tensor, const struct scope *args,
+                               struct parametrization *p, int64_t *times)
+{
+    const struct ev *dim = module_arg(args, "dim"), *power = module_arg(args, "n_power_iterations"),
+                    *eps = module_arg(args, "eps");
+
+    p->dim = strncmp(module->layer ? module->layer->name : "", "ConvTranspose", 13) == 0;
+    if (tensor->ndim == 0 || (dim->kind != EV_NONE && (!ev_get_int(dim, &p->dim) || p->dim < -tensor->ndim ||
+                                                       p->dim >= tensor->ndim))) {
+        diag_error(build->cx, dim->loc, "dim must be None or a dimension of '%s', which has %d, found %s",
+                   tensor->path, tensor->ndim, ev_text(&build->eval, dim));
+        return false;
+    }
+    p->dim += p->dim < 0 ? tensor->ndim : 0;
+    if (!ev_get_int(power, times) || *times < 1 || *times > 100) {
+        diag_error(build->cx, power->loc, "n_power_iterations must be an integer from 1 to 100, found %s",
+                   ev_text(&build->eval, power));
+        return false;
+    }
+    if (ev_get_number(eps, &p->eps))
+        return true;
+    diag_error(build->cx, eps->loc, "eps must be a number, found %s", ev_text(&build->eval, eps));
+    return false;
+}
+
+static bool apply_spectral_norm(struct builder *build, struct module *module, struct module_tensor *tensor,
+                                const struct scope *args, bool older, struct parametrization *p)
+{
+    struct module *holder = module;
+    const char *name;
+    int64_t times, width = 1;
+
+    if (!spectral_arguments(build, module, tensor, args, p, &times))
+        return false;
+    p->text = arena_format(&build->cx->arena, "spectral_norm(n_power_iterations=%lld, eps=%s, dim=%lld)",
+                           (long long)times, ev_text(&build->eval, module_arg(args, "eps")),
+                           (long long)p->dim);
+    if (!older) {
+        p->list = add_list(build, module, tensor->name, "original");
+        holder = add_part(build, p->list, "0", "_SpectralNorm", NULL);
+    }
+    name = named(build, tensor->name, "orig", older ? NULL : "original");
+    p->original = add_like(build, older ? module : p->list, name, tensor);
+    for (int i = 0; i < tensor->ndim; i++)
+        width *= i == p->dim ? 1 : tensor->dims[i];
+    if (older || tensor->ndim > 1) {
+        p->left = add_drawn(build, holder, MODULE_BUFFER,
+                            named(build, tensor->name, "u", older ? NULL : "_u"), tensor, 1,
+                            &tensor->dims[p->dim], 1);
+        p->right = add_drawn(build, holder, MODULE_BUFFER,
+                             named(build, tensor->name, "v", older ? NULL : "_v"), tensor, 1, &width, 1);
+        p->iterations = older ? 0 : 15 + times; /* with those of a first call, in training mode */
+    }
+    if (older)
+        p->body = spectral(build, p, name, times, true);
+    else
+        holder->layer = row_of(
+            build, "_SpectralNorm", LAYER_PLAIN,
+            indented(build, "forward(weight)", spectral(build, p, "weight", times, false)));
+    return true;
+}
+
+/* ---- the parameter ---- */
+
+/* NULL after an error. */
+static struct module_tensor *find_parameter(struct builder *build, const struct module *module,
+                                            const char *function, const struct ev *name)
+{
+    struct module_tensor *tensor = name->kind == EV_STRING ? module_find_tensor(module, name->text) : NULL;
+
+    if (module->lazy) {
+        diag_error(build->cx, module->loc, "%s of a lazy module is not supported yet by this version of modc",
+                   function);
+        diag_hint(build->cx, "write %s with all its arguments", module->lazy->becomes);
+    } else if (module->layer && module->layer->repeat) {
+        diag_error(build->cx, module->loc, "%s of %s is not supported yet by this version of modc", function,
+                   module->layer->name);
+    } else if (tensor && tensor->parametrization) {
+        diag_error(build->cx, module->loc, "'%s' is parametrized already, by %s", tensor->path,
+                   tensor->parametrization->text);
+    } else if (!tensor || tensor->kind != MODULE_PARAMETER || tensor->none ||
+               !dtype_is_float(tensor->dtype)) {
+        diag_error(build->cx, name->loc.source == module->loc.source ? name->loc : module->loc,
+                   "%s has no floating parameter %s for %s", module->class_name, ev_text(&build->eval, name),
+                   function);
+    } else {
+        return tensor;
+    }
+    return NULL;
+}
+
+bool module_parametrize(struct builder *build, struct module *module, const struct wrap *wraps, int count)
+{
+    while (count-- > 0) {
+        const struct wrap *wrap = &wraps[count];
+        const char *signature = functions[wrap->function].signature;
+        const bool older = functions[wrap->function].older, spectral_norm = signature[0] == 's';
+        struct parametrization *p = ARENA_NEW(&build->cx->arena, struct parametrization);
+        struct module_tensor *tensor = find_parameter(
+            build, module, spectral_norm ? "spectral_norm" : "weight_norm", module_arg(&wrap->args, "name"));
+
+        if (!tensor || !(spectral_norm ? apply_spectral_norm : apply_weight_norm)(build, module, tensor,
+                                                                                  &wrap->args, older, p))
+            return false;
+        p->original->moved = true;
+        tensor->parametrization = p;
+        tensor->none = true;
+        module->text = expr_source(build->cx, wrap->expr);
+    }
+    return true;
+}

@@ -166,6 +166,39 @@ static const char *with_children(struct compare *c, const struct side *side, con
                         module->subtree == 1 ? "" : "s");
 }
 
+static bool is_of(const struct module *module, const char *family)
+{
+    return module->layer && strncmp(module->layer->name, family, strlen(family)) == 0;
+}
+
+/* The convolution that a batch norm stands behind, if there still is one: torch.nn.utils.fuse_conv_bn_eval gives it the scale and
+ * the shift. NULL: there is none. */
+static const struct module *find_folded(const struct compare *c, const struct module *norm)
+{
+    const struct module *before = NULL, *now;
+
+    if (!is_of(norm, "BatchNorm"))
+        return NULL;
+    for (int i = 0; norm->parent->children[i] != norm; i++)
+        before = norm->parent->children[i];
+    now = before && is_of(before, "Conv") ? c->old.partners[before->index] : NULL;
+    return now && is_of(now, "Conv") && module_find_tensor(now, "bias") &&
+                   !module_find_tensor(now, "bias")->none
+               ? now
+               : NULL;
+}
+
+/* The text of what goes, and whether its numbers stay. */
+static const char *with_folding(struct compare *c, const struct module *old, const char *text)
+{
+    const struct module *folded = find_folded(c, old);
+
+    return folded
+               ? arena_format(&c->cx->arena, "%s, which fuse_conv_bn_eval folds into '%s': the same numbers",
+                              text, folded->path)
+               : text;
+}
+
 /* The same texts where nothing differs but names. */
 static void module_texts(struct compare *c, const struct module *old, const struct module *new,
                          const char *texts[2])
@@ -178,6 +211,8 @@ static void module_texts(struct compare *c, const struct module *old, const stru
         if (old->always_eval != new->always_eval)
             texts[i] = arena_format(&c->cx->arena, "%s%s", texts[i],
                                     modules[i]->always_eval ? ", always in evaluation mode" : "");
+        if (i == 0 && is_of(new, "Identity"))
+            texts[0] = with_folding(c, old, texts[0]);
         if (old->spec_class && new->spec_class && !diff_same(old->extra_repr, new->extra_repr))
             texts[i] = arena_format(&c->cx->arena, "%s, printed with '%s'", texts[i], modules[i]->extra_repr);
     }
@@ -187,7 +222,8 @@ static void say_removed(struct compare *c, const struct module *module)
 {
     if (!c->old.partners[module->index])
         diff_add(c, DIFF_MODULES,
-                 (struct diff_line){DIFF_REMOVED, module->path, .old = with_children(c, &c->old, module)});
+                 (struct diff_line){DIFF_REMOVED, module->path,
+                                    .old = with_folding(c, module, with_children(c, &c->old, module))});
 }
 
 static int position(const struct module *module)

@@ -46,6 +46,8 @@ NEWER = {
     "linalg.matrix_norm": {"ord": "fro", "dim": (-2, -1), "keepdim": False, "dtype": None},
     "ops.nms": {"max_output": None}, "ops.batched_nms": {"max_output": None},  # modc's own
     "ops.roi_align": {"spatial_scale": 1.0, "sampling_ratio": -1, "aligned": False}, "ops.roi_pool": {"spatial_scale": 1.0},
+    **{name: {"bias": True} for name in ("Transformer", "TransformerEncoderLayer", "TransformerDecoderLayer")},
+    "Transformer.generate_square_subsequent_mask": {"device": None, "dtype": None},
     # Their constructors take what they like and hand it on.
     "RNN": {"nonlinearity": "tanh"}, "LSTM": {}, "GRU": {},
 }
@@ -72,7 +74,7 @@ def value_of(text):
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return eval(text, {"inf": math.inf, "pi": math.pi, **vars(torch)})
+        return eval(text, {"inf": math.inf, "pi": math.pi, "F": torch.nn.functional, **vars(torch)})
 
 
 def plain(value):

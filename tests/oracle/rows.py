@@ -198,6 +198,13 @@ CALLS = ["{0}, {1}", "{0}, hx={1}", "{0}", "{0}, {1}, {3}", "{0}, lengths={3}"]
 layer("RNN", *STATES, **SEQUENCE, nonlinearity="relu", call=CALLS)
 layer("LSTM", *STATES, **SEQUENCE, proj_size=[1, 2], call=[text.replace("{1}", "({1}, {2})").replace("hx=", "") for text in CALLS])
 layer("GRU", *STATES, **SEQUENCE, call=CALLS)
+HEADS = dict(bias=False, batch_first=True, since={"bias": "2.1"})
+STACK = dict(d_model=8, nhead=[1, 2, 4], dim_feedforward=[1, 5, 16], activation=["gelu", Text("F.silu"), Text("GELU()")],
+             layer_norm_eps=EPS, norm_first=True, train=True, **HEADS, check=lambda d: d.random_values())
+layer("MultiheadAttention", T("n l 8"), T("n k 8"), embed_dim=8, num_heads=[1, 2, 4], add_bias_kv=True, add_zero_attn=True,
+      **{**HEADS, "since": None}, call=["{0}, {0}, {0}"])
+layer("TransformerEncoderLayer", T("l? n 8"), **STACK)
+layer("TransformerDecoderLayer", T("n 8"), T("k 8"), **STACK)
 layer("Flatten", T("n a b? c? d?"), start_dim=DIM, end_dim=DIM)
 layer("Unflatten", T("n? 12 a?"), dim=lambda d: d.where(12), unflattened_size=[(3, 4), (2, -1), (2, 3, 2), (12,)])
 layer("Embedding", I("*", "V"), num_embeddings=size_of("V"), embedding_dim=OUT, padding_idx=lambda d: d.pick([0, -1]),
@@ -810,6 +817,11 @@ NOT_DRAWN = {
     **{name: "its windows are random in both modes; tests/layers has it with samples that are given" for n in (2, 3)
        for name in (f"FractionalMaxPool{n}d", f"fractional_max_pool{n}d")},
     "MultiStep": "never called",
+    **{f"MultiheadAttention.{argument}": reason for argument, reason in (
+        ("dropout", "random"), ("kdim", "of other shapes; tests/layers has it"), ("vdim", "of other shapes; tests/layers has it"))},
+    **{f"{name}.dropout": "random" for name in ("TransformerEncoderLayer", "TransformerDecoderLayer")},
+    **{name: "made of modules; tests/layers has it" for name in ("TransformerEncoder", "TransformerDecoder", "Transformer")},
+    "Transformer.generate_square_subsequent_mask": "a static method; tests/layers has it",
     **{f"{name}.rolling_gamma": "None and True, which mean the same, are all that is taken" for name in returns.NAMES
        if name.startswith(("td1", "td_lambda"))},
     "batch_norm.training": "writes buffers, as the layers do",

@@ -175,11 +175,12 @@ void sarif_print(struct text *out, const struct sarif_result *results, int count
         text_add(&list, i > 0 ? ",\n" : "\n");
         add_result(&list, &results[i], id, known ? known->index : ids.count - 1);
     }
-    text_printf(out,
-                "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{"
-                "\"tool\":{\"driver\":{\"name\":\"modc\",\"rules\":[%s]}},\"columnKind\":\"unicodeCodePoints\","
-                "\"invocations\":[{\"executionSuccessful\":%s",
-                rules.data ? rules.data : "", failed ? "false" : "true");
+    text_printf(
+        out,
+        "{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{"
+        "\"tool\":{\"driver\":{\"name\":\"modc\",\"rules\":[%s]}},\"columnKind\":\"unicodeCodePoints\","
+        "\"invocations\":[{\"executionSuccessful\":%s",
+        rules.data ? rules.data : "", failed ? "false" : "true");
     if (more) {
         text_add(out, ",\"toolExecutionNotifications\":[{\"level\":\"note\",");
         add_message(out, more);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void free_buffers(struct run *run)
 {
@@ -127,9 +128,9 @@ static void print_time(double seconds)
         print_short(seconds, "s");
 }
 
-/* One line: the shortest and the median call, the work at the maxima of the sizes, the workspace of the
+/* One line: the shortest and the median call, the processor time of one in the mean, the work at the maxima of the sizes, the workspace of the
  * variant. */
-static void print_times(const struct run *run, const struct modc_times *times)
+static void print_times(const struct run *run, const struct modc_times *times, double cpu, long calls)
 {
     const struct modc_entry *entry = run->entry;
     int mode = run->options.train ? MODC_TRAIN : MODC_EVAL;
@@ -142,6 +143,8 @@ static void print_times(const struct run *run, const struct modc_times *times)
     print_time(times->min);
     printf("  median ");
     print_time(times->median);
+    printf("  cpu ");
+    print_time(cpu);
     if (full) { /* what the table says holds for the maxima alone */
         printf("  ");
         print_short(entry->macs * 1e-6, "MMAC");
@@ -150,27 +153,91 @@ static void print_times(const struct run *run, const struct modc_times *times)
     }
     printf("  ");
     print_short((double)bytes / 1024, "KB");
-    printf("  %ld calls", times->samples * times->inner);
+    printf("  %ld calls", calls);
     if (modc_get_isa(run->net) != NULL)
         printf("  %s", modc_get_isa(run->net)->name);
     printf("\n");
 }
 
-static int call_once(void *run)
+struct timed {
+    struct run *run;
+    long calls;
+};
+
+static int call_once(void *user)
 {
-    return (int)call_step(run, 0);
+    struct timed *timed = user;
+
+    timed->calls++;
+    return (int)call_step(timed->run, 0);
 }
 
+/* The average of the last minute; negative: not known here. */
+static double load_of_machine(void)
+{
+    FILE *file = fopen("/proc/loadavg", "r");
+    double load = -1.0;
+
+    if (file != NULL && fscanf(file, "%lf", &load) != 1)
+        load = -1.0;
+    if (file != NULL)
+        fclose(file);
+    return load;
+}
+
+static void say_what_disturbs(const struct run *run, double wall, double cpu, bool settled)
+{
+    const int threads = run->pool != NULL ? run->pool->threads : 1;
+    const double load = load_of_machine();
+    long processors = 1;
+
+#if defined _SC_NPROCESSORS_ONLN
+    processors = sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+    if (modc_is_busy(wall, cpu, threads, load, (int)processors)) {
+        fprintf(stderr, "modc: note: the machine is busy: the program had %.0f %% of a processor",
+                100.0 * cpu / wall);
+        if (load >= 0.0)
+            fprintf(stderr, ", the load is %.1f", load);
+        fprintf(stderr, "; min is nearest to what a call takes\n");
+    } else if (!settled) {
+        fprintf(stderr, "modc: note: min has not settled: other calls may be quicker yet\n");
+    }
+}
+
+enum { ROUNDS = 20, SAMPLES = 1000, SETTLED = 2 }; /* the last: so many rounds did not make min lower */
+
+/* Without --repeat: rounds of half a second, until min is lower by no more than a hundredth for two of them, or 10 seconds. */
 int modc_driver_measure(struct run *run)
 {
-    long asked = run->options.repeat, most = asked > 0 ? asked : 1000;
-    double *samples = modc_driver_zeroed((size_t)most, sizeof samples[0]);
-    struct modc_times times;
-    int status = modc_time(call_once, run, asked > 0 ? 0.0 : 2.0, most < 10 ? most : 10, most, samples,
-                           &times);
+    const long asked = run->options.repeat, most = asked > 0 ? asked : SAMPLES;
+    const int rounds = asked > 0 ? 1 : ROUNDS;
+    double *samples = modc_driver_zeroed((size_t)(most * rounds), sizeof samples[0]);
+    const double wall = modc_now(), cpu = modc_cpu_now();
+    struct timed timed = {run, 0};
+    struct modc_times times = {0.0, 0.0, 0, 1}, round;
+    long count = 0, calls = 0;
+    int status = 0, settled = 0;
 
-    if (status == 0)
-        print_times(run, &times);
+    for (int i = 0; i < rounds && status == 0 && settled < SETTLED && (i == 0 || modc_now() - wall < 10.0);
+         i++) {
+        status = modc_time(call_once, &timed, asked > 0 ? 0.0 : 0.5, most < 3 ? most : 3, most,
+                           samples + count, &round);
+        if (status != 0)
+            break;
+        settled = i > 0 && round.min > 0.99 * times.min ? settled + 1 : 0;
+        times.min = i == 0 || round.min < times.min ? round.min : times.min;
+        count += round.samples;
+        calls += round.samples * round.inner;
+    }
+    if (status == 0) {
+        const double wall_used = modc_now() - wall, cpu_used = modc_cpu_now() - cpu;
+
+        modc_sum_up(samples, count, 1, &times);
+        print_times(run, &times, cpu_used / (double)timed.calls, calls);
+        if (asked == 0)
+            say_what_disturbs(run, wall_used, cpu_used, settled == SETTLED);
+    }
     free(samples);
     return status == 0 ? EXIT_OK : call_failed(run, (enum modc_status)status);
 }

@@ -29,6 +29,24 @@ static inline double modc_now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+/* Seconds that the threads of this program have had a processor. */
+static inline double modc_cpu_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Whether others take processors away from what was timed: one thread had one for less than nine tenths of the time, or more
+ * programs want to run than there are processors. Of several threads, which wait for each other, only the second is known. `load`
+ * is the average of the last minute, with our own threads in it; negative: not known. */
+static inline int modc_is_busy(double wall, double cpu, int threads, double load, int processors)
+{
+    return (threads <= 1 && wall > 0.0 && cpu < 0.9 * wall) ||
+           load > (double)processors + (double)(threads > 1 ? threads : 1) - 0.5;
+}
+
 static inline int modc_compare_times(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

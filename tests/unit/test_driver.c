@@ -4,6 +4,7 @@
 #include "../../runtime/driver/modc_main.c"
 #undef main
 
+#include "../../runtime/driver/modc_time.h"
 #include "../support/tiny.h"
 
 #include <math.h>
@@ -248,7 +249,8 @@ static void test_time(void **state)
     assert_int_equal(DRIVE("--time", "--repeat", "50"), 0);
     assert_true(printed("out", "  50 calls  plain\n"));
     assert_true(printed("out", " MMAC  "));
-    assert_int_equal(DRIVE("--time", "--inputs", path("x")), 0);
+    assert_true(printed("out", "  cpu "));
+    assert_int_equal(DRIVE("--time", "--repeat", "3", "--inputs", path("x")), 0);
     assert_true(printed("out", "  0.12 KB  "));
 }
 
@@ -310,6 +312,18 @@ static void test_requirements(void **state)
     most_batch = 4;
 }
 
+/* Other programs that take processors away: by the time of one thread, and by what else wants to run. */
+static void test_busy(void **state)
+{
+    (void)state;
+    assert_false(modc_is_busy(2.0, 1.95, 1, 1.2, 2));
+    assert_true(modc_is_busy(2.0, 1.7, 1, 1.2, 2));
+    assert_true(modc_is_busy(2.0, 2.0, 1, 2.6, 2));
+    assert_false(modc_is_busy(2.0, 1.0, 2, 2.2, 2)); /* threads wait for each other */
+    assert_true(modc_is_busy(2.0, 1.0, 2, 4.0, 2));
+    assert_false(modc_is_busy(2.0, 2.0, 1, -1.0, 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_failing_call),     cmocka_unit_test(test_time),
         cmocka_unit_test(test_instruction_sets), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_requirements),
+        cmocka_unit_test(test_busy),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

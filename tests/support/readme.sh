@@ -57,7 +57,7 @@ for ((i = 1; i <= count; i++)); do
     if grep -qx "$i" "$work/shown"; then
         plain=$((plain + 1))
         block "" $plain | grep -v '^min ' >"$work/wanted"
-        grep -v '^min ' "$work/output" >"$work/found" || true
+        grep -v '^min \|^modc: note: \(the machine is busy\|min has not\)' "$work/output" >"$work/found" || true
         same "$work/wanted" "$work/found" "$(head -n 1 "$work/command")"
     elif [ $status -ne 0 ]; then
         cat "$work/command" "$work/output" >&2

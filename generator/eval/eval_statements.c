@@ -170,8 +170,8 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
             value = ev_bad(target->loc);
         }
         for (int i = 0; i < target->count; i++)
-            assign(eval, scope, target->items[i],
-                   value.kind == EV_TUPLE ? value.items[i] : ev_bad(target->loc));
+            assign(eval, scope, target->items[i], /* what the targets before it changed, it shows */
+                   value.kind == EV_TUPLE ? build_newest_of(eval, value.items[i]) : ev_bad(target->loc));
         return;
     case EXPR_INDEX:
         assign_part(eval, scope, target, &value);

@@ -219,7 +219,7 @@ static struct ev *result_of(struct region *region)
     return &((struct lowered_region *)region)->result;
 }
 
-/* What the body calls its argument at `i`; NULL: it has no such argument. */
+/* What the body calls its argument at `i`; NULL: it has no such argument, or several share it. */
 static const char *argument_name(struct eval *eval, const struct module *module, int i)
 {
     const struct spec_function *forward = module->spec_class ? module->spec_class->forward : NULL;
@@ -228,7 +228,25 @@ static const char *argument_name(struct eval *eval, const struct module *module,
 
     if (signature)
         return i < signature->count ? signature->args[i].name : NULL;
-    return forward && i < forward->arg_count ? forward->args[i].name : NULL;
+    return forward && i < forward->arg_count && forward->args[i].gather == GATHER_NONE ? forward->args[i].name
+                                                                                       : NULL;
+}
+
+/* What a tensor of an argument is called in a region: as the argument, and of a list or dict (item >= 0) with its number. NULL: it
+ * has no name of its own. */
+static const char *input_name(struct eval *eval, const struct graph *graph, const struct module *module,
+                              const struct call *call, int argument, int item)
+{
+    const char *name = call->names[argument];
+
+    if (!name)
+        name = argument_name(eval, module, argument);
+    if (name && item >= 0)
+        name = arena_format(&graph->cx->arena, "%s_%d", name, item);
+    for (int i = 0; name && i < graph->input_count; i++)
+        if (graph->inputs[i]->name && strcmp(graph->inputs[i]->name, name) == 0)
+            return NULL;
+    return name;
 }
 
 struct region *lower_find_region(struct eval *eval, struct module *module, const struct call *call)
@@ -291,7 +309,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
             op->input.index = graph->input_count;
             op->loc = call->loc;
             input = graph_value(graph, op, tensors[j]->dtype, tensors[j]->ndim, tensors[j]->dims);
-            input->name = call->names[i] ? call->names[i] : argument_name(eval, module, i);
+            input->name = input_name(eval, graph, module, call, i, count > 1 ? j : -1);
             graph_append(graph, op);
             ARENA_PUSH(arena, graph->inputs, graph->input_count, input);
             tensors[j] = input;

@@ -157,6 +157,7 @@ static void say(struct cx *cx, enum diag_level level, struct loc loc, const char
     bool variant = cx->variant.text && level == DIAG_ERROR;
 
     cx->dropping = true;
+    cx->faults += level == DIAG_ERROR;
     if (holds(cx->items, cx->item_count, &item, variant) ||
         holds(cx->hidden, cx->hidden_count, &item, variant))
         return;
@@ -223,6 +224,11 @@ bool diag_said(const struct cx *cx, struct loc loc)
     for (int i = 0; i < cx->hidden_count; i++)
         said |= same_place(cx->hidden[i].loc, loc);
     return said;
+}
+
+int diag_faults(const struct cx *cx)
+{
+    return cx->faults;
 }
 
 int diag_errors(const struct cx *cx)

@@ -59,6 +59,7 @@ struct cx {
     int read_count;
     bool unreadable;  /* a file that the spec names cannot be read, which was said: status 3 */
     double evaluated; /* what computing constants has cost so far; see op_interpret */
+    int faults;                /* errors, those that were said before too */
     struct {
         const struct source *source;
         const char *text; /* of the source: its memory may be used again for another */
@@ -79,6 +80,9 @@ void diag_note(struct cx *cx, struct loc loc, const char *format, ...) __attribu
 void diag_hint(struct cx *cx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 int diag_errors(const struct cx *cx);
+
+/* The same with those that were said before: what runs again for another mode has its faults again. */
+int diag_faults(const struct cx *cx);
 
 /* Some error was said at this very place: what looks for hints need not look again. */
 bool diag_said(const struct cx *cx, struct loc loc);

@@ -199,7 +199,12 @@ static const char **function_lines(struct compare *c, const struct spec_function
         struct text text = text_new(&c->cx->arena);
 
         stmt_print(&text, function->statements[i]);
-        ARENA_PUSH(&c->cx->arena, lines, *count, text.data);
+        for (char *line = text.data, *end; line; line = end) {
+            end = strchr(line, '\n');
+            if (end)
+                *end++ = 0;
+            ARENA_PUSH(&c->cx->arena, lines, *count, line);
+        }
     }
     return lines;
 }
@@ -252,6 +257,21 @@ static const struct spec_class *find_class(const struct spec *spec, const char *
     return NULL;
 }
 
+/* Functions of the spec, or methods, which have the name of their class in front. */
+static void compare_functions(struct compare *c, const char *class, struct spec_function *const *old,
+                              int old_count, struct spec_function *const *new, int new_count)
+{
+    const char *dot = class[0] ? "." : "";
+
+    for (int i = 0; i < old_count; i++)
+        if (!find_function(new, new_count, old[i]->name))
+            compare_function(c, arena_format(&c->cx->arena, "%s%s%s", class, dot, old[i]->name), old[i],
+                             NULL);
+    for (int i = 0; i < new_count; i++)
+        compare_function(c, arena_format(&c->cx->arena, "%s%s%s", class, dot, new[i]->name),
+                         find_function(old, old_count, new[i]->name), new[i]);
+}
+
 /* Classes that come or go show as modules. */
 static void compare_statements(struct compare *c)
 {
@@ -268,17 +288,16 @@ static void compare_statements(struct compare *c)
     for (int i = 0; i < new->class_count; i++) {
         const struct spec_class *class = new->classes[i], *other = find_class(old, class->name);
 
-        if (other)
-            compare_function(c, arena_format(&c->cx->arena, "%s.forward", class->name), other->forward,
-                             class->forward);
+        if (!other)
+            continue;
+        compare_function(c, arena_format(&c->cx->arena, "%s.forward", class->name), other->forward,
+                         class->forward);
+        compare_functions(c, class->name, other->methods, other->method_count, class->methods,
+                          class->method_count);
     }
-    for (int i = 0; i < old->function_count; i++)
-        if (!find_function(new->functions, new->function_count, old->functions[i]->name))
-            compare_function(c, old->functions[i]->name, old->functions[i], NULL);
-    for (int i = 0; i < new->function_count; i++)
-        compare_function(c, new->functions[i]->name,
-                         find_function(old->functions, old->function_count, new->functions[i]->name),
-                         new->functions[i]);
+    compare_functions(c, "", old->root.methods, old->root.method_count, new->root.methods,
+                      new->root.method_count);
+    compare_functions(c, "", old->functions, old->function_count, new->functions, new->function_count);
 }
 
 /* ---- numbers ---- */

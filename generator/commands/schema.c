@@ -407,11 +407,12 @@ static void define_statements(struct json *j)
 
     text_add(
         &names,
-        "A statement of Python's grammar: an assignment, or `return`. Functions of PyTorch that modc has:\n\n");
+        "A statement of Python's grammar: an assignment, `return`, `assert`; in block text also `if`, `for` and `with`. "
+        "Functions of PyTorch that modc has:\n\n");
     for (int i = 0; i < count; i++)
         text_printf(&names, "%s`%s`", i ? ", " : "", functions[i].signature);
     object(j, "statement");
-    string(j, "description", "a statement of Python's grammar: an assignment, or return");
+    string(j, "description", "a statement of Python's grammar: an assignment, return, assert");
     string(j, "markdownDescription", names.data);
     literal(j, "type", "[\"string\", \"number\", \"boolean\"]"); /* the latter are pieces: f(x, 2, True) */
     literal(j, "examples", "[\"h = relu(fc(x))\", \"self.steps += 1\", \"return h\"]");
@@ -419,7 +420,8 @@ static void define_statements(struct json *j)
     object(j, "statements");
     list(j, "anyOf");
     object(j, NULL);
-    string(j, "description", "one statement, or a block text with a statement a line");
+    string(j, "description",
+           "one statement, or a block text as Python's: a statement a line, blocks further to the right");
     string(j, "type", "string");
     end(j);
     object(j, NULL);
@@ -430,11 +432,19 @@ static void define_statements(struct json *j)
     end(j);
     end(j);
     object(j, "functions");
+    list(j, "anyOf");
+    object(j, NULL);
+    string(j, "description", "a block text of Python's functions: def f(x):");
+    string(j, "type", "string");
+    end(j);
+    object(j, NULL);
     string(j, "type", "object");
     object(j, "patternProperties");
     refer(j, "^" NAME " *\\(|\\)$", "statements_or_piece"); /* f(x, y): may be two keys */
     end(j);
     literal(j, "additionalProperties", "false");
+    end(j);
+    end(j);
     end(j);
     object(j, "statements_or_piece");
     any_of(j, "statements", "piece");
@@ -503,9 +513,9 @@ static void define_modules(struct json *j)
         print_layer(j, &layers[i]);
     object(j, NULL);
     string(j, "description",
-           "a class of your own, N x CALL, CALL for NAMES in SEQUENCE, or CALL if CONDITION else CALL");
+           "a class of your own, N x CALL, CALL for NAMES in SEQUENCE, CALL if CONDITION else CALL, or None");
     string(j, "type", "string");
-    string(j, "pattern", "[()]|^[a-z_][A-Za-z0-9_]*$");
+    string(j, "pattern", "[()]|^None$|^[a-z_][A-Za-z0-9_]*$");
     end(j);
     end(j);
     end(j);
@@ -566,6 +576,11 @@ static void define_classes(struct json *j)
     print_keys(j, SPEC_IN_CLASS);
     object(j, "patternProperties");
     refer(j, "^forward *\\(", "statements");
+    object(j, "^forward$");
+    string(j, "description", "a block text: def forward(self, x):, with what a call computes");
+    string(j, "type", "string");
+    string(j, "pattern", "def ");
+    end(j);
     end(j);
     literal(j, "additionalProperties", "false");
     end(j);

@@ -334,31 +334,6 @@ struct value *build_newest(struct eval *eval, struct loc loc, struct value *valu
     return base;
 }
 
-struct ev build_newest_of(struct eval *eval, struct ev value)
-{
-    if (!eval->graph)
-        return value;
-    if (value.kind == EV_TENSOR || value.kind == EV_COMPLEX) {
-        value.tensor = build_newest(eval, value.loc, value.tensor);
-        return value.tensor ? value : ev_bad(value.loc);
-    }
-    if ((value.kind == EV_TUPLE || value.kind == EV_METHOD) && eval->changes > 0) {
-        struct ev *items = ARENA_ARRAY(&eval->cx->arena, value.count + 1, struct ev);
-        int count = value.kind == EV_METHOD ? 1 : value.count;
-
-        for (int i = 0; i < count; i++) {
-            items[i] = value.items[i];
-            items[i].loc = value.loc;
-            items[i] = build_newest_of(eval, items[i]);
-            if (items[i].kind == EV_BAD)
-                return items[i];
-            items[i].loc = value.items[i].loc;
-        }
-        value.items = items;
-    }
-    return value;
-}
-
 /* ---- changes ------------------------------------------------------------------------------------------------------ */
 
 /* `whole` with `part` where the slice shows it. */

@@ -80,16 +80,37 @@ bool ev_fits(struct eval *eval, struct loc loc, int64_t count)
     return false;
 }
 
+bool ev_nests(struct eval *eval, struct loc loc, const struct ev *item)
+{
+    if (!ev_is_sequence(item) || item->height < EVAL_MAX_NESTED)
+        return true;
+    diag_error(eval->cx, loc, "tuples and lists nest more than %d deep", EVAL_MAX_NESTED);
+    return false;
+}
+
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count)
 {
     struct ev tuple = {.kind = EV_TUPLE, .loc = loc, .count = count};
+    int room = 1;
 
-    tuple.items = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev);
+    while (room < count) /* as ARENA_PUSH has it, for lists that grow */
+        room *= 2;
+    tuple.items = ARENA_ARRAY(&eval->cx->arena, room, struct ev);
     tuple.total = count;
+    tuple.height = 1;
+    if (!eval_spend(eval, loc, count))
+        return ev_bad(loc);
     for (int i = 0; i < count; i++) {
         tuple.items[i] = items[i];
-        tuple.total += items[i].kind == EV_TUPLE ? items[i].total : 0;
-        if (items[i].kind == EV_BAD || !ev_fits(eval, loc, tuple.total))
+        if (items[i].kind == EV_BAD)
+            return ev_bad(loc);
+        if (!ev_is_sequence(&items[i]))
+            continue;
+        tuple.total += items[i].total;
+        tuple.height = items[i].height >= tuple.height ? items[i].height + 1 : tuple.height;
+        tuple.changes |= items[i].cell || items[i].changes;
+        ev_hold(&items[i]);
+        if (!ev_fits(eval, loc, tuple.total) || !ev_nests(eval, loc, &items[i]))
             return ev_bad(loc);
     }
     return tuple;
@@ -112,6 +133,7 @@ const char *ev_kind_text(const struct ev *value)
         [EV_DTYPE] = "a dtype",
         [EV_TUPLE] = "a tuple",
         [EV_SLICE] = "a slice",
+        [EV_DICT] = "a dict",
         [EV_ELLIPSIS] = "...",
         [EV_MODULE] = "a module",
         [EV_TENSOR] = "a tensor",
@@ -158,6 +180,14 @@ static void ev_print(struct eval *eval, struct text *text, const struct ev *valu
             ev_print(eval, text, &value->items[i]);
         }
         text_add(text, value->list ? "]" : value->count == 1 ? ",)" : ")");
+        break;
+    case EV_DICT:
+        text_add(text, "{");
+        for (int i = 0; i < value->count; i++) {
+            text_printf(text, "%s'%s': ", i > 0 ? ", " : "", value->fields[i]);
+            ev_print(eval, text, &value->items[i]);
+        }
+        text_add(text, "}");
         break;
     case EV_MODULE:
         text_add(text, value->module->class_name);
@@ -223,15 +253,20 @@ bool ev_get_bool(const struct ev *value, bool *out)
         *out = value->text[0] != 0;
         return true;
     case EV_TUPLE:
+    case EV_DICT:
         *out = value->count > 0;
+        return true;
+    case EV_MODULE: /* a container has a length */
+        *out = !ev_is_container(value) || value->module->child_count + value->module->tensor_count > 0;
         return true;
     case EV_FLOAT:
         *out = value->number != 0;
         return !value->dag;
     case EV_DTYPE:
-    case EV_MODULE:
     case EV_FUNCTION:
     case EV_CONSTRUCTOR:
+    case EV_METHOD:
+    case EV_SPACE:
         *out = true;
         return true;
     default:
@@ -263,6 +298,16 @@ bool ev_equal(const struct ev *a, const struct ev *b)
         for (int i = 0; i < a->count; i++)
             if (!ev_equal(&a->items[i], &b->items[i]))
                 return false;
+        return true;
+    case EV_DICT:
+        if (a->count != b->count)
+            return false;
+        for (int i = 0; i < a->count; i++) {
+            int k = ev_find_key(b, a->fields[i]);
+
+            if (k < 0 || !ev_equal(&a->items[i], &b->items[k]))
+                return false;
+        }
         return true;
     case EV_MODULE:
         return a->module == b->module;

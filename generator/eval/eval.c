@@ -4,37 +4,135 @@
  * and while graphs are lowered. */
 #include "eval/evaluator.h"
 
-static struct ev eval_if(struct eval *eval, struct scope *scope, const struct expr *expr)
+#include <string.h>
+
+bool eval_condition(struct eval *eval, struct scope *scope, const struct expr *expr, bool *truth)
 {
-    struct ev condition = eval_expr(eval, scope, expr->b);
-    bool truth;
+    struct ev condition = eval_expr(eval, scope, expr);
 
     if (condition.kind == EV_BAD)
-        return condition;
-    if (!ev_get_bool(&condition, &truth)) {
-        if (ev_is_number(&condition))
-            return eval_depends_on_sizes(eval, expr->b->loc, &condition);
-        diag_error(eval->cx, expr->b->loc, "a condition must be known while generating, found %s",
-                   ev_kind_text(&condition));
-        if (condition.kind == EV_TENSOR)
-            diag_hint(eval->cx, "where(condition, a, b) chooses by a tensor");
-        return ev_bad(expr->loc);
+        return false;
+    if (ev_get_bool(&condition, truth))
+        return true;
+    if (ev_is_number(&condition)) {
+        eval_depends_on_sizes(eval, expr->loc, &condition);
+        return false;
     }
+    diag_error(eval->cx, expr->loc, "a condition must be known while generating, found %s",
+               ev_kind_text(&condition));
+    if (condition.kind == EV_TENSOR)
+        diag_hint(eval->cx, "where(condition, a, b) chooses by a tensor");
+    return false;
+}
+
+static struct ev eval_if(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    bool truth;
+
+    if (!eval_condition(eval, scope, expr->b, &truth))
+        return ev_bad(expr->loc);
     return eval_expr(eval, scope, truth ? expr->a : expr->c);
+}
+
+/* Items that are found one by one. */
+struct found {
+    struct ev *items;
+    int count;
+};
+
+/* Adds what a comprehension gives, in a scope of its own. False after a fault. */
+static bool comprehend(struct eval *eval, struct scope *scope, const struct expr *expr, struct found *found)
+{
+    struct ev over = eval_expr(eval, scope, expr->b), *items, value;
+    int count;
+    bool fine = eval_through(eval, expr->b->loc, &over, &items, &count);
+
+    eval->loops++;
+    for (int i = 0; i < count && fine; i++) {
+        struct scope *own = ARENA_NEW(&eval->cx->arena, struct scope);
+        bool wanted = true;
+
+        own->outer = scope;
+        fine = eval_spend(eval, expr->loc, 1);
+        if (fine)
+            eval_assign(eval, own, expr->c, ev_fresh(eval, items[i]));
+        for (int k = 0; k < expr->count && fine && wanted; k++)
+            fine = eval_condition(eval, own, expr->items[k], &wanted);
+        if (!fine || !wanted)
+            continue;
+        if (expr->tuple) {
+            fine = comprehend(eval, own, expr->a, found);
+            continue;
+        }
+        value = eval_expr(eval, own, expr->a);
+        fine = value.kind != EV_BAD && ev_fits(eval, expr->loc, (int64_t)found->count + 1);
+        if (fine)
+            ARENA_PUSH(&eval->cx->arena, found->items, found->count, value);
+    }
+    eval->loops--;
+    return fine;
+}
+
+bool eval_listed(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,
+                 int *count)
+{
+    struct found found = {0};
+    bool fine = true;
+
+    if (expr->count == 1 && expr->items[0]->kind == EXPR_FOR) {
+        fine = comprehend(eval, scope, expr->items[0], &found);
+    } else {
+        for (int i = 0; i < expr->count; i++) {
+            const struct expr *item = expr->items[i];
+            const bool star = item->kind == EXPR_STAR;
+            struct ev value = eval_expr(eval, scope, star ? item->a : item), *several = &value;
+            int many = 1;
+
+            if (star && !eval_through(eval, item->loc, &value, &several, &many))
+                many = 0, fine = false;
+            for (int k = 0; k < many; k++)
+                ARENA_PUSH(&eval->cx->arena, found.items, found.count, several[k]);
+        }
+    }
+    *items = found.items;
+    *count = found.count;
+    return fine;
 }
 
 static struct ev eval_items(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
-    struct ev *items = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev), out;
+    struct ev *items;
+    int count;
 
-    const int changes = eval->changes;
+    if (!eval_listed(eval, scope, expr, &items, &count))
+        return ev_bad(expr->loc);
+    return expr->kind == EXPR_LIST ? ev_list(eval, expr->loc, items, count)
+                                   : ev_tuple(eval, expr->loc, items, count);
+}
 
-    for (int i = 0; i < expr->count; i++)
+/* (x for x in xs), which is gone through at once. */
+static struct ev eval_generator(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct found found = {0};
+
+    return comprehend(eval, scope, expr, &found) ? ev_tuple(eval, expr->loc, found.items, found.count)
+                                                 : ev_bad(expr->loc);
+}
+
+static struct ev eval_dict(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev *items = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev);
+
+    for (int i = 0; i < expr->count; i++) {
         items[i] = eval_expr(eval, scope, expr->items[i]);
-    out = ev_tuple(eval, expr->loc, items, expr->count);
-    out.list = expr->kind == EXPR_LIST;
-    return eval->changes > changes ? build_newest_of(eval, out)
-                                   : out; /* what stands behind may have changed it */
+        for (int k = 0; k < i; k++) {
+            if (strcmp(expr->names[k], expr->names[i]) != 0)
+                continue;
+            diag_error(eval->cx, expr->name_locs[i], "the key '%s' is given twice", expr->names[i]);
+            return ev_bad(expr->loc);
+        }
+    }
+    return ev_dict(eval, expr->loc, expr->names, items, expr->count);
 }
 
 static struct ev eval_slice(struct eval *eval, struct scope *scope, const struct expr *expr)
@@ -60,7 +158,7 @@ static struct ev eval_operands(struct eval *eval, struct scope *scope, const str
         return a; /* the other side is not evaluated */
     b = eval_expr(eval, scope, expr->b);
     if (a.kind == EV_TENSOR || a.kind == EV_COMPLEX)
-        a = build_newest_of(eval, a); /* b may have changed it in place */
+        a = ev_fresh(eval, a); /* b may have changed it in place */
     return eval_binary(eval, expr->loc, expr->op, &a, &b);
 }
 
@@ -85,13 +183,18 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
     case EXPR_LIST:
         return eval_items(eval, scope, expr);
     case EXPR_DICT:
-        diag_error(eval->cx, expr->loc,
-                   "a mapping stands in ModuleDict, ParameterDict and OrderedDict alone");
-        return ev_bad(expr->loc);
+        return eval_dict(eval, scope, expr);
+    case EXPR_FORMAT:
+        return eval_format(eval, scope, expr);
+    case EXPR_FOR:
+        return eval_generator(eval, scope, expr);
     case EXPR_CALL:
         return eval_call(eval, scope, expr);
-    case EXPR_ATTR:
-        return eval_attribute(eval, scope, expr);
+    case EXPR_ATTR: {
+        const struct ev base = eval_expr(eval, scope, expr->a);
+
+        return eval_attribute(eval, &base, expr);
+    }
     case EXPR_INDEX:
         return eval_index(eval, scope, expr);
     case EXPR_SLICE:
@@ -107,9 +210,9 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
     case EXPR_IF:
         return eval_if(eval, scope, expr);
     case EXPR_REPEAT:
-    case EXPR_FOR:
         diag_error(eval->cx, expr->loc, "modules are repeated only where a list of modules is written");
         return ev_bad(expr->loc);
+    case EXPR_STAR: /* stands where the parser takes it alone */
     case EXPR_BAD:
         break;
     }

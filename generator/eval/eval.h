@@ -23,16 +23,17 @@ enum ev_kind {
     EV_STRING, /* text */
     EV_DTYPE,  /* dtype */
     EV_TUPLE,  /* items, count; fields for named tuples; list for [..] */
+    EV_DICT,   /* items, count under the names of fields */
     EV_SLICE,  /* items[0..2]: start, stop, step */
     EV_ELLIPSIS,
     EV_MODULE,   /* module */
     EV_TENSOR,   /* tensor: a graph value, constant or not */
     EV_COMPLEX,  /* tensor: a complex one, as torch.view_as_real shows it: the last dimension are pairs */
     EV_FUNCTION, /* function */
-    EV_METHOD,   /* text of items[0], a tensor; of a module its row's text */
+    EV_METHOD,   /* text of items[0], a tensor; of a module its row's text, or spec_function of its class */
     EV_FILE,     /* text: the path of a safetensors file */
     EV_CONSTRUCTOR, /* a module that is made where the argument stands: constructor, in the names of its scope */
-    EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional" or "self" */
+    EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional", "math", ... or "self" */
 };
 
 struct module;
@@ -41,6 +42,9 @@ struct function_row;
 struct eval;
 struct frame;
 
+#define EVAL_MAX_STEPS 300000 /* of loops: statements, items and characters that are made */
+#define EVAL_MAX_WALKED 10000000
+#define EVAL_MAX_NESTED 64 /* tuples in tuples */
 #define EVAL_MAX_ITEMS                                                                                       \
     65536 /* in a tuple with all that it holds; characters of a string that is made of others */
 
@@ -58,7 +62,11 @@ struct ev {
     struct ev *items;
     const char *const *fields;
     int count;
-    int total; /* TUPLE: of items, and of theirs */
+    int total;       /* TUPLE, DICT: of items, and of theirs */
+    int height;      /* of tuples in tuples */
+    struct ev *cell; /* note [lists that change]; NULL: it does not */
+    bool changes;    /* what has a cell is in it */
+    bool held;       /* of a cell: the list is in another one */
     struct module *module;
     struct value *tensor;
     const struct function_row *function; /* FUNCTION: one of the three */
@@ -97,6 +105,9 @@ struct scope {
     const void *data;                /* for find, names and explain */
     bool partial;        /* a statement could not be read: a name that is not known may be one of its */
     struct module *self; /* whose statements run; NULL in functions of the spec */
+    struct stmt *const *statements; /* that run in it, for hints */
+    int statement_count;
+    const struct stmt *returned; /* the `return` that ended them */
 };
 
 struct eval {
@@ -109,6 +120,9 @@ struct eval {
     const char
         *within; /* the function whose body in the tables runs: messages name it, not what it is made of */
     int calls;   /* of functions of the spec, so far */
+    int loops;   /* that run, in one another */
+    int64_t spent, walked; /* of EVAL_MAX_STEPS, EVAL_MAX_WALKED */
+    bool no_grad;          /* statements of `with torch.no_grad():` run */
     struct function_faults {
         const struct spec_function *function;
         int count;
@@ -128,12 +142,18 @@ struct eval {
                   struct value *target, struct value *value);
     struct ev (*call_method)(struct eval *eval, struct module *module, const char *method,
                              const struct call *call);
+    struct scope *(*module_scope)(struct eval *eval,
+                                  struct module *module); /* in which statements of its class run */
     struct ev (*read)(struct eval *eval, struct module_tensor *tensor,
                       struct loc loc); /* a tensor of the tree */
     int changes;                       /* in place, so far */
 };
 
 struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* What the value, or all that is in it, is now: note [memory] in build_in_place.c, note [lists that change] in ev_list.c. EV_BAD
+ * after an error. */
+struct ev ev_fresh(struct eval *eval, struct ev value);
 
 /* Runs statements; the value of `return`, or EV_NONE. */
 struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
@@ -159,6 +179,7 @@ enum {
 bool eval_hint_habit(struct cx *cx, const char *name, unsigned where);
 
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
+void scope_unbind(struct eval *eval, struct scope *scope, int item);
 
 /* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").
  * `what` names the callee in messages. Defaults are
@@ -184,6 +205,13 @@ struct ev ev_complex(struct loc loc, struct value *pairs);
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
 struct ev ev_module(struct loc loc, struct module *module);
 struct ev ev_constructor(const struct expr *constructor, struct scope *names);
+/* A list or a dict of the statements that run: one that changes. */
+struct ev ev_list(struct eval *eval, struct loc loc, const struct ev *items, int count);
+struct ev ev_dict(struct eval *eval, struct loc loc, const char *const *keys, const struct ev *items,
+                  int count);
+/* The same with lists of its own, which change; and with lists that nothing changes. */
+struct ev ev_own(struct eval *eval, struct ev value);
+struct ev ev_frozen(struct eval *eval, struct ev value);
 const char *ev_text(struct eval *eval,
                     const struct ev *value);      /* as Python's repr: for messages and extra_repr */
 const char *ev_kind_text(const struct ev *value); /* "a tuple", "a tensor" */
@@ -246,9 +274,8 @@ bool build_write(struct eval *eval, struct loc loc, const char *what, struct val
                  const struct ev *source);
 struct value *build_filling(struct eval *eval, struct loc loc, const char *what, const struct value *x,
                             const struct ev *source);
-/* What the value, or all that is in a tuple, became in place; NULL, or EV_BAD, after an error: that is not known. */
+/* What the value became in place; NULL after an error: that is not known. */
 struct value *build_newest(struct eval *eval, struct loc loc, struct value *value);
-struct ev build_newest_of(struct eval *eval, struct ev value);
 /* `value` stands for `of` from now on, and `other` for `base`: they share memory, if these do. */
 void build_share(struct eval *eval, struct value *value, struct value *of, struct value *base,
                  struct value *other);

@@ -1,6 +1,7 @@
 /* eval_attribute.c - x.name of tensors, modules, dtypes, named tuples and name spaces. */
 #include "eval/evaluator.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "eval/pytorch.h"
@@ -40,6 +41,15 @@ static struct ev module_method(struct eval *eval, struct module *module, const c
     return (struct ev){.kind = EV_METHOD, .loc = loc, .text = text, .items = self};
 }
 
+static struct ev class_method(struct eval *eval, struct module *module, const struct spec_function *method,
+                              struct loc loc)
+{
+    struct ev out = module_method(eval, module, method->name, loc);
+
+    out.spec_function = method;
+    return out;
+}
+
 struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc)
 {
     if (tensor->faulty)
@@ -57,11 +67,17 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
         return child->faulty ? ev_bad(loc) : ev_module(loc, child);
     if (tensor)
         return eval_tensor(eval, tensor, loc);
+    for (int i = 0; i < module->absent_count; i++)
+        if (strcmp(module->absent[i], name) == 0)
+            return ev_none(loc);
     for (int i = 0; i < module->arg_count; i++)
         if (strcmp(module->args[i].name, name) == 0)
-            return module->args[i].value;
+            return ev_frozen(eval, module->args[i].value);
     if (strcmp(name, "training") == 0)
         return ev_bool(loc, eval->training);
+    for (int i = 0; module->spec_class && i < module->spec_class->method_count; i++)
+        if (strcmp(module->spec_class->methods[i]->name, name) == 0)
+            return class_method(eval, module, module->spec_class->methods[i], loc);
     for (int i = 0; module->layer && i < LAYER_MAX_METHODS && module->layer->methods[i]; i++)
         if (strcmp(method_name(eval, module->layer->methods[i]), name) == 0)
             return module_method(eval, module, module->layer->methods[i], loc);
@@ -77,6 +93,8 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
         ARENA_PUSH(&eval->cx->arena, known, count, module->args[i].name);
     for (int i = 0; module->layer && i < LAYER_MAX_METHODS && module->layer->methods[i]; i++)
         ARENA_PUSH(&eval->cx->arena, known, count, method_name(eval, module->layer->methods[i]));
+    for (int i = 0; module->spec_class && i < module->spec_class->method_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->spec_class->methods[i]->name);
     if (module->faulty || (eval->partial && !diag_nearest(name, known, count)))
         return ev_bad(loc);
     diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
@@ -98,16 +116,48 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
     return ev_bad(loc);
 }
 
-/* Name spaces inside of others; their functions are rows "fft.rfft" and the like. */
+/* Name spaces in name spaces. Those with flags have functions whose rows are "fft.rfft" and the like. */
 static const struct inner_space {
     const char *name;
     unsigned flags;
 } inner_spaces[] = {
+    {"torch.nn", 0},
+    {"torch.nn.functional", 0},
+    {"torch.nn.Transformer", FUNCTION_NN},
+    {"torch.jit", 0},
+    {"torch.onnx", 0},
+    {"torch.compiler", 0},
     {"torch.linalg", FUNCTION_TORCH},
     {"torch.special", FUNCTION_TORCH},
     {"torch.fft", FUNCTION_TORCH},
     {"torchvision.ops", FUNCTION_VISION},
 };
+
+static bool math_constant(struct loc loc, const char *name, struct ev *out)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } constants[] = {{"pi", 3.14159265358979323846},
+                     {"e", 2.71828182845904523536},
+                     {"tau", 6.28318530717958647692},
+                     {"inf", INFINITY},
+                     {"nan", (double)NAN}};
+
+    for (int i = 0; i < COUNT(constants); i++) {
+        if (strcmp(constants[i].name, name) != 0)
+            continue;
+        *out = ev_float(loc, constants[i].value);
+        return true;
+    }
+    return false;
+}
+
+void eval_refuse_dtype(struct eval *eval, struct loc loc)
+{
+    diag_error(eval->cx, loc, "%.*s is not supported yet by this version of modc", (int)loc.length,
+               loc.source->text + loc.offset);
+}
 
 static struct ev space_attribute(struct eval *eval, const struct ev *space, const struct expr *expr)
 {
@@ -122,7 +172,7 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     for (int i = 0; i < COUNT(inner_spaces); i++) {
         const char *whole = inner_spaces[i].name;
 
-        own = strcmp(space->text, whole) == 0 ? &inner_spaces[i] : own;
+        own = inner_spaces[i].flags != 0 && strcmp(space->text, whole) == 0 ? &inner_spaces[i] : own;
         if (strcmp(arena_format(&eval->cx->arena, "%s.%s", space->text, name), whole) == 0)
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = whole};
     }
@@ -132,24 +182,30 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         if (eval_find_function(full, flag, expr->loc, &out))
             return out;
     }
+    if (strcmp(space->text, EVAL_DTYPE) == 0) {
+        eval_refuse_dtype(eval, expr->a->loc);
+        return ev_bad(expr->loc);
+    }
+    if (strcmp(space->text, EVAL_DEVICE) == 0) {
+        diag_error(eval->cx, expr->name_loc, "nothing is known of a device: the model is made for one");
+        return ev_bad(expr->loc);
+    }
+    if (strcmp(space->text, "math") == 0) {
+        if (math_constant(expr->loc, name, &out))
+            return out;
+        diag_error(eval->cx, expr->name_loc, "modc does not know math.%s", name);
+        return ev_bad(expr->loc);
+    }
     if (strcmp(space->text, "torch") == 0) {
-        if (strcmp(name, "nn") == 0)
-            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn"};
         if (eval_find_function(name, FUNCTION_TORCH, expr->loc, &out) ||
             eval_find_in_place(eval, name, FUNCTION_TORCH, PYTORCH_TORCH, expr->loc, &out))
             return out;
         if (dtype_find(name, &dtype) && dtype_is_supported(dtype))
             return ev_dtype(expr->loc, dtype);
+        if (pytorch_has(PYTORCH_DTYPE, name)) /* to compare with; no function takes it */
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = EVAL_DTYPE};
         if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
             eval_find_global(name, expr->loc, &out))
-            return out;
-    } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "functional") == 0) {
-        return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.functional"};
-    } else if (strcmp(space->text, "torch.nn") == 0 && strcmp(name, "Transformer") == 0) {
-        return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "torch.nn.Transformer"};
-    } else if (strcmp(space->text, "torch.nn.Transformer") == 0) {
-        if (eval_find_function(arena_format(&eval->cx->arena, "Transformer.%s", name), FUNCTION_NN, expr->loc,
-                               &out))
             return out;
     } else if (!own && strcmp(space->text, "torchvision") != 0 &&
                (eval_find_function(name, FUNCTION_FUNCTIONAL, expr->loc, &out) ||
@@ -183,11 +239,6 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
     const char **known = NULL;
     int count = 0, methods;
 
-    if (base->kind == EV_TENSOR && strcmp(name, "device") == 0) {
-        diag_error(eval->cx, loc, "a spec has no devices of tensors: all are the model's");
-        diag_hint(eval->cx, "leave it out");
-        return;
-    }
     if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
         eval_missing(eval, loc, name, arena_format(arena, "the method '%s'", name), HABIT_METHOD);
         if (name[strlen(name) - 1] == '_' &&
@@ -244,9 +295,9 @@ static struct ev eval_complex_attribute(struct eval *eval, const struct ev *base
     return ev_bad(expr->loc);
 }
 
-struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct expr *expr)
+struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct expr *expr)
 {
-    struct ev base = eval_expr(eval, scope, expr->a);
+    struct ev base = *value;
     const char *name = expr->text;
     struct ev out;
 
@@ -260,7 +311,7 @@ struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct ex
     case EV_TUPLE:
         for (int i = 0; base.fields && i < base.count; i++)
             if (strcmp(base.fields[i], name) == 0)
-                return base.items[i];
+                return ev_fresh(eval, base.items[i]);
         break;
     case EV_DTYPE:
         if (strcmp(name, "is_floating_point") == 0)
@@ -277,6 +328,8 @@ struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct ex
             return ev_int(eval, expr->loc, base.tensor->ndim);
         if (strcmp(name, "dtype") == 0)
             return ev_dtype(expr->loc, base.tensor->dtype);
+        if (strcmp(name, "device") == 0) /* the model's, for all */
+            return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = EVAL_DEVICE};
         if (strcmp(name, "mT") == 0 && base.tensor->ndim < 2) {
             diag_error(eval->cx, expr->name_loc, "mT takes a tensor of at least two dimensions, found %s",
                        shape_text(&eval->cx->arena, base.tensor->ndim, base.tensor->dims));
@@ -294,4 +347,32 @@ struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct ex
 
     unknown_attribute(eval, &base, name, expr->name_loc);
     return ev_bad(expr->loc);
+}
+
+bool eval_has_attribute(const struct ev *base, const char *name)
+{
+    struct module *module = base->module;
+    struct ev out;
+
+    if (base->kind == EV_TENSOR)
+        return strcmp(name, "shape") == 0 || strcmp(name, "ndim") == 0 || strcmp(name, "dtype") == 0 ||
+               eval_find_function(name, FUNCTION_METHOD, base->loc, &out);
+    if (base->kind == EV_TUPLE && base->fields)
+        for (int i = 0; i < base->count; i++)
+            if (strcmp(base->fields[i], name) == 0)
+                return true;
+    if (!module)
+        return false;
+    if (module_child(module, name) || module_find_tensor(module, name) || strcmp(name, "training") == 0)
+        return true;
+    for (int i = 0; i < module->absent_count; i++)
+        if (strcmp(module->absent[i], name) == 0)
+            return true;
+    for (int i = 0; i < module->arg_count; i++)
+        if (strcmp(module->args[i].name, name) == 0)
+            return true;
+    for (int i = 0; module->spec_class && i < module->spec_class->method_count; i++)
+        if (strcmp(module->spec_class->methods[i]->name, name) == 0)
+            return true;
+    return false;
 }

@@ -10,8 +10,14 @@ static void hint_signature(struct eval *eval, const char *what, const struct sig
     for (int i = 0; i < count; i++) {
         bool first = args[i].keyword && (i == 0 || !args[i - 1].keyword);
 
-        text_printf(&text, "%s%s%s%s", i ? ", " : "", first ? "*, " : "", args[i].name,
-                    args[i].value ? "=" : "");
+        text_printf(&text, "%s%s%s%s%s", i ? ", " : "",
+                    first && args[i].gather == GATHER_NONE && (i == 0 || args[i - 1].gather == GATHER_NONE)
+                        ? "*, "
+                        : "",
+                    args[i].gather == GATHER_TUPLE  ? "*"
+                    : args[i].gather == GATHER_DICT ? "**"
+                                                    : "",
+                    args[i].name, args[i].value ? "=" : "");
         if (args[i].value)
             expr_print(&text, args[i].value);
     }
@@ -27,6 +33,8 @@ struct binder {
     int count;
     bool *given; /* by argument */
     int places;  /* that positional arguments have */
+    int rest;    /* *args, or -1 */
+    int options; /* **kwargs, or -1 */
 };
 
 /* Which argument has that name; -1 after an error: none. */
@@ -37,9 +45,11 @@ static int named_place(const struct binder *binder, const char *name, struct loc
 
     for (int j = 0; j < binder->count; j++) {
         known[j] = binder->args[j].name;
-        if (strcmp(known[j], name) == 0)
+        if (strcmp(known[j], name) == 0 && binder->args[j].gather == GATHER_NONE)
             return j;
     }
+    if (binder->options >= 0)
+        return binder->options;
     diag_error(cx, loc, "%s has no argument '%s'", binder->what, name);
     if (diag_nearest(name, known, binder->count))
         diag_hint_nearest(cx, name, known, binder->count);
@@ -62,6 +72,39 @@ static int bind_gathered(const struct binder *binder, const struct call *call, i
     return n;
 }
 
+/* What goes into *args and **kwargs. */
+static void bind_rest(const struct binder *binder, const struct call *call)
+{
+    struct arena *arena = &binder->eval->cx->arena;
+    struct ev *items = NULL, *options = NULL;
+    const char **names = NULL;
+    int count = 0, option_count = 0, name_count = 0, position = 0;
+
+    for (int i = 0; i < call->count; i++) {
+        bool known = false;
+
+        if (!call->names[i] && position++ >= binder->places)
+            ARENA_PUSH(arena, items, count, call->args[i]);
+        for (int j = 0; call->names[i] && j < binder->count; j++)
+            known |= binder->args[j].gather == GATHER_NONE &&
+                     strcmp(binder->args[j].name, call->names[i]) == 0;
+        if (!call->names[i] || known)
+            continue;
+        ARENA_PUSH(arena, options, option_count, call->args[i]);
+        ARENA_PUSH(arena, names, name_count, call->names[i]);
+    }
+    if (binder->rest >= 0) {
+        scope_bind(binder->eval, binder->scope, binder->args[binder->rest].name,
+                   ev_tuple(binder->eval, call->loc, items, count));
+        binder->given[binder->rest] = true;
+    }
+    if (binder->options >= 0) {
+        scope_bind(binder->eval, binder->scope, binder->args[binder->options].name,
+                   ev_dict(binder->eval, call->loc, names, options, option_count));
+        binder->given[binder->options] = true;
+    }
+}
+
 /* False after a fault. */
 static bool bind_given(const struct binder *binder, const struct call *call, int gather)
 {
@@ -79,6 +122,8 @@ static bool bind_given(const struct binder *binder, const struct call *call, int
             position = binder->places;
             continue;
         }
+        if (!named && position >= binder->places && binder->rest >= 0)
+            continue;
         if (!named && position >= binder->places) {
             diag_error(cx, call->args[i].loc, "%s takes %d%s argument%s, found %d", binder->what,
                        binder->places, binder->places < binder->count ? " positional" : "",
@@ -87,6 +132,8 @@ static bool bind_given(const struct binder *binder, const struct call *call, int
             return false;
         }
         at = named ? named_place(binder, call->names[i], call->locs[i]) : position++;
+        if (at >= 0 && at == binder->options)
+            continue;
         if (at >= 0 && binder->given[at])
             diag_error(cx, call->locs[i], "%s got argument '%s' twice", binder->what, binder->args[at].name);
         if (at < 0 || binder->given[at]) {
@@ -129,12 +176,17 @@ static bool bind_defaults(const struct binder *binder, struct loc loc, bool fine
 bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const struct signature_arg *args,
                int count, int gather, const struct call *call)
 {
-    struct binder binder = {eval, scope, what, args, count, NULL, 0};
+    struct binder binder = {eval, scope, what, args, count, NULL, 0, -1, -1};
     bool fine;
 
     binder.given = ARENA_ARRAY(&eval->cx->arena, count + 1, bool);
-    while (binder.places < count && !args[binder.places].keyword)
+    while (binder.places < count && !args[binder.places].keyword && args[binder.places].gather == GATHER_NONE)
         binder.places++;
+    for (int i = 0; i < count; i++) {
+        binder.rest = args[i].gather == GATHER_TUPLE ? i : binder.rest;
+        binder.options = args[i].gather == GATHER_DICT ? i : binder.options;
+    }
     fine = bind_given(&binder, call, gather);
+    bind_rest(&binder, call);
     return bind_defaults(&binder, call->loc, fine);
 }

@@ -92,9 +92,10 @@ static struct ev call_tables(struct eval *eval, const struct ev *callee, const s
     return in_place || callee->in_place ? eval_become(eval, call->loc, callee->text, &args[0], &out) : out;
 }
 
-/* Functions of the spec that run. */
+/* Functions and methods of the spec that run. */
 struct frame {
     const struct spec_function *function;
+    const struct module *self;
     const struct frame *outer;
 };
 
@@ -111,16 +112,19 @@ static void count_fault(struct eval *eval, const struct spec_function *function)
     eval->faults[i].count++;
 }
 
+/* `self`: whose method it is, or NULL. */
 static struct ev call_spec_function(struct eval *eval, struct scope *scope,
-                                    const struct spec_function *function, const struct call *call)
+                                    const struct spec_function *function, struct module *self,
+                                    const struct call *call)
 {
     struct scope *outer = scope, own = {0};
-    struct frame frame = {function, eval->frame};
+    struct frame frame = {function, self, eval->frame};
     struct ev out;
 
     for (const struct frame *f = eval->frame; f; f = f->outer) {
-        if (f->function == function) {
-            diag_error(eval->cx, call->loc, "the function '%s' calls itself", function->name);
+        if (f->function == function && f->self == self) {
+            diag_error(eval->cx, call->loc, "the %s '%s' calls itself", self ? "method" : "function",
+                       function->name);
             diag_hint(eval->cx, "functions are inlined where they are called, so none can be part of itself");
             return ev_bad(call->loc);
         }
@@ -138,6 +142,8 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
         outer = outer->outer;
     if (eval->globals) /* functions see these alone, also where a body of the tables calls them */
         outer = eval->globals;
+    if (self)
+        outer = eval->module_scope(eval, self);
     own.outer = outer;
     if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
         return ev_bad(call->loc);
@@ -149,8 +155,33 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
     return out;
 }
 
-static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call)
+/* Functions of PyTorch are called without devices. */
+static struct call without_devices(struct eval *eval, const struct call *call)
 {
+    struct call out = {.loc = call->loc};
+
+    for (int i = 0; i < call->count; i++) {
+        int names = out.count, locs = out.count;
+
+        if (call->args[i].kind == EV_SPACE && strcmp(call->args[i].text, EVAL_DEVICE) == 0)
+            continue;
+        ARENA_PUSH(&eval->cx->arena, out.names, names, call->names[i]);
+        ARENA_PUSH(&eval->cx->arena, out.locs, locs, call->locs[i]);
+        ARENA_PUSH(&eval->cx->arena, out.args, out.count, call->args[i]);
+    }
+    return out;
+}
+
+/* What the spec itself has, whose arguments may be anything. */
+static bool is_of_spec(const struct ev *callee)
+{
+    return callee->spec_function || callee->kind == EV_MODULE;
+}
+
+static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *given)
+{
+    struct call plain = is_of_spec(callee) ? *given : without_devices(eval, given), *call = &plain;
+
     if (eval->depth >= EVAL_MAX_DEPTH) {
         diag_error(eval->cx, call->loc, "calls are nested more than %d deep", EVAL_MAX_DEPTH);
         return ev_bad(call->loc);
@@ -164,13 +195,17 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         if (!eval_complex_call(eval, callee, call))
             out = ev_bad(call->loc);
         else if (callee->spec_function)
-            out = call_spec_function(eval, scope, callee->spec_function, call);
+            out = call_spec_function(eval, scope, callee->spec_function, NULL, call);
         else
             out = call_tables(eval, callee, call, false);
         break;
     case EV_METHOD: {
         struct call with_self = {.loc = call->loc, .count = call->count + 1};
 
+        if (callee->spec_function) {
+            out = call_spec_function(eval, scope, callee->spec_function, callee->items[0].module, call);
+            break;
+        }
         if (callee->items[0].kind == EV_MODULE) {
             out = eval->call_method(eval, callee->items[0].module, callee->text, call);
             break;
@@ -194,7 +229,9 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         break;
     }
     case EV_MODULE:
-        out = eval->call_module(eval, callee->module, call);
+        for (int i = 0; i < call->count; i++)
+            call->args[i] = ev_frozen(eval, call->args[i]);
+        out = ev_own(eval, eval->call_module(eval, callee->module, call));
         break;
     case EV_DTYPE:
         out = eval_convert(eval, callee, call);
@@ -220,38 +257,96 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
     return out;
 }
 
+/* Adds an argument; false after an error: it was given before. */
+static bool add_argument(struct eval *eval, struct call *call, struct ev value, const char *name,
+                         struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    int names = call->count, locs = call->count;
+
+    if (value.kind == EV_SPACE && strcmp(value.text, EVAL_DTYPE) == 0) {
+        eval_refuse_dtype(eval, value.loc);
+        return false;
+    }
+    for (int i = 0; name && i < call->count; i++) {
+        if (!call->names[i] || strcmp(call->names[i], name) != 0)
+            continue;
+        diag_error(eval->cx, loc, "the argument '%s' is given twice", name);
+        return false;
+    }
+    ARENA_PUSH(arena, call->names, names, name);
+    ARENA_PUSH(arena, call->locs, locs, loc);
+    ARENA_PUSH(arena, call->args, call->count, value);
+    return value.kind != EV_BAD;
+}
+
+/* The arguments of a call, with *xs and **options taken apart. False after a fault. */
+static bool eval_arguments(struct eval *eval, struct scope *scope, const struct expr *expr, struct call *call)
+{
+    bool fine = true;
+
+    *call = (struct call){.loc = expr->loc};
+    for (int i = 0; i < expr->count; i++) {
+        const struct expr *item = expr->items[i];
+        const bool star = item->kind == EXPR_STAR;
+        struct ev value = eval_expr(eval, scope, star ? item->a : item), *items = &value;
+        int count = 1;
+
+        if (star && item->tuple && value.kind != EV_DICT) {
+            if (value.kind != EV_BAD)
+                diag_error(eval->cx, item->loc, "'**' takes a dict apart, found %s", ev_kind_text(&value));
+            fine = false;
+            continue;
+        }
+        if (star && item->tuple)
+            items = value.items, count = value.count;
+        else if (star && !eval_through(eval, item->loc, &value, &items, &count))
+            fine = false, count = 0;
+        for (int k = 0; k < count; k++)
+            fine &= add_argument(eval, call, star ? ev_fresh(eval, items[k]) : items[k],
+                                 star && item->tuple ? value.fields[k] : expr->names[i],
+                                 expr->names[i] ? expr->name_locs[i] : item->loc);
+    }
+    return fine;
+}
+
 struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
-    struct call call = {
-        .loc = expr->loc, .count = expr->count, .names = expr->names, .locs = expr->name_locs};
-    struct ev callee = ev_none(expr->loc), out;
+    const struct expr *name = expr->a;
+    struct ev callee = ev_none(expr->loc), base = callee, out;
+    struct call call;
+    bool bad, known = true;
     const int changes = eval->changes;
-    bool bad = false, known = true;
 
-    call.args = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev);
-    call.locs = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct loc);
-    for (int i = 0; i < expr->count; i++) {
-        call.args[i] = eval_expr(eval, scope, expr->items[i]);
-        call.locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
-        bad |= call.args[i].kind == EV_BAD;
-    }
-    if (expr->a->kind == EXPR_NAME)
-        known = eval_find_name(eval, scope, expr->a, &callee);
+    if (name->kind == EXPR_NAME)
+        known = eval_find_name(eval, scope, name, &callee);
+    if (!known && strcmp(name->text, "isinstance") == 0)
+        return eval_isinstance(eval, scope, expr);
+    bad = !eval_arguments(eval, scope, expr, &call);
+    if (name->kind == EXPR_NAME && known) /* an argument may have changed what has the name */
+        eval_find_name(eval, scope, name, &callee);
     if (!known && !bad) {
-        out = eval_call_python(eval, expr->a->text, &call);
-        if (out.kind != EV_NONE) {
+        out = eval_call_python(eval, name->text, &call);
+        if (out.kind != EV_ELLIPSIS) {
             out.loc = expr->loc;
             return out;
         }
     }
-    if (expr->a->kind != EXPR_NAME || (!known && !(bad && eval_is_python(expr->a->text))))
-        callee = eval_expr(eval, scope, expr->a);
+    if (name->kind == EXPR_ATTR) {
+        base = eval_expr(eval, scope, name->a);
+        if (!bad && eval_call_builtin(eval, &base, name, &call, &out)) {
+            out.loc = expr->loc;
+            return out;
+        }
+        callee = eval_attribute(eval, &base, name);
+    } else if (name->kind != EXPR_NAME || (!known && !(bad && eval_is_python(name->text)))) {
+        callee = eval_expr(eval, scope, name);
+    }
     if (callee.kind == EV_BAD || bad)
         return ev_bad(expr->loc);
-    for (int i = 0; i < expr->count && eval->changes > changes;
-         i++) /* an argument may have changed another */
-        call.args[i] = build_newest_of(eval, call.args[i]);
-    if (eval->changes > changes && callee.kind == EV_METHOD)
-        callee = build_newest_of(eval, callee);
+    for (int i = 0; i < call.count && eval->changes > changes; i++) /* an argument may have changed another */
+        call.args[i] = ev_fresh(eval, call.args[i]);
+    if (eval->changes > changes)
+        callee = ev_fresh(eval, callee);
     return call_value(eval, scope, &callee, &call);
 }

@@ -437,28 +437,39 @@ struct value *eval_index_put(struct eval *eval, struct loc loc, const char *what
     return put(eval, loc, what, x, items, count, source, accumulate, &part);
 }
 
-/* Python's bounds of a slice of `count` items, the step of which stays below 2 * count. False: they are not integers that are
- * known, or the step is not positive. */
+/* A bound of a slice as Python takes it: from the end where it is negative, and within low .. high. */
+static int64_t clamped(int64_t bound, int count, int64_t low, int64_t high)
+{
+    bound += bound < 0 ? count : 0;
+    return bound < low ? low : bound > high ? high : bound;
+}
+
+/* Python's first index, end and step of a slice of `count` items, of which the step stays within 2 * count. False: they are not
+ * integers that are known, or the step is 0. */
 static bool slice_range(const struct ev *slice, int count, int64_t bound[3])
 {
-    bound[0] = 0;
-    bound[1] = count;
-    bound[2] = 1;
-    for (int i = 0; i < 3; i++) {
-        const struct ev *b = &slice->items[i];
+    int64_t low, high;
 
-        if (b->kind == EV_NONE)
-            continue;
-        if (!ev_get_int(b, &bound[i]))
+    bound[2] = 1;
+    for (int i = 0; i < 3; i++)
+        if (slice->items[i].kind != EV_NONE && !ev_get_int(&slice->items[i], &bound[i]))
             return false;
-        if (i < 2 && bound[i] < 0)
-            bound[i] += count;
-        if (i < 2)
-            bound[i] = bound[i] < 0 ? 0 : bound[i] > count ? count : bound[i];
-    }
-    if (bound[2] > count)
-        bound[2] = count + 1;
-    return bound[2] > 0;
+    if (bound[2] == 0)
+        return false;
+    low = bound[2] < 0 ? -1 : 0;
+    high = bound[2] < 0 ? count - 1 : count;
+    bound[0] = slice->items[0].kind == EV_NONE ? (bound[2] < 0 ? high : low)
+                                               : clamped(bound[0], count, low, high);
+    bound[1] = slice->items[1].kind == EV_NONE ? (bound[2] < 0 ? low : high)
+                                               : clamped(bound[1], count, low, high);
+    bound[2] = bound[2] > count ? count + 1 : bound[2] < -count ? -count - 1 : bound[2];
+    return true;
+}
+
+/* Whether a slice goes on at `at`. */
+static bool in_slice(int64_t at, const int64_t bound[3])
+{
+    return bound[2] > 0 ? at < bound[1] : at > bound[1];
 }
 
 /* Lists of modules. */
@@ -482,7 +493,7 @@ static struct module *slice_of(struct eval *eval, const struct module *module, c
                              .text = module->text,
                              .layer = module->layer,
                              .is_slice = true};
-    for (int64_t i = bound[0]; i < bound[1]; i += bound[2])
+    for (int64_t i = bound[0]; in_slice(i, bound); i += bound[2])
         ARENA_PUSH(&eval->cx->arena, slice->children, slice->child_count, module->children[i]);
     return slice;
 }
@@ -502,7 +513,7 @@ static struct ev index_fault(struct eval *eval, struct loc loc, const struct ev 
 {
     if (base->kind == EV_TUPLE || base->kind == EV_MODULE || base->kind == EV_FILE)
         diag_error(eval->cx, loc, "the index of %s is one %s, found %s", ev_kind_text(base),
-                   base->kind == EV_TUPLE  ? "integer, or a slice of integers whose step is positive"
+                   base->kind == EV_TUPLE  ? "integer, or a slice of integers whose step is not 0"
                    : base->kind == EV_FILE ? "name"
                                            : "integer or name",
                    count != 1 ? "several" : ev_text(eval, &items[0]));
@@ -528,14 +539,30 @@ static struct ev index_tuple(struct eval *eval, struct loc loc, const struct ev 
         }
         item = tuple->items[at];
         item.loc = loc;
-        return item;
+        return ev_fresh(eval, item);
     }
     if (index->kind != EV_SLICE || !slice_range(index, tuple->count, bound))
         return index_fault(eval, loc, tuple, index, 1);
     part = ARENA_ARRAY(&eval->cx->arena, tuple->count + 1, struct ev);
-    for (int64_t k = bound[0]; k < bound[1]; k += bound[2])
+    for (int64_t k = bound[0]; in_slice(k, bound); k += bound[2])
         part[n++] = tuple->items[k];
-    return ev_tuple(eval, loc, part, n);
+    return tuple->list ? ev_list(eval, loc, part, n) : ev_tuple(eval, loc, part, n);
+}
+
+static struct ev index_dict(struct eval *eval, struct loc loc, const struct ev *dict, const struct ev *key)
+{
+    const int at = key->kind == EV_STRING ? ev_find_key(dict, key->text) : -1;
+    struct ev item;
+
+    if (at < 0) {
+        diag_error(eval->cx, key->loc, "the dict has no key %s", ev_text(eval, key));
+        if (key->kind == EV_STRING)
+            diag_hint_nearest(eval->cx, key->text, dict->fields, dict->count);
+        return ev_bad(loc);
+    }
+    item = dict->items[at];
+    item.loc = loc;
+    return ev_fresh(eval, item);
 }
 
 static struct ev index_module(struct eval *eval, struct loc loc, const struct ev *base,
@@ -603,6 +630,8 @@ struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *
             return items[i];
     if (expr->count == 1 && base.kind == EV_TUPLE)
         return index_tuple(eval, expr->loc, &base, items);
+    if (expr->count == 1 && base.kind == EV_DICT)
+        return index_dict(eval, expr->loc, &base, items);
     if (expr->count == 1 && base.kind == EV_MODULE)
         return index_module(eval, expr->loc, &base, items);
     if (expr->count == 1 && base.kind == EV_FILE && items[0].kind == EV_STRING)

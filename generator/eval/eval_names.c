@@ -19,6 +19,13 @@ static struct binding *find_binding(const struct scope *scope, const char *name)
     return NULL;
 }
 
+/* Where there are many names, adds those that are not in the index yet. */
+static void index_rest(struct eval *eval, struct scope *scope)
+{
+    for (int i = scope->index.count; scope->count >= NAMES_INDEXED_FROM && i < scope->count; i++)
+        names_add(&eval->cx->arena, &scope->index, scope->items[i].name, "", scope->items[i].value.loc);
+}
+
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value)
 {
     struct arena *arena = &eval->cx->arena;
@@ -29,8 +36,16 @@ void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct
         return;
     }
     ARENA_PUSH(arena, scope->items, scope->count, ((struct binding){name, value}));
-    for (int i = scope->index.count; scope->count >= NAMES_INDEXED_FROM && i < scope->count; i++)
-        names_add(arena, &scope->index, scope->items[i].name, "", value.loc);
+    index_rest(eval, scope);
+}
+
+void scope_unbind(struct eval *eval, struct scope *scope, int item)
+{
+    memmove(scope->items + item, scope->items + item + 1,
+            sizeof *scope->items * (size_t)(scope->count - item - 1));
+    scope->count--;
+    scope->index = (struct names){0};
+    index_rest(eval, scope);
 }
 
 static struct ev ev_function(struct loc loc, const struct function_row *row,
@@ -76,7 +91,7 @@ static const struct {
 } spaces[] = {
     {"torch", "torch"},           {"nn", "torch.nn"},
     {"F", "torch.nn.functional"}, {"torchvision", "torchvision"},
-    {"ops", "torchvision.ops"},
+    {"ops", "torchvision.ops"},   {"math", "math"},
 };
 
 bool eval_find_global(const char *name, struct loc loc, struct ev *out)
@@ -114,15 +129,17 @@ bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *e
         if (known) {
             *out = known->value;
             out->loc = expr->loc;
-            *out = build_newest_of(eval, *out);
+            *out = ev_fresh(eval, *out);
             return true;
         }
         if (strcmp(expr->text, "self") == 0 && s->self) {
             *out = (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = "self", .module = s->self};
             return true;
         }
-        if (s->find && s->find(eval, s, expr->text, expr->loc, out))
+        if (s->find && s->find(eval, s, expr->text, expr->loc, out)) {
+            *out = ev_frozen(eval, *out); /* what is the model's */
             return true;
+        }
     }
     return false;
 }
@@ -161,9 +178,7 @@ static const struct {
     {"super", "a class of a spec has no constructor: 'modules:' lists what it is made of"},
     {"np", "write torch's function of the same name"},
     {"numpy", "write torch's function of the same name"},
-    {"math", "write torch's function of the same name, or a power: 4 ** 0.5"},
-    {"isinstance", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
-    {"Tensor", "kinds of values are known while writing; x.ndim and x.shape are known while generating"},
+    {"Tensor", "isinstance(x, Tensor) asks for it; nothing else takes a type", 0},
     {"rearrange", "x.reshape(b, h, w).permute(0, 2, 1) says the same in torch's words", HABIT_CALLS},
     {"Rearrange", "a statement says it: x.reshape(b, h, w).permute(0, 2, 1)", HABIT_CALLS},
     {"einops", "x.reshape(b, h, w).permute(0, 2, 1) says the same in torch's words", 0},
@@ -181,13 +196,9 @@ static const struct {
     {"copy", "tensors do not change under other names: leave it out; 'N x CALL' makes N modules", 0},
     {"deepcopy", "'N x CALL' makes N modules with parameters of their own", HABIT_CALLS},
     {"compile", "leave it out: modc compiles the whole model", HABIT_CALLS | HABIT_TORCH},
-    {"jit", "leave it out: modc compiles the whole model", HABIT_TORCH},
     {"checkpoint", "name the module under 'checkpoint:'", 0},
     {"checkpoint_sequential", "name the modules under 'checkpoint:'", 0},
     {"utils", "what is checkpointed is said under 'checkpoint:'", HABIT_TORCH},
-    {"no_grad", "gradients are made where 'backward: true' asks for them; x.detach() ends one", HABIT_TORCH},
-    {"inference_mode", "gradients are made where 'backward: true' asks for them; x.detach() ends one",
-     HABIT_TORCH},
     {"amp", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
     {"autocast", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
     {"data", "write x.detach()", HABIT_METHOD},
@@ -203,15 +214,10 @@ static const struct {
     {"normal_", INIT_HINT, 0},
     {"kaiming_normal_", INIT_HINT, 0},
     {"xavier_uniform_", INIT_HINT, 0},
-    {"getattr", "a child is reached by its name: blocks['5'](x), self['fc'](x)", 0},
     {"setattr", "self.NAME = value writes a buffer or a state", 0},
-    {"hasattr", "what a module has is known while writing", 0},
     {"logger", "nothing prints while a model runs: a hook sees what its modules give", 0},
     {"logging", "nothing prints while a model runs: a hook sees what its modules give", 0},
     {"warnings", "nothing prints while a model runs: a hook sees what its modules give", 0},
-    {"List", "annotations have no place in a spec", 0},
-    {"Optional", "annotations have no place in a spec", 0},
-    {"Tuple", "annotations have no place in a spec", 0},
     {"load", LOAD_HINT, HABIT_NAME | HABIT_TORCH},
     {"from_numpy", LOAD_HINT, HABIT_NAME | HABIT_TORCH},
     {"create_model", "a model of a library is written out: its modules, its classes", HABIT_CALLS},
@@ -266,6 +272,32 @@ void eval_missing(struct eval *eval, struct loc loc, const char *name, const cha
     eval_hint_habit(eval->cx, name, where);
 }
 
+/* Whether the target binds the name. */
+static bool binds(const struct expr *target, const char *name)
+{
+    if (target->kind == EXPR_NAME)
+        return strcmp(target->text, name) == 0;
+    for (int i = 0; target->kind == EXPR_TUPLE && i < target->count; i++)
+        if (binds(target->items[i], name))
+            return true;
+    return false;
+}
+
+/* A statement in a block that would bind the name, or NULL. */
+static const struct stmt *find_assignment(struct stmt *const *list, int count, const char *name, bool inside)
+{
+    const struct stmt *found = NULL;
+
+    for (int i = 0; i < count && !found; i++) {
+        for (int k = 0; k < list[i]->target_count && inside; k++)
+            if (binds(list[i]->targets[k], name))
+                return list[i];
+        for (int k = 0; k < list[i]->block_count && !found; k++)
+            found = find_assignment(list[i]->blocks[k].list, list[i]->blocks[k].count, name, true);
+    }
+    return found;
+}
+
 static void unknown_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     const char **known = NULL;
@@ -299,6 +331,15 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
     }
     if (layer_find(expr->text) || elementwise_module(expr->text) || pytorch_has(PYTORCH_MODULE, expr->text)) {
         eval_module_as_value(eval, expr->loc, expr->text);
+        return;
+    }
+    for (struct scope *s = scope; s; s = s->outer) {
+        const struct stmt *binding = find_assignment(s->statements, s->statement_count, expr->text, false);
+
+        if (!binding)
+            continue;
+        diag_error(eval->cx, expr->loc, "'%s' has no value here", expr->text);
+        diag_note(eval->cx, binding->loc, "this did not run before");
         return;
     }
     diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);

@@ -43,7 +43,7 @@ static struct ev sequence_binary(struct eval *eval, struct loc loc, enum expr_op
 {
     struct arena *arena = &eval->cx->arena;
     const struct ev *many = a->kind == EV_TUPLE ? a : b, *times = a->kind == EV_TUPLE ? b : a;
-    struct ev *items, out;
+    struct ev *items;
     int64_t number, count;
 
     if (op == OP_ADD && a->kind == EV_STRING && b->kind == EV_STRING)
@@ -61,9 +61,7 @@ static struct ev sequence_binary(struct eval *eval, struct loc loc, enum expr_op
         items[i] = op == OP_MUL   ? many->items[i % many->count]
                    : i < a->count ? a->items[i]
                                   : b->items[i - a->count];
-    out = ev_tuple(eval, loc, items, (int)count);
-    out.list = many->list;
-    return out;
+    return many->list ? ev_list(eval, loc, items, (int)count) : ev_tuple(eval, loc, items, (int)count);
 }
 
 /* `is`: of what there is one of. */
@@ -85,6 +83,8 @@ static struct ev eval_in(struct eval *eval, struct loc loc, enum expr_op op, con
 
     if (b->kind == EV_STRING && a->kind == EV_STRING) {
         found = strstr(b->text, a->text) != NULL;
+    } else if (b->kind == EV_DICT && a->kind == EV_STRING) {
+        found = ev_find_key(b, a->text) >= 0;
     } else if (b->kind == EV_TUPLE && a->kind != EV_TENSOR) {
         for (int i = 0; i < b->count; i++)
             found |= ev_equal(a, &b->items[i]);

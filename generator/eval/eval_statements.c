@@ -1,4 +1,4 @@
-/* eval_statements.c - assignments, to names and to parts of the model, and `return`. */
+/* eval_statements.c - assignments: to names, to items of lists and to parts of the model. */
 #include "eval/evaluator.h"
 
 #include <assert.h>
@@ -56,6 +56,7 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
         return;
     }
     assert(eval->write); /* only what a graph is made of has statements and a self */
+    value = eval_without_grad(eval, value);
     eval->write(eval, owner->self, self_attribute(target)->text, target->loc, view, value.tensor);
 }
 
@@ -115,22 +116,60 @@ static void name_value(const struct eval *eval, struct value *value, const char 
     value->local = local;
 }
 
-/* x[...] = value, of a local, and of what self.NAME holds where a tensor chooses the part. */
-static void assign_part(struct eval *eval, struct scope *scope, const struct expr *target,
-                        const struct ev *value)
+/* xs[i] = value, of a list or dict. */
+static void assign_item(struct eval *eval, const struct expr *target, const struct ev *base,
+                        const struct ev *index, struct ev value)
 {
-    struct ev base = eval_expr(eval, scope, target->a);
+    int64_t at;
+
+    if (!ev_may_change(eval, target->loc, base))
+        return;
+    if (base->kind == EV_DICT && index->kind == EV_STRING) {
+        ev_set_key(eval, target->loc, base, index->text, value);
+        return;
+    }
+    if (base->kind == EV_DICT) {
+        diag_error(eval->cx, index->loc, "the keys of a dict are strings");
+        return;
+    }
+    if (!ev_get_int(index, &at)) {
+        diag_error(eval->cx, index->loc, "an item of a list has one integer");
+        return;
+    }
+    at += at < 0 ? base->count : 0;
+    if (at < 0 || at >= base->count)
+        diag_error(eval->cx, index->loc, "index %s is out of range: there are %d", ev_text(eval, index),
+                   base->count);
+    else
+        ev_replace(eval, target->loc, base, (int)at, value);
+}
+
+/* x[...] = value, of a local, and of what self.NAME holds where a tensor chooses the part. */
+static void assign_index(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
+{
+    struct ev base = eval_expr(eval, scope, target->a), index;
     struct ev *items = ARENA_ARRAY(&eval->cx->arena, target->count + 1, struct ev);
 
+    if (base.kind == EV_BAD || value.kind == EV_BAD)
+        return;
+    if (base.kind == EV_DICT || (base.kind == EV_TUPLE && base.list)) {
+        index = target->count == 1 ? eval_expr(eval, scope, target->items[0]) : ev_none(target->loc);
+        if (index.kind != EV_BAD)
+            assign_item(eval, target, &base, &index, value);
+        return;
+    }
+    if (base.kind == EV_TUPLE) {
+        diag_error(eval->cx, target->loc, "the items of a tuple are not changed");
+        diag_hint(eval->cx, "make a list of it: list(...)");
+        return;
+    }
     for (int i = 0; i < target->count; i++)
         items[i] = eval_expr(eval, scope, target->items[i]);
-    if (base.kind == EV_TENSOR && value->kind != EV_BAD) {
-        eval_index_write(eval, target->loc, base.tensor, items, target->count, value);
-    } else if (base.kind != EV_BAD && base.kind != EV_TENSOR) {
+    if (base.kind == EV_TENSOR)
+        eval_index_write(eval, target->loc, base.tensor, items, target->count, &value);
+    else
         diag_error(eval->cx, target->loc, "only parts of tensors can be written, found %s",
                    ev_kind_text(&base));
-        diag_hint(eval->cx, "write the tuple or list anew");
-    }
 }
 
 /* Whether a tensor or a list chooses the part. */
@@ -147,8 +186,11 @@ static bool has_places(struct eval *eval, struct scope *scope, const struct expr
     return places;
 }
 
-static void assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
+void eval_assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
+    struct ev *items = NULL;
+    int count = 0;
+
     if (self_attribute(target) && !has_places(eval, scope, target)) {
         assign_self(eval, scope, target, value);
         return;
@@ -161,20 +203,25 @@ static void assign(struct eval *eval, struct scope *scope, const struct expr *ta
         return;
     case EXPR_TUPLE:
     case EXPR_LIST:
-        if (value.kind != EV_BAD && value.kind != EV_TUPLE) {
+        if (value.kind != EV_BAD && !eval_sequence(eval, target->loc, &value, &items, &count)) {
             diag_error(eval->cx, target->loc, "%s cannot be taken apart into %d names", ev_kind_text(&value),
                        target->count);
-            value = ev_bad(target->loc);
-        } else if (value.kind == EV_TUPLE && value.count != target->count) {
+            items = NULL;
+        } else if (value.kind != EV_BAD && count != target->count) {
+            value = ev_tuple(eval, value.loc, items, count);
             bad_count(eval, target, &value);
-            value = ev_bad(target->loc);
+            items = NULL;
         }
         for (int i = 0; i < target->count; i++)
-            assign(eval, scope, target->items[i], /* what the targets before it changed, it shows */
-                   value.kind == EV_TUPLE ? build_newest_of(eval, value.items[i]) : ev_bad(target->loc));
+            eval_assign(eval, scope, target->items[i],
+                        items && count == target->count ? ev_fresh(eval, items[i]) : ev_bad(target->loc));
         return;
     case EXPR_INDEX:
-        assign_part(eval, scope, target, &value);
+        assign_index(eval, scope, target, value);
+        return;
+    case EXPR_ATTR:
+        diag_error(eval->cx, target->loc, "only attributes of 'self' are assigned to");
+        diag_hint(eval->cx, "a statement writes buffers and state of its own module: self.NAME = ...");
         return;
     default:
         assert(!"a target that the parser takes");
@@ -215,7 +262,7 @@ static struct ev become(struct eval *eval, struct loc loc, const char *what, con
     if (to->kind == EV_BAD || !eval->graph)
         return *to;
     old.loc = loc;
-    return build_in_place(eval, loc, what, x->tensor, to->tensor) ? build_newest_of(eval, old) : ev_bad(loc);
+    return build_in_place(eval, loc, what, x->tensor, to->tensor) ? ev_fresh(eval, old) : ev_bad(loc);
 }
 
 struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
@@ -230,52 +277,42 @@ struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const
 static struct ev augmented(struct eval *eval, const struct stmt *stmt, const struct ev *old,
                            const struct ev *value)
 {
-    const char *name = stmt->target->kind == EXPR_NAME ? stmt->target->text : NULL;
+    const char *name = stmt->targets[0]->kind == EXPR_NAME ? stmt->targets[0]->text : NULL;
     struct ev out = eval_binary(eval, stmt->loc, stmt->op, old, value);
 
     if (out.kind != EV_TENSOR || old->kind != EV_TENSOR || stmt->op == OP_MATMUL ||
-        self_attribute(stmt->target))
+        self_attribute(stmt->targets[0]))
         return out; /* what self.NAME can hold, the write says */
     out = in_form_of(eval, stmt->loc, name ? name : "the part", name, old, &out);
     return name ? become(eval, stmt->loc, name, old, &out) : out;
 }
 
-struct ev eval_run(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,
-                   bool once)
+/* xs += [x]: the list itself grows. False: it is no list, or a fault was said. */
+static bool extended(struct eval *eval, const struct stmt *stmt, const struct ev *old, const struct ev *value)
 {
-    for (int i = 0; i < count; i++) {
-        const struct stmt *stmt = statements[i];
-        struct ev value;
+    struct ev *items;
+    int count;
 
-        value = stmt->value ? eval_expr(eval, scope, stmt->value) : ev_none(stmt->loc);
-        if (once && value.kind == EV_BAD)
-            return value;
-        switch (stmt->kind) {
-        case STMT_ASSIGN:
-            assign(eval, scope, stmt->target, value);
-            break;
-        case STMT_AUGMENT: {
-            struct ev old = eval_expr(eval, scope, stmt->target);
-
-            value = build_newest_of(eval, value);
-            assign(eval, scope, stmt->target, augmented(eval, stmt, &old, &value));
-            break;
-        }
-        case STMT_RETURN:
-            if (i + 1 == count)
-                return value;
-            if (!stmt->value || stmt->value->kind != EXPR_BAD)
-                diag_error(eval->cx, statements[i + 1]->loc, "nothing can follow 'return'");
-            return ev_bad(stmt->loc);
-        case STMT_EXPR:
-            scope->partial |= stmt->value->kind == EXPR_BAD;
-            break;
-        }
-    }
-    return scope->partial ? ev_bad((struct loc){0}) : ev_none((struct loc){0});
+    if (stmt->op != OP_ADD || old->kind != EV_TUPLE || !old->cell || value->kind == EV_BAD ||
+        !eval_through(eval, stmt->loc, value, &items, &count))
+        return false;
+    for (int i = 0; i < count; i++)
+        if (!ev_insert(eval, stmt->loc, old, old->cell->count, NULL, items[i]))
+            return false;
+    return true;
 }
 
-struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count)
+void eval_augment(struct eval *eval, struct scope *scope, const struct stmt *stmt, const struct ev *value)
 {
-    return eval_run(eval, scope, statements, count, false);
+    const struct expr *target = stmt->targets[0];
+    struct ev old = eval_expr(eval, scope, target), now;
+
+    if (old.kind == EV_TENSOR && eval->no_grad && !self_attribute(target)) {
+        diag_error(eval->cx, stmt->loc, "what has gradients is not changed in place under no_grad");
+        diag_hint(eval->cx, "write the operation out: h = h + x");
+        return;
+    }
+    now = ev_fresh(eval, *value);
+    if (!extended(eval, stmt, &old, &now))
+        eval_assign(eval, scope, target, augmented(eval, stmt, &old, &now));
 }

@@ -76,6 +76,20 @@ void eval_place(struct expr *expr, struct loc loc)
     }
 }
 
+static void place_statements(struct stmt *const *list, int count, struct loc loc)
+{
+    for (int i = 0; i < count; i++) {
+        list[i]->loc = loc;
+        eval_place(list[i]->value, loc);
+        for (int k = 0; k < list[i]->target_count; k++)
+            eval_place(list[i]->targets[k], loc);
+        for (int k = 0; k < list[i]->block_count; k++) {
+            eval_place(list[i]->blocks[k].condition, loc);
+            place_statements(list[i]->blocks[k].list, list[i]->blocks[k].count, loc);
+        }
+    }
+}
+
 static struct loc place_of_text(struct eval *eval, const struct source *source)
 {
     return eval->at.source ? eval->at : (struct loc){.source = source};
@@ -108,10 +122,6 @@ struct ev eval_body(struct eval *eval, struct scope *scope, const char *text)
                                               &parsed->count);
     }
     at = place_of_text(eval, parsed->source);
-    for (int i = 0; i < parsed->count; i++) {
-        parsed->statements[i]->loc = at;
-        eval_place(parsed->statements[i]->target, at);
-        eval_place(parsed->statements[i]->value, at);
-    }
+    place_statements(parsed->statements, parsed->count, at);
     return eval_run(eval, scope, parsed->statements, parsed->count, true);
 }

@@ -2,7 +2,8 @@
  *
  * eval.c goes through an expression and asks, for each kind of node: eval_names.c, eval_operators.c (over numbers
  * eval_numbers.c), eval_attribute.c, eval_index.c and eval_call.c, which binds arguments by eval_bind.c and knows Python's
- * functions from eval_python.c. Statements are eval_statements.c's; texts of the tables are parsed in eval_tables.c. */
+ * functions from eval_python.c, methods of its lists and strings from eval_methods.c. ev.c has values, ev_list.c those that change. Statements
+ * run in eval_flow.c, and assign by eval_statements.c; texts of the tables are parsed in eval_tables.c. */
 #ifndef MODC_EVAL_EVALUATOR_H
 #define MODC_EVAL_EVALUATOR_H
 
@@ -11,6 +12,13 @@
 #include "layers/layers.h"
 #include "spec/spec.h"
 
+/* The name space that x.device is: PyTorch's functions do without it. */
+#define EVAL_DEVICE "device"
+/* What torch.float16 and the like are, which no value has: other types are not equal to it. */
+#define EVAL_DTYPE "dtype"
+
+/* The fault that such a type is used; `loc` is the place of its name. */
+void eval_refuse_dtype(struct eval *eval, struct loc loc);
 /* ---- build.c ---- */
 
 /* Where statements make ops. */
@@ -23,6 +31,52 @@ bool ev_equal(const struct ev *a, const struct ev *b);
 
 /* Doubling a tuple takes a word; everybody who looks at one walks all of it. False after an error: too many items. */
 bool ev_fits(struct eval *eval, struct loc loc, int64_t count);
+
+/* False after an error: too many tuples in tuples. */
+bool ev_nests(struct eval *eval, struct loc loc, const struct ev *item);
+
+/* ---- ev_list.c ---- */
+
+/* A tuple, list or dict. */
+bool ev_is_sequence(const struct ev *value);
+
+/* It is put into a tuple or list. */
+void ev_hold(const struct ev *item);
+
+/* Of a list or dict that has a cell; false after an error. */
+bool ev_insert(struct eval *eval, struct loc loc, const struct ev *list, int at, const char *key,
+               struct ev item);
+bool ev_replace(struct eval *eval, struct loc loc, const struct ev *list, int at, struct ev item);
+bool ev_remove(struct eval *eval, struct loc loc, const struct ev *list, int at);
+/* The value of a key of a dict, new or not. */
+bool ev_set_key(struct eval *eval, struct loc loc, const struct ev *dict, const char *key, struct ev item);
+bool ev_may_change(struct eval *eval, struct loc loc, const struct ev *list);
+
+/* Where the key is, or -1. */
+int ev_find_key(const struct ev *dict, const char *key);
+
+/* Counts what loops do. False after an error, or where it was said. */
+bool eval_spend(struct eval *eval, struct loc loc, int64_t count);
+
+/* A list or mapping of modules or parameters. */
+bool ev_is_container(const struct ev *value);
+
+/* What a module holds, and under which names. */
+void eval_module_items(struct eval *eval, struct loc loc, struct module *module, struct ev **items,
+                       struct ev **names, int *count);
+
+/* What `for` goes through: items of tuples, lists and lists of modules, keys, rows of tensors. eval_sequence says nothing. */
+bool eval_sequence(struct eval *eval, struct loc loc, const struct ev *value, struct ev **items, int *count);
+bool eval_through(struct eval *eval, struct loc loc, const struct ev *value, struct ev **items, int *count);
+
+/* ---- eval.c ---- */
+
+/* What is known while generating; false after an error. */
+bool eval_condition(struct eval *eval, struct scope *scope, const struct expr *expr, bool *truth);
+
+/* What stands in brackets, with *xs and [x for x in xs] taken apart. False after a fault. */
+bool eval_listed(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,
+                 int *count);
 
 /* ---- eval_names.c ---- */
 
@@ -85,7 +139,11 @@ struct ev eval_depends_on_sizes(struct eval *eval, struct loc loc, const struct 
 
 /* ---- eval_attribute.c ---- */
 
-struct ev eval_attribute(struct eval *eval, struct scope *scope, const struct expr *expr);
+/* Of `base`, which is the value of expr->a. */
+struct ev eval_attribute(struct eval *eval, const struct ev *base, const struct expr *expr);
+
+/* Whether base.name is there; with a value, what it is. Says nothing. */
+bool eval_has_attribute(const struct ev *base, const char *name);
 
 /* `name_loc` is the place of the name alone. */
 struct ev eval_module_attribute(struct eval *eval, struct module *module, struct loc loc, const char *name,
@@ -116,17 +174,41 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
 
 bool eval_is_python(const char *name);
 
-/* A call of a name that the spec has not defined; EV_NONE: none of Python's. */
+/* A call of a name that the spec has not defined; EV_ELLIPSIS: none of Python's. */
 struct ev eval_call_python(struct eval *eval, const char *name, const struct call *call);
 
 /* float(x), int(x), bool(x) of numbers that are known while generating. */
 struct ev eval_convert(struct eval *eval, const struct ev *callee, const struct call *call);
+
+/* isinstance(x, T), whose second argument is a type. */
+struct ev eval_isinstance(struct eval *eval, struct scope *scope, const struct expr *call);
+
+/* f'...' */
+struct ev eval_format(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* ---- eval_methods.c ---- */
+
+/* A call of a method that Python has: of lists, dicts, strings, modules, and functions of `math`. False: there is none of that
+ * name, or no call is known of it. */
+bool eval_call_builtin(struct eval *eval, const struct ev *base, const struct expr *attr,
+                       const struct call *call, struct ev *out);
+
+/* One of Python's math functions of one number; EV_ELLIPSIS: none of that name, or not of these arguments. */
+struct ev eval_math(struct eval *eval, const char *name, const struct call *call);
 
 /* ---- eval_statements.c ---- */
 
 /* The tensor x after it became `out` in place, in the type and the shape that it has. */
 struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
                       const struct ev *out);
+/* target = value */
+void eval_assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value);
+void eval_augment(struct eval *eval, struct scope *scope, const struct stmt *stmt, const struct ev *value);
+
+/* ---- eval_flow.c ---- */
+
+/* Under no_grad, without gradients. */
+struct ev eval_without_grad(struct eval *eval, struct ev value);
 
 /* With `once` the first fault ends it: what follows in a body of the tables would say it again in other words. */
 struct ev eval_run(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,

@@ -4,6 +4,7 @@
 #include "lower/lower.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -64,22 +65,50 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
     return true;
 }
 
-void lower_name_outputs(struct graph *graph, const struct expr *written, const struct ev *result, int *at)
+/* What stands for the item of a result where all items are written, up to the first *xs. */
+static const struct expr *written_item(const struct expr *written, int item)
 {
-    bool tuple = written && (written->kind == EXPR_TUPLE || written->kind == EXPR_LIST);
-    const char *name = written && written->kind == EXPR_NAME ? written->text : NULL;
+    if (!written || (written->kind != EXPR_TUPLE && written->kind != EXPR_LIST) || item >= written->count)
+        return NULL;
+    for (int i = 0; i <= item; i++)
+        if (written->items[i]->kind == EXPR_STAR || written->items[i]->kind == EXPR_FOR)
+            return NULL;
+    return written->items[item];
+}
 
-    if (result->kind == EV_TUPLE) {
-        for (int i = 0; i < result->count; i++)
-            lower_name_outputs(graph, tuple ? written->items[i] : NULL, &result->items[i], at);
-        return;
-    }
+/* A key that may be the name of an output. */
+static bool is_word(const char *key)
+{
+    if (isdigit((unsigned char)key[0]))
+        return false;
+    while (isalnum((unsigned char)*key) || *key == '_')
+        key++;
+    return *key == 0;
+}
+
+/* A name that an output has already, or none, becomes its number. */
+static void name_output(struct graph *graph, const char *name, int *at)
+{
     for (int i = 0; name && i < *at; i++)
         if (strcmp(graph->output_names[i], name) == 0)
             name = NULL;
-    if (!name)
+    if (!name || !name[0])
         name = graph->output_count == 1 ? "output" : arena_format(&graph->cx->arena, "output_%d", *at);
     graph->output_names[(*at)++] = name;
+}
+
+void lower_name_outputs(struct graph *graph, const struct expr *written, const struct ev *result, int *at)
+{
+    if (result->kind != EV_TUPLE && result->kind != EV_DICT) {
+        name_output(graph, written && written->kind == EXPR_NAME ? written->text : NULL, at);
+        return;
+    }
+    for (int i = 0; i < result->count; i++) {
+        if (result->kind == EV_DICT && result->items[i].kind == EV_TENSOR)
+            name_output(graph, is_word(result->fields[i]) ? result->fields[i] : NULL, at);
+        else
+            lower_name_outputs(graph, written_item(written, i), &result->items[i], at);
+    }
 }
 
 /* Everything returned, as tensors. */
@@ -94,6 +123,7 @@ static bool flatten_result(struct eval *eval, struct ev *result)
         *result = ev_tensor(result->loc, build_scalar(eval, result->loc, result));
         return result->kind == EV_TENSOR;
     case EV_TUPLE:
+    case EV_DICT:
         for (int i = 0; i < result->count; i++)
             if (!flatten_result(eval, &result->items[i]))
                 return false;
@@ -131,6 +161,7 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                           .training = training && !tree->root->always_eval,
                           .call_module = lower_module,
                           .call_method = lower_method,
+                          .module_scope = lower_module_scope,
                           .write = lower_write,
                           .read = lower_read,
                           .partial = tree->spec->partial};
@@ -177,8 +208,8 @@ static struct ev run_entry(struct lower *lower, struct scope *scope, struct ev *
         result = eval_statements(eval, scope, source->spec->statements, source->spec->count);
     else
         result = lower_children(eval, tree->root, &call);
-    if (result.kind != EV_NONE && (result.kind != EV_TUPLE || result.count > 0))
-        return result;
+    if (result.kind != EV_NONE && ((result.kind != EV_TUPLE && result.kind != EV_DICT) || result.count > 0))
+        return ev_frozen(eval, result);
     if (!tree->spec->partial) { /* else its end may be what could not be read */
         diag_error(eval->cx, call.loc, "'%s' returns nothing", entry->name);
         diag_hint(eval->cx, "end it with '- return NAME'");
@@ -225,8 +256,8 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
         return NULL;
     if (fenced)
         result = leave_root(&lower, values, result);
-    if (source->spec && source->spec->count > 0)
-        returned = source->spec->statements[source->spec->count - 1]->value;
+    if (own->returned)
+        returned = own->returned->value;
     if (entry->loss) {
         result = lower_loss(&lower, scope, returned, result, args);
         returned = NULL;
@@ -234,7 +265,7 @@ static struct graph *lower_entry(struct program *program, struct entry *entry,
             return NULL;
         result.tensor->name = "loss";
     }
-    result = build_newest_of(eval, result);
+    result = ev_fresh(eval, result);
     if (result.kind == EV_BAD)
         return NULL;
     lower_gather(eval, &result, &results, &count);

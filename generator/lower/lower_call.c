@@ -9,7 +9,7 @@ void lower_gather(struct eval *eval, const struct ev *value, struct value ***lis
 {
     if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
         ARENA_PUSH(&eval->cx->arena, *list, *count, value->tensor);
-    for (int i = 0; value->kind == EV_TUPLE && i < value->count; i++)
+    for (int i = 0; (value->kind == EV_TUPLE || value->kind == EV_DICT) && i < value->count; i++)
         lower_gather(eval, &value->items[i], list, count);
 }
 
@@ -19,7 +19,8 @@ struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value 
 
     if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
         out.tensor = list[(*at)++];
-    if (value->kind == EV_TUPLE) {
+    if (value->kind == EV_TUPLE || value->kind == EV_DICT) {
+        out.cell = NULL;
         out.items = ARENA_ARRAY(&eval->cx->arena, value->count + 1, struct ev);
         for (int i = 0; i < value->count; i++)
             out.items[i] = lower_scatter(eval, &value->items[i], list, at);
@@ -143,6 +144,11 @@ static struct ev run_row(struct eval *eval, struct module *module, const char *t
     if (out.kind == EV_BAD && module != outer && module->loc.line != call->loc.line)
         diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
     return out;
+}
+
+struct scope *lower_module_scope(struct eval *eval, struct module *module)
+{
+    return module_scope(eval, ((struct lower *)eval)->tree, module);
 }
 
 struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call)

@@ -91,6 +91,9 @@ struct ev lower_module(struct eval *eval, struct module *module,
 struct ev lower_bounded(struct eval *eval, struct module *module, const struct call *call);
 /* Of a body of the tables: "forward(input): return ...". */
 const struct signature *lower_row_signature(struct eval *eval, const char *text);
+/* The scope in which the statements of a module's class run. */
+struct scope *lower_module_scope(struct eval *eval, struct module *module);
+
 struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call);
 
 /* ---- lower_slots.c ------------------------------------------------------------------------------------------ */

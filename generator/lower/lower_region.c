@@ -324,7 +324,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
         ARENA_PUSH(arena, program->regions, program->region_count, region);
         return NULL;
     }
-    *result = build_newest_of(&lower.eval, *result);
+    *result = ev_fresh(&lower.eval, *result);
     lower_gather(eval, result, &results, &result_count);
     for (int i = 0; i < result_count; i++)
         graph_return(graph, results[i]);

@@ -243,7 +243,7 @@ static void not_a_module(struct builder *build, const struct module *parent, con
     if (expr->kind == EXPR_CALL)
         diag_hint(build->cx, "modules are made here, and called in statements");
     else if (expr->kind == EXPR_NONE)
-        diag_hint(build->cx, "Identity() gives its input");
+        diag_hint(build->cx, "Identity() gives its input; a name of a mapping may be None");
     else if (expr->kind == EXPR_LIST)
         diag_hint(build->cx, "leave the brackets out: only ModuleList takes one list");
     else if (expr->kind == EXPR_NAME && parent)
@@ -316,6 +316,17 @@ struct module *module_build_call(struct builder *build, struct module *parent, c
     return module;
 }
 
+/* `downsample: Conv2d(4, 8, 1) if wide else None`: whether there is none. */
+static bool is_absent(struct builder *build, struct scope *scope, const struct spec_module *spec)
+{
+    const struct expr *expr = spec->kind == SPEC_MODULE_CALL ? spec->call : NULL;
+
+    if (!expr || (expr->kind != EXPR_NONE && expr->kind != EXPR_IF))
+        return false;
+    expr = module_choose_call(build, scope, expr);
+    return expr && expr->kind == EXPR_NONE;
+}
+
 void module_build_place(struct builder *build, struct module *parent, const char *name, struct scope *scope,
                         const struct spec_module *spec)
 {
@@ -326,6 +337,10 @@ void module_build_place(struct builder *build, struct module *parent, const char
 
     if (module_build_set(build, parent, name) || !module_fits_limits(build, spec->loc))
         return;
+    if (spec->name && is_absent(build, scope, spec)) {
+        ARENA_PUSH(&build->cx->arena, parent->absent, parent->absent_count, name);
+        return;
+    }
     build->depth++;
     if (spec->kind == SPEC_MODULE_CALL && !list) {
         module_build_call(build, parent, name, scope, spec, spec->call);

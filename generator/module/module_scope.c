@@ -18,6 +18,12 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
         *out = eval_tensor(eval, tensor, loc);
         return true;
     }
+    for (int i = 0; i < module->absent_count; i++) {
+        if (strcmp(module->absent[i], name) == 0) {
+            *out = ev_none(loc);
+            return true;
+        }
+    }
     for (int i = 0; i < module->arg_count; i++) {
         if (strcmp(module->args[i].name, name) == 0) {
             *out = module->args[i].value;

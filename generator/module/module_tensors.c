@@ -196,9 +196,14 @@ static void add_written(struct arena *arena, struct names *written, const struct
 static void add_all_written(struct arena *arena, struct names *written, struct stmt *const *statements,
                             int count)
 {
-    for (int i = 0; i < count; i++)
-        if (statements[i]->target)
-            add_written(arena, written, statements[i]->target);
+    for (int i = 0; i < count; i++) {
+        const struct stmt *stmt = statements[i];
+
+        for (int k = 0; k < stmt->target_count; k++)
+            add_written(arena, written, stmt->targets[k]);
+        for (int k = 0; k < stmt->block_count; k++)
+            add_all_written(arena, written, stmt->blocks[k].list, stmt->blocks[k].count);
+    }
 }
 
 static bool set_spec_dtype(struct builder *build, struct module_tensor *tensor,
@@ -265,6 +270,8 @@ void module_add_spec_tensors(struct builder *build, struct module *module)
 
     if (class->forward && class->tensor_count > 0)
         add_all_written(arena, &written, class->forward->statements, class->forward->count);
+    for (int i = 0; i < class->method_count; i++)
+        add_all_written(arena, &written, class->methods[i]->statements, class->methods[i]->count);
     for (int i = 0; !module->parent && i < build->tree->spec->entry_count; i++)
         add_all_written(arena, &written, build->tree->spec->entries[i]->statements,
                         build->tree->spec->entries[i]->count);

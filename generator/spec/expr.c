@@ -72,10 +72,16 @@ static bool enter(struct parser *p)
 }
 
 static struct expr *parse_item(struct parser *p);
+static struct expr *parse_star(struct parser *p);
 
-/* A word that is an operator elsewhere. */
+/* A word that is an operator elsewhere, or the arrow of a signature. */
 static bool refuse_operator(struct parser *p)
 {
+    if (parser_is_symbol(p, "->")) {
+        if (parser_fail(p, p->token.loc, "there is no operator '->'"))
+            diag_hint(p->cx, "leave the annotation out");
+        return true;
+    }
     if (!parser_is_name(p, "not") && !parser_is_name(p, "in"))
         return false;
     parser_fail(p, p->token.loc, "there is no operator '%s' here", p->token.text);
@@ -100,6 +106,20 @@ bool parser_close_bracket(struct parser *p, const char *open, struct loc open_lo
     return false;
 }
 
+/* [x for x in xs] goes over xs, and *xs stands beside other items. */
+static void check_item(struct parser *p, const struct expr *item, int count)
+{
+    if (item->kind == EXPR_FOR && !p->module && (count > 0 || parser_is_symbol(p, ",")))
+        parser_fail(p, item->loc, "what has a 'for' stands alone in its brackets");
+}
+
+/* Where nothing takes its items. */
+static void refuse_star(struct parser *p, const struct expr *item)
+{
+    if (item->kind == EXPR_STAR && parser_fail(p, item->loc, "'*' unpacks into a tuple, a list or a call"))
+        diag_hint(p->cx, "a tuple of one is written (*xs,)");
+}
+
 static struct expr *parse_parenthesis(struct parser *p)
 {
     struct loc open = p->token.loc;
@@ -110,6 +130,7 @@ static struct expr *parse_parenthesis(struct parser *p)
     while (!parser_is_symbol(p, ")") && p->token.kind != TOKEN_END) {
         struct expr *item = adopt(p, tuple, parse_item(p));
 
+        check_item(p, item, tuple->count);
         ARENA_PUSH(&p->cx->arena, tuple->items, tuple->count, item);
         if (!parser_take_symbol(p, ","))
             break;
@@ -117,6 +138,8 @@ static struct expr *parse_parenthesis(struct parser *p)
     }
     if (!parser_close_bracket(p, "(", open, ")"))
         return parser_bad(p, open);
+    if (tuple->count == 1 && !comma)
+        refuse_star(p, tuple->items[0]);
     if (tuple->count == 1 && !comma)
         tuple = tuple->items[0]; /* only brackets; they belong to its text */
     finish(p, tuple, open);
@@ -132,6 +155,7 @@ static struct expr *parse_list(struct parser *p)
     while (!parser_is_symbol(p, "]") && p->token.kind != TOKEN_END) {
         struct expr *item = adopt(p, list, parse_item(p));
 
+        check_item(p, item, list->count);
         ARENA_PUSH(&p->cx->arena, list->items, list->count, item);
         if (!parser_take_symbol(p, ","))
             break;
@@ -142,30 +166,67 @@ static struct expr *parse_list(struct parser *p)
     return list;
 }
 
+/* What stands in the braces of a formatted string, with a parser of its own. */
+static struct expr *parse_format_part(struct parser *p, const struct format_part *part)
+{
+    struct parser inner = parser_new(p->cx, p->source, part->begin, part->end - part->begin);
+    struct expr *expr;
+
+    inner.quiet = p->quiet;
+    inner.depth = p->depth + 1;
+    parser_next(&inner);
+    expr = parser_tuple(&inner);
+    parser_expect_end(&inner);
+    if (inner.failed)
+        parser_stop(p);
+    return expr;
+}
+
 static struct expr *parse_string(struct parser *p)
 {
     struct expr *expr = node(p, EXPR_STRING, p->token.loc);
     struct loc first = p->token.loc;
     struct text text = text_new(&p->cx->arena);
 
-    for (; p->token.kind == TOKEN_STRING; parser_next(p))
-        text_add(&text, p->token.text);
+    for (; p->token.kind == TOKEN_STRING; parser_next(p)) {
+        struct format_part plain = {.text = p->token.text}, *parts = &plain;
+        int count = 1;
+
+        if (p->token.parts) {
+            parts = p->token.parts;
+            count = p->token.part_count;
+            expr->kind = EXPR_FORMAT;
+        }
+        for (int i = 0; i < count; i++) {
+            struct expr *item;
+            int names = expr->count;
+
+            text_add(&text, parts[i].text ? parts[i].text : "");
+            if (parts[i].text) {
+                item = node(p, EXPR_STRING, p->token.loc);
+                item->text = parts[i].text;
+            } else {
+                item = parse_format_part(p, &parts[i]);
+            }
+            ARENA_PUSH(&p->cx->arena, expr->names, names, parts[i].how);
+            ARENA_PUSH(&p->cx->arena, expr->items, expr->count, adopt(p, expr, item));
+            if (p->failed)
+                return parser_bad(p, first);
+        }
+    }
     expr->text = text.data;
+    if (expr->kind == EXPR_STRING)
+        expr->count = 0;
     finish(p, expr, first);
     return expr;
 }
 
-/* Where modules are written, a container may name what it holds so. */
+/* Names for what a container of modules holds, or for values. */
 static struct expr *parse_dict(struct parser *p)
 {
     struct loc open = p->token.loc;
     struct expr *dict = node(p, EXPR_DICT, open);
 
-    if (!p->module) {
-        if (parser_fail(p, open, "there is no operator '{'"))
-            diag_hint(p->cx, "dictionaries and sets are not part of a spec's expressions");
-        return parser_bad(p, open);
-    }
     parser_next(p);
     while (!parser_is_symbol(p, "}") && p->token.kind != TOKEN_END) {
         struct loc loc = p->token.loc;
@@ -173,11 +234,15 @@ static struct expr *parse_dict(struct parser *p)
 
         if (p->token.kind != TOKEN_STRING) {
             if (parser_fail(p, loc, "the names in braces are strings, found %s", parser_found(p)))
-                diag_hint(p->cx, "write {'act': ReLU()}");
+                diag_hint(p->cx, p->module ? "write {'act': ReLU()}" : "write {'low': x}; there are no sets");
             break;
         }
 
-        const char *name = parse_string(p)->text;
+        const struct expr *key = parse_string(p);
+        const char *name = key->text;
+
+        if (key->kind == EXPR_FORMAT)
+            parser_fail(p, loc, "the names in braces are strings, found a formatted one");
 
         if (!parser_take_symbol(p, ":")) {
             parser_fail(p, p->token.loc, "expected ':' behind a name in braces, found %s", parser_found(p));
@@ -265,7 +330,7 @@ static struct expr *parse_atom(struct parser *p)
             return parse_dict(p);
         if (parser_take_symbol(p, "..."))
             return node(p, EXPR_ELLIPSIS, token.loc);
-        if (parser_is_symbol(p, "*") || parser_is_symbol(p, "**"))
+        if ((parser_is_symbol(p, "*") || parser_is_symbol(p, "**")) && p->module)
             if (parser_fail(p, token.loc, "there is no unpacking with '%s'", token.text))
                 diag_hint(
                     p->cx,
@@ -274,7 +339,8 @@ static struct expr *parse_atom(struct parser *p)
     case TOKEN_END:
         break;
     }
-    parser_fail(p, token.loc, "expected an expression, found %s", parser_found(p));
+    if (!parser_is_symbol(p, "->") || !refuse_operator(p))
+        parser_fail(p, token.loc, "expected an expression, found %s", parser_found(p));
     return parser_bad(p, token.loc);
 }
 
@@ -307,13 +373,19 @@ static void parse_argument(struct parser *p, struct expr *call)
         }
         parser_next(p);
         parser_next(p);
-    } else if (call->count > 0 && call->names[call->count - 1]) {
+    } else if (call->count > 0 && call->names[call->count - 1] && !parser_is_symbol(p, "**") &&
+               !parser_is_symbol(p, "*")) {
         parser_fail(p, loc, "an argument without a name stands behind '%s='", call->names[call->count - 1]);
         return;
     }
 
-    struct expr *value = adopt(p, call, parse_item(p));
+    struct expr *value = adopt(p, call,
+                               name                                      ? parser_conditional(p)
+                               : !p->module && parser_is_symbol(p, "**") ? parse_star(p)
+                                                                         : parse_item(p));
 
+    if (!name)
+        check_item(p, value, call->count);
     if (!name && parser_is_symbol(p, "=")) {
         parser_fail(p, loc, "what stands before '=' in a call must be the name of an argument");
         return;
@@ -637,8 +709,12 @@ static struct expr *parse_repeat(struct parser *p, struct expr *count)
     return expr;
 }
 
-/* The names behind `for`: one, or several with commas, in brackets or not. */
-static struct expr *parse_names(struct parser *p)
+struct expr *parser_operation(struct parser *p)
+{
+    return parse_binary(p, OR);
+}
+
+struct expr *parser_names(struct parser *p)
 {
     struct loc first = p->token.loc;
     struct expr *tuple = node(p, EXPR_TUPLE, first), *item;
@@ -656,7 +732,7 @@ static struct expr *parse_names(struct parser *p)
             break; /* a trailing comma */
         if (close) {
             parser_next(p);
-            item = parse_names(p);
+            item = parser_names(p);
             if (parser_is_name(p, "in"))
                 parser_fail(p, open_loc, "'%s' is never closed", open);
             parser_close_bracket(p, open, open_loc, close);
@@ -675,50 +751,80 @@ static struct expr *parse_names(struct parser *p)
     return p->failed ? parser_bad(p, first) : comma ? tuple : tuple->items[0];
 }
 
-/* `Call for NAMES in SEQUENCE`: the current token is the `for`. */
-static struct expr *parse_for(struct parser *p, struct expr *call)
+/* `a for NAMES in SEQUENCE`, with conditions and further `for` where values are written: the current token is the `for`. */
+static struct expr *parse_for(struct parser *p, struct expr *a)
 {
-    struct expr *expr = node(p, EXPR_FOR, call->loc);
+    struct expr *expr = node(p, EXPR_FOR, a->loc);
 
+    if (!enter(p))
+        return parser_bad(p, a->loc);
     expr->name_loc = p->token.loc;
     parser_next(p);
-    expr->a = adopt(p, expr, call);
-    expr->c = adopt(p, expr, parse_names(p));
+    expr->c = adopt(p, expr, parser_names(p));
     if (!parser_is_name(p, "in"))
         parser_fail(p, p->token.loc, "expected 'in', found %s", parser_found(p));
     parser_next(p);
-    expr->b = adopt(p, expr, parse_binary(p, OR));
-    finish(p, expr, call->loc);
+    expr->b = adopt(p, expr, parser_operation(p));
+    while (!p->module && parser_is_name(p, "if")) {
+        parser_next(p);
+        ARENA_PUSH(&p->cx->arena, expr->items, expr->count, adopt(p, expr, parser_operation(p)));
+    }
+    expr->tuple = !p->module && parser_is_name(p, "for");
+    expr->a = adopt(p, expr, expr->tuple ? parse_for(p, a) : a);
+    finish(p, expr, a->loc);
     if (parser_is_name(p, "if") || parser_is_name(p, "for"))
         parser_fail(p, p->token.loc, "a rule for modules takes one 'for' and no '%s' behind it",
                     p->token.text);
+    p->depth--;
+    return p->failed ? parser_bad(p, a->loc) : expr;
+}
+
+/* *a, or in a call **a. */
+static struct expr *parse_star(struct parser *p)
+{
+    struct expr *expr = node(p, EXPR_STAR, p->token.loc);
+    struct loc first = p->token.loc;
+
+    expr->tuple = parser_is_symbol(p, "**");
+    parser_next(p);
+    expr->a = adopt(p, expr, parser_operation(p));
+    finish(p, expr, first);
     return expr;
 }
 
-/* An expression, or where modules are written, also a rule that stands for several of them. */
+/* An expression, or where modules are written, also a rule that stands for several of them; in brackets one for values. */
 static struct expr *parse_item(struct parser *p)
 {
-    struct expr *item = parser_conditional(p);
+    struct expr *item;
 
+    if (!p->module && parser_is_symbol(p, "*"))
+        return parse_star(p);
+    item = parser_conditional(p);
     if (p->module && parser_is_name(p, "x"))
         return parse_repeat(p, item);
-    if (parser_is_name(p, "for")) {
-        if (p->module)
-            return parse_for(p, item);
-        if (parser_fail(p, p->token.loc, "there are no loops in expressions"))
-            diag_hint(p->cx,
-                      "lists of modules repeat: '12 x Call' or 'Call for i in range(12)' under 'modules'");
-    }
+    return parser_is_name(p, "for") ? parse_for(p, item) : item;
+}
+
+/* The same outside of brackets. */
+static struct expr *parse_bare_item(struct parser *p)
+{
+    struct expr *item = parse_item(p);
+
+    if (item->kind == EXPR_FOR && !p->module &&
+        parser_fail(p, item->name_loc, "'for' stands in brackets here"))
+        diag_hint(p->cx, "write [a for a in b] for a list");
     return item;
 }
 
 struct expr *parser_tuple(struct parser *p)
 {
     struct loc first = p->token.loc;
-    struct expr *item = parse_item(p);
+    struct expr *item = parse_bare_item(p);
 
-    if (!parser_is_symbol(p, ","))
-        return item;
+    if (!parser_is_symbol(p, ",")) {
+        refuse_star(p, item);
+        return p->failed ? parser_bad(p, first) : item;
+    }
 
     struct expr *tuple = node(p, EXPR_TUPLE, first);
 
@@ -727,7 +833,7 @@ struct expr *parser_tuple(struct parser *p)
     while (parser_take_symbol(p, ",")) {
         if (p->token.kind == TOKEN_END || parser_is_symbol(p, "="))
             break;
-        item = adopt(p, tuple, parse_item(p));
+        item = adopt(p, tuple, parse_bare_item(p));
         ARENA_PUSH(&p->cx->arena, tuple->items, tuple->count, item);
     }
     finish(p, tuple, first);
@@ -749,7 +855,7 @@ void parser_expect_end(struct parser *p)
         if (!parser_fail(p, p->token.loc, "expected an operator or the end, found %s", parser_found(p)))
             return;
         if (colon)
-            diag_hint(p->cx, "annotations and blocks have no place in a spec");
+            diag_hint(p->cx, "blocks and annotations stand in statements alone");
         else if (comma && p->module)
             diag_hint(p->cx, "several modules are a list, each in a line of its own behind '- '");
     }

@@ -10,6 +10,13 @@
 
 /* ---- faults ---- */
 
+void parser_stop(struct parser *p)
+{
+    p->failed = true;
+    p->at = p->stop;
+    p->token.kind = TOKEN_END;
+}
+
 bool parser_fail(struct parser *p, struct loc loc, const char *format, ...)
 {
     va_list args;
@@ -20,9 +27,7 @@ bool parser_fail(struct parser *p, struct loc loc, const char *format, ...)
     if (!p->quiet)
         diag_error(p->cx, loc, "%s", arena_vformat(&p->cx->arena, format, args));
     va_end(args);
-    p->failed = true;
-    p->at = p->stop;
-    p->token.kind = TOKEN_END;
+    parser_stop(p);
     return !p->quiet;
 }
 
@@ -342,70 +347,217 @@ void parser_hint_comment(struct parser *p)
         diag_hint(p->cx, "YAML takes ' #' for a comment; quote the whole text to keep it");
 }
 
-/* p->at is at the quote. Leaves one TOKEN_STRING; neighbours are joined by parse_atom. */
-static void lex_string(struct parser *p, bool raw)
-{
-    struct text out = text_new(&p->cx->arena);
-    size_t begin = p->at;
-    char quote = peek(p, 0);
+/* Formatted strings in formatted strings; deeper ones end at their next quote. */
+#define MAX_FORMATS 20
 
-    p->at++;
-    while (p->at < p->stop && peek(p, 0) != quote) {
-        if (peek(p, 0) == '\n' || peek(p, 0) == '\r')
+/* How many quotes begin and end a string: three, or one. */
+static size_t quotes_at(const char *text, size_t at, size_t stop)
+{
+    return at + 2 < stop && text[at + 1] == text[at] && text[at + 2] == text[at] ? 3 : 1;
+}
+
+static bool closes(const char *text, size_t at, size_t stop, char quote, size_t quotes)
+{
+    for (size_t i = 0; i < quotes; i++)
+        if (at + i >= stop || text[at + i] != quote)
+            return false;
+    return true;
+}
+
+static bool ends_line(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
+/* f'...', fr'...', rf'...', of which `at` is the quote. */
+static bool is_format(const char *text, size_t at)
+{
+    char before = at > 0 ? (char)(text[at - 1] | 0x20) : 0;
+
+    return before == 'f' || (before == 'r' && at > 1 && (text[at - 2] | 0x20) == 'f');
+}
+
+static size_t string_end(const char *text, size_t at, size_t stop, int depth);
+
+/* Behind the '}' of the '{' at `at`, or where the line ends, where it may not go on. */
+static size_t braces_end(const char *text, size_t at, size_t stop, bool lines, int depth)
+{
+    int open = 0;
+
+    for (at++; at < stop; at++) {
+        char c = text[at];
+
+        if (c == '\'' || c == '"')
+            at = string_end(text, at, stop, depth + 1) - 1;
+        else if (c == '(' || c == '[' || c == '{')
+            open++;
+        else if (c == '}' && open == 0)
+            return at + 1;
+        else if (open > 0 && (c == ')' || c == ']' || c == '}'))
+            open--;
+        else if (ends_line(c) && !lines)
+            return at;
+    }
+    return stop;
+}
+
+/* Formatted strings hold others, which may have the same quotes. */
+static size_t string_end(const char *text, size_t at, size_t stop, int depth)
+{
+    const char quote = text[at];
+    const size_t quotes = quotes_at(text, at, stop);
+    const bool format = depth < MAX_FORMATS && is_format(text, at);
+    size_t line = 0;
+
+    for (at += quotes; at < stop; at++) {
+        if (closes(text, at, stop, quote, quotes))
+            return at + quotes;
+        if (ends_line(text[at]) && line == 0)
+            line = at;
+        if (line > 0 && quotes == 1)
             break;
-        if (peek(p, 0) == '\\' && p->at + 1 < p->stop && !raw) {
+        if (format && text[at] == '{' && (at + 1 >= stop || text[at + 1] != '{'))
+            at = braces_end(text, at, stop, quotes == 3, depth) - 1;
+        else
+            at += at + 1 < stop && (text[at] == '\\' || (format && text[at] == '{'));
+    }
+    return line > 0 ? line : stop;
+}
+
+size_t lex_string_end(const char *text, size_t at, size_t stop)
+{
+    return string_end(text, at, stop, 0);
+}
+
+/* The part of a formatted string whose '{' is at p->at; leaves p->at behind its '}'. */
+static void lex_format_part(struct parser *p, bool lines)
+{
+    const char *text = p->source->text;
+    const size_t close = braces_end(text, p->at, p->stop, lines, 0);
+    size_t end = p->at + 1, depth = 0;
+    struct format_part part = {.begin = end};
+
+    if (text[close - 1] != '}' || close == end) {
+        parser_fail(p, here(p, p->at, p->at + 1), "'{' is never closed in this string");
+        return;
+    }
+    for (; end < close - 1; end++) {
+        char c = text[end];
+
+        if (c == '\'' || c == '"')
+            end = lex_string_end(text, end, close - 1) - 1;
+        else if (c == '(' || c == '[' || c == '{')
+            depth++;
+        else if (depth > 0 && (c == ')' || c == ']' || c == '}'))
+            depth--;
+        else if (c == '!' && text[end + 1] == '=')
+            end++;
+        else if (depth == 0 && (c == ':' || c == '!'))
+            break;
+    }
+    part.end = end;
+    part.how = end < close - 1 ? arena_copy(&p->cx->arena, text + end, close - 1 - end) : NULL;
+    p->at = close;
+    ARENA_PUSH(&p->cx->arena, p->token.parts, p->token.part_count, part);
+}
+
+/* What of a formatted string was text becomes a part. */
+static void end_text_part(struct parser *p, struct text *out)
+{
+    if (out->length > 0)
+        ARENA_PUSH(&p->cx->arena, p->token.parts, p->token.part_count,
+                   ((struct format_part){.text = out->data}));
+    *out = text_new(&p->cx->arena);
+}
+
+/* p->at is at the quote. Leaves one TOKEN_STRING; neighbours are joined by parse_atom. */
+static void lex_string(struct parser *p, bool raw, bool format)
+{
+    const char *source = p->source->text;
+    struct text out = text_new(&p->cx->arena);
+    const size_t begin = p->at, quotes = quotes_at(source, begin, p->stop);
+    const char quote = peek(p, 0);
+
+    p->at += quotes;
+    while (p->at < p->stop && !closes(source, p->at, p->stop, quote, quotes)) {
+        char c = peek(p, 0);
+
+        if (ends_line(c) && quotes == 1)
+            break;
+        if (c == '\\' && p->at + 1 < p->stop && !raw) {
             lex_escape(p, &out);
             if (p->failed)
                 return;
             continue;
         }
-        if (peek(p, 0) == '\\' && raw && p->at + 1 < p->stop) {
+        if (format && (c == '{' || c == '}') && peek(p, 1) == c) {
+            p->at++;
+        } else if (format && c == '{') {
+            end_text_part(p, &out);
+            lex_format_part(p, quotes == 3);
+            if (p->failed)
+                return;
+            continue;
+        } else if (format && c == '}') {
+            if (parser_fail(p, here(p, p->at, p->at + 1), "'}' closes nothing in this string"))
+                diag_hint(p->cx, "a brace of the text is written twice: }}");
+            return;
+        }
+        if (c == '\\' && raw && p->at + 1 < p->stop) {
             text_add(&out, "\\");
             p->at++;
         }
-        text_add_bytes(&out, p->source->text + p->at, 1);
+        text_add_bytes(&out, source + p->at, 1);
         p->at++;
     }
-    if (peek(p, 0) != quote || p->at >= p->stop) {
-        bool whole = lex_skip_blanks(p->source->text, p->at, p->stop) == p->stop;
+    if (!closes(source, p->at, p->stop, quote, quotes)) {
+        bool whole = lex_skip_blanks(source, p->at, p->stop) == p->stop;
 
-        if (parser_fail(p, here(p, begin, p->at), "this string is never closed") && whole)
+        if (parser_fail(p, here(p, begin, quotes == 1 ? p->at : begin + quotes),
+                        "this string is never closed") &&
+            whole)
             parser_hint_comment(p);
         return;
     }
-    p->at++;
+    p->at += quotes;
     p->token.kind = TOKEN_STRING;
     p->token.text = out.data;
+    if (format) {
+        end_text_part(p, &out);
+        if (!p->token.parts)
+            p->token.parts = ARENA_NEW(&p->cx->arena, struct format_part);
+    }
 }
 
 static bool lex_prefixed_string(struct parser *p)
 {
     size_t letters = 0;
-    bool raw = false, other = false;
+    bool raw = false, bytes = false, format = false;
 
     while (letters < 2 && peek(p, letters) && strchr("rRuUbBfF", peek(p, letters))) {
         raw |= (peek(p, letters) | 0x20) == 'r';
-        other |= (peek(p, letters) | 0x20) == 'b' || (peek(p, letters) | 0x20) == 'f';
+        bytes |= (peek(p, letters) | 0x20) == 'b';
+        format |= (peek(p, letters) | 0x20) == 'f';
         letters++;
     }
     if (letters == 0 || (peek(p, letters) != '"' && peek(p, letters) != '\''))
         return false;
-    if (other) {
-        parser_fail(p, here(p, p->at, p->at + letters), "bytes and formatted strings are not supported");
+    if (bytes) {
+        parser_fail(p, here(p, p->at, p->at + letters), "bytes are not supported");
         return true;
     }
     p->at += letters;
-    lex_string(p, raw);
+    lex_string(p, raw, format);
     return true;
 }
 
 /* ---- symbols ---- */
 
 /* Longest first. Those of the second table are known only to be refused with what to write instead. */
-static const char *const symbols[] = {"**=", "//=", "...", "**", "//", "==", "!=", "<=", ">=", "+=",
-                                      "-=",  "*=",  "/=",  "%=", "@=", "&=", "|=", "^=", "+",  "-",
-                                      "*",   "/",   "%",   "@",  "&",  "|",  "^",  "~",  "<",  ">",
-                                      "(",   ")",   "[",   "]",  "{",  "}",  ",",  ":",  ".",  "="};
+static const char *const symbols[] = {"**=", "//=", "...", "**", "//", "==", "!=", "<=", ">=", "+=", "->",
+                                      "-=",  "*=",  "/=",  "%=", "@=", "&=", "|=", "^=", "+",  "-",  "*",
+                                      "/",   "%",   "@",   "&",  "|",  "^",  "~",  "<",  ">",  "(",  ")",
+                                      "[",   "]",   "{",   "}",  ",",  ":",  ".",  "="};
 static const struct {
     const char *symbol, *instead;
 } refused[] = {
@@ -415,7 +567,6 @@ static const struct {
     {"<<", "write bitwise_left_shift(x, n)"},
     {">>", "write bitwise_right_shift(x, n)"},
     {":=", "write the assignment as a statement of its own"},
-    {"->", "leave the annotation out"},
     {"!", "write ~ for tensors, 'not' for what is known while generating"},
     {";", "write one statement a line"},
 };
@@ -484,7 +635,7 @@ void parser_next(struct parser *p)
     } else if (is_digit(peek(p, 0)) || (peek(p, 0) == '.' && is_digit(peek(p, 1)))) {
         lex_number(p);
     } else if (peek(p, 0) == '"' || peek(p, 0) == '\'') {
-        lex_string(p, false);
+        lex_string(p, false, false);
     } else {
         lex_symbol(p);
     }

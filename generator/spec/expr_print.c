@@ -19,18 +19,41 @@ const char *expr_op_text(enum expr_op op)
     return texts[op];
 }
 
-static void print_string(struct text *text, const char *string)
+/* The characters of a string; braces twice where `format`. */
+static void print_characters(struct text *text, const char *string, bool format)
 {
-    text_add(text, "'");
     for (const char *s = string; *s; s++) {
         if (*s == '\'' || *s == '\\')
             text_printf(text, "\\%c", *s);
+        else if (format && (*s == '{' || *s == '}'))
+            text_printf(text, "%c%c", *s, *s);
         else if (*s == '\n')
             text_add(text, "\\n");
         else if ((unsigned char)*s < 0x20 || *s == 0x7f)
             text_printf(text, "\\x%02x", (unsigned)(unsigned char)*s);
         else
             text_add_bytes(text, s, 1);
+    }
+}
+
+static void print_string(struct text *text, const char *string)
+{
+    text_add(text, "'");
+    print_characters(text, string, false);
+    text_add(text, "'");
+}
+
+static void print_format(struct text *text, const struct expr *expr)
+{
+    text_add(text, "f'");
+    for (int i = 0; i < expr->count; i++) {
+        if (expr->items[i]->kind == EXPR_STRING && !expr->names[i]) {
+            print_characters(text, expr->items[i]->text, true);
+            continue;
+        }
+        text_add(text, "{");
+        expr_print(text, expr->items[i]);
+        text_printf(text, "%s}", expr->names[i] ? expr->names[i] : "");
     }
     text_add(text, "'");
 }
@@ -53,23 +76,40 @@ static void print_items(struct text *text, const struct expr *expr)
 static void print_operand(struct text *text, const struct expr *expr)
 {
     bool operation = expr->kind == EXPR_BINARY || expr->kind == EXPR_CHAIN || expr->kind == EXPR_UNARY ||
-                     expr->kind == EXPR_IF || expr->kind == EXPR_REPEAT || expr->kind == EXPR_FOR;
+                     expr->kind == EXPR_IF || expr->kind == EXPR_REPEAT || expr->kind == EXPR_FOR ||
+                     expr->kind == EXPR_STAR;
 
     text_add(text, operation ? "(" : "");
     expr_print(text, expr);
     text_add(text, operation ? ")" : "");
 }
 
+/* The names behind a `for`. */
+static void print_names(struct text *text, const struct expr *names)
+{
+    if (names->kind == EXPR_TUPLE && names->count > 1)
+        print_items(text, names);
+    else
+        expr_print(text, names);
+}
+
 static void print_for(struct text *text, const struct expr *expr)
 {
-    print_operand(text, expr->a);
-    text_add(text, " for ");
-    if (expr->c->kind == EXPR_TUPLE && expr->c->count > 1)
-        print_items(text, expr->c);
-    else
-        expr_print(text, expr->c);
-    text_add(text, " in ");
-    print_operand(text, expr->b);
+    const struct expr *element = expr->a;
+
+    while (expr->tuple && element->kind == EXPR_FOR && element->tuple)
+        element = element->a;
+    print_operand(text, expr->tuple && element->kind == EXPR_FOR ? element->a : element);
+    for (const struct expr *loop = expr; loop; loop = loop->tuple ? loop->a : NULL) {
+        text_add(text, " for ");
+        print_names(text, loop->c);
+        text_add(text, " in ");
+        print_operand(text, loop->b);
+        for (int i = 0; i < loop->count; i++) {
+            text_add(text, " if ");
+            print_operand(text, loop->items[i]);
+        }
+    }
 }
 
 static void print_slice(struct text *text, const struct expr *expr)
@@ -162,6 +202,13 @@ void expr_print(struct text *text, const struct expr *expr)
     case EXPR_STRING:
         print_string(text, expr->text);
         break;
+    case EXPR_FORMAT:
+        print_format(text, expr);
+        break;
+    case EXPR_STAR:
+        text_add(text, expr->tuple ? "**" : "*");
+        print_operand(text, expr->a);
+        break;
     case EXPR_NAME:
         text_add(text, expr->text);
         break;
@@ -200,18 +247,68 @@ void expr_print(struct text *text, const struct expr *expr)
     }
 }
 
-void stmt_print(struct text *text, const struct stmt *stmt)
+static const char *const stmt_words[] = {
+    [STMT_RETURN] = "return", [STMT_PASS] = "pass",   [STMT_DEL] = "del",           [STMT_ASSERT] = "assert",
+    [STMT_RAISE] = "raise",   [STMT_BREAK] = "break", [STMT_CONTINUE] = "continue", [STMT_FOR] = "for",
+    [STMT_WITH] = "with",     [STMT_IF] = "",
+};
+
+/* The word that begins the block of a statement. */
+static const char *block_word(const struct stmt *stmt, int i)
 {
-    if (stmt->kind == STMT_RETURN)
-        text_add(text, stmt->value ? "return " : "return");
-    if (stmt->target)
-        expr_print(text, stmt->target);
-    if (stmt->kind == STMT_ASSIGN)
-        text_add(text, " = ");
-    if (stmt->kind == STMT_AUGMENT)
-        text_printf(text, " %s= ", expr_op_text(stmt->op));
+    if (stmt->kind == STMT_IF)
+        return i == 0 ? "if" : stmt->blocks[i].condition ? "elif" : "else";
+    return i == 0 ? stmt_words[stmt->kind] : "else";
+}
+
+static void print_line(struct text *text, const struct stmt *stmt)
+{
+    const char *word = stmt->kind < COUNT(stmt_words) ? stmt_words[stmt->kind] : NULL;
+
+    if (word)
+        text_printf(text, "%s%s", word, stmt->value && word[0] ? " " : "");
+    for (int i = 0; i < stmt->target_count && stmt->kind != STMT_FOR; i++) {
+        expr_print(text, stmt->targets[i]);
+        text_printf(text, " %s= ", stmt->kind == STMT_AUGMENT ? expr_op_text(stmt->op) : "");
+    }
+    if (stmt->kind == STMT_FOR && stmt->target_count > 0) {
+        print_names(text, stmt->targets[0]);
+        text_add(text, " in ");
+    }
     if (stmt->value)
         expr_print(text, stmt->value);
+    if (stmt->message) {
+        text_add(text, ", ");
+        expr_print(text, stmt->message);
+    }
+}
+
+static void print_depth(struct text *text, const struct stmt *stmt, int depth)
+{
+    if (stmt->block_count == 0)
+        print_line(text, stmt);
+    for (int i = 0; i < stmt->block_count; i++) {
+        const struct stmt_block *block = &stmt->blocks[i];
+
+        if (i > 0)
+            text_printf(text, "\n%*s%s%s", 4 * depth, "", block_word(stmt, i), block->condition ? " " : "");
+        else if (stmt->kind == STMT_IF)
+            text_add(text, "if ");
+        else
+            print_line(text, stmt);
+        if (block->condition)
+            expr_print(text, block->condition);
+        text_add(text, ":");
+        for (int k = 0; k < block->count; k++) {
+            text_printf(text, "\n%*s", 4 * depth + 4, "");
+            print_depth(text, block->list[k], depth + 1);
+        }
+    }
+}
+
+void stmt_print(struct text *text, const struct stmt *stmt)
+{
+    print_depth(text, stmt, 0);
 }
 
 /* A part of a source on one line: comments go, line ends and the blanks around them become one blank, or
@@ -225,13 +322,8 @@ static const char *one_line(struct cx *cx, const struct source *source, size_t b
         char c = text[at];
 
         if (c == '"' || c == '\'') {
-            size_t close = at + 1;
-
-            while (close < end && text[close] != c)
-                close += text[close] == '\\' ? 2 : 1;
-            close = close < end ? close + 1 : end;
-            text_add_bytes(&out, text + at, close - at);
-            at = close;
+            for (size_t close = lex_string_end(text, at, end); at < close; at++)
+                text_add_bytes(&out, text[at] == '\n' || text[at] == '\r' ? " " : text + at, 1);
             continue;
         }
 

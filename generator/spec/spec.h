@@ -93,6 +93,8 @@ struct spec_class {
     struct spec_function
         *forward;           /* NULL: a list of modules, called in turn; or what it holds is used by others */
     bool faulty;            /* some of it could not be read, which was said */
+    struct spec_function **methods; /* further ones, called as self.NAME(...) */
+    int method_count;
     const char *extra_repr; /* as in a formatted string of Python, with {expression}; NULL: none */
     struct loc extra_repr_loc;
 };
@@ -258,7 +260,7 @@ enum spec_value {
     SPEC_VALUE_SIZES,      /* name: maximum; require: what calls meet */
     SPEC_VALUE_MAXIMA,     /* name: maximum */
     SPEC_VALUE_INPUTS,     /* name: shape, or keys of SPEC_IN_INPUT */
-    SPEC_VALUE_FUNCTIONS,  /* signature: statements */
+    SPEC_VALUE_FUNCTIONS,  /* signature: statements; or a text of `def`s */
     SPEC_VALUE_CLASSES,    /* signature: keys of SPEC_IN_CLASS */
     SPEC_VALUE_MODULES,    /* a list of modules, or name: module */
     SPEC_VALUE_PARAMETERS, /* name: keys of SPEC_IN_PARAMETER; these three in the order of the bits */

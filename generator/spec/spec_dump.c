@@ -3,6 +3,8 @@
  * they were written. */
 #include "spec/spec.h"
 
+#include <string.h>
+
 struct dump {
     struct text *text;
     bool json, first; /* first: nothing stands yet in the innermost collection */
@@ -49,13 +51,22 @@ static void end(struct dump *d, const char *bracket)
     d->first = false;
 }
 
+/* A value of several lines goes on below its first. */
 static void put(struct dump *d, const char *key, const char *value)
 {
     begin_line(d, key);
-    if (d->json)
+    if (d->json) {
         text_json_string(d->text, value);
-    else
-        text_printf(d->text, " %s", value);
+        return;
+    }
+    text_add(d->text, " ");
+    for (const char *line = value, *end; line; line = end) {
+        end = strchr(line, '\n');
+        text_add_bytes(d->text, line, end ? (size_t)(end - line) : strlen(line));
+        if (end)
+            text_printf(d->text, "\n%*s", 2 * d->depth + 2, "");
+        end += end != NULL;
+    }
 }
 
 static void put_int(struct dump *d, const char *key, int value)
@@ -210,6 +221,12 @@ static void put_class_body(struct dump *d, const struct spec_class *class)
     }
     if (class->forward)
         put_function(d, "forward", class->forward);
+    if (class->method_count > 0) {
+        begin(d, "methods", "{");
+        for (int i = 0; i < class->method_count; i++)
+            put_function(d, class->methods[i]->name, class->methods[i]);
+        end(d, "}");
+    }
     if (class->extra_repr)
         put(d, "extra_repr", class->extra_repr);
 }

@@ -27,35 +27,68 @@ static struct spec_function *new_function(struct reader *r, const struct signatu
     return function;
 }
 
-/* The signature of a section whose names differ. False after a fault. */
-static bool read_new_signature(struct reader *r, const struct node *key, struct names *names,
-                               const char *many, struct signature *signature)
+/* False after an error: a section has the name already. */
+static bool is_new(struct reader *r, struct names *names, const char *name, struct loc loc, const char *many)
 {
-    const struct name_entry *first;
+    const struct name_entry *first = names_add(&r->cx->arena, names, name, name, loc);
 
-    if (!read_signature(r, key, signature))
-        return false;
-    first = names_add(&r->cx->arena, names, signature->name, signature->name, signature->loc);
     if (first) {
-        diag_error(r->cx, signature->loc, "there are two %s '%s'", many, signature->name);
+        diag_error(r->cx, loc, "there are two %s '%s'", many, name);
         diag_note(r->cx, first->loc, "the first one");
     }
     return !first;
 }
 
-void spec_read_functions(struct reader *r, const struct node *key, const struct node *node)
+/* The signature of a section whose names differ. False after a fault. */
+static bool read_new_signature(struct reader *r, const struct node *key, struct names *names,
+                               const char *many, struct signature *signature)
+{
+    return read_signature(r, key, signature) && is_new(r, names, signature->name, signature->loc, many);
+}
+
+/* A function of a section, which its reader puts where it belongs. */
+typedef void add_function(struct reader *r, struct spec_class *class, struct spec_function *function);
+
+/* Those of a block text, as Python writes them. */
+static void read_defs(struct reader *r, struct spec_class *class, const struct node *node, const char *many,
+                      add_function *add)
+{
+    struct names names = {0};
+    int count;
+    struct def *defs = def_parse_all(r->cx, node->source, node->offset, node->length, &count);
+
+    for (int i = 0; i < count; i++) {
+        struct spec_function *function = new_function(r, &defs[i].signature);
+
+        r->spec->partial |= !defs[i].good;
+        function->statements = defs[i].body.list;
+        function->count = defs[i].body.count;
+        if (defs[i].good && spec_check_identifier(r, function->name, function->loc) &&
+            is_new(r, &names, function->name, function->loc, many))
+            add(r, class, function);
+    }
+}
+
+/* A section of functions: signatures with statements, or one text. */
+static void read_function_section(struct reader *r, struct spec_class *class, const struct node *key,
+                                  const struct node *node, const char *one, const char *many,
+                                  add_function *add)
 {
     struct names names = {0};
 
+    if (node->kind == NODE_SCALAR && node->style == NODE_LITERAL && !node_is_empty(node)) {
+        read_defs(r, class, node, many, add);
+        return;
+    }
     if (!spec_is_mapping(r, key, node, "a mapping of signatures to statements"))
         return;
     for (int i = 0; i < node->count; i++) {
         struct signature signature;
 
-        if (!read_new_signature(r, node->keys[i], &names, "functions", &signature))
+        if (!read_new_signature(r, node->keys[i], &names, many, &signature))
             continue;
         if (!signature.has_args) {
-            diag_error(r->cx, signature.loc, "the function '%s' has no list of arguments", signature.name);
+            diag_error(r->cx, signature.loc, "the %s '%s' has no list of arguments", one, signature.name);
             diag_hint(r->cx, "write '%s(x):', or '%s():' where it takes none", signature.name,
                       signature.name);
         }
@@ -63,8 +96,76 @@ void spec_read_functions(struct reader *r, const struct node *key, const struct 
         struct spec_function *function = new_function(r, &signature);
 
         function->statements = spec_read_statements(r, node->keys[i], node->items[i], &function->count);
-        ARENA_PUSH(&r->cx->arena, r->spec->functions, r->spec->function_count, function);
+        add(r, class, function);
     }
+}
+
+static void add_function_of_spec(struct reader *r, struct spec_class *class, struct spec_function *function)
+{
+    (void)class;
+    ARENA_PUSH(&r->cx->arena, r->spec->functions, r->spec->function_count, function);
+}
+
+void spec_read_functions(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_function_section(r, NULL, key, node, "function", "functions", add_function_of_spec);
+}
+
+/* `forward` among the methods is what a call of the module runs. */
+static void add_method(struct reader *r, struct spec_class *class, struct spec_function *method)
+{
+    if (strcmp(method->name, "forward") != 0) {
+        ARENA_PUSH(&r->cx->arena, class->methods, class->method_count, method);
+        return;
+    }
+    if (class->forward) {
+        diag_error(r->cx, method->loc, "there are two 'forward'");
+        diag_note(r->cx, class->forward->loc, "the first one");
+        return;
+    }
+    if (class == &r->spec->root)
+        method->has_args = false;
+    class->forward = method;
+}
+
+void spec_read_methods(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_function_section(r, &r->spec->root, key, node, "method", "methods", add_method);
+}
+
+static bool has_def(const struct node *node)
+{
+    return node->kind == NODE_SCALAR && node->style == NODE_LITERAL &&
+           def_begins(node->source, node->offset, node->length);
+}
+
+/* The statements of a forward: of a text that begins with `def`, those of that one, whose arguments count where the key has
+ * none. */
+static void read_body(struct reader *r, struct spec_function *function, const struct node *key,
+                      const struct node *node)
+{
+    int count;
+    struct def *defs;
+
+    if (!has_def(node)) {
+        function->statements = spec_read_statements(r, key, node, &function->count);
+        return;
+    }
+    defs = def_parse_all(r->cx, node->source, node->offset, node->length, &count);
+    if (count > 1) {
+        diag_error(r->cx, defs[1].signature.loc, "this is the text of one function");
+        diag_hint(r->cx, "further ones stand under 'methods: |', where 'forward' may stand too");
+    }
+    r->spec->partial |= !defs[0].good;
+    if (defs[0].good && strcmp(defs[0].signature.name, function->name) != 0)
+        diag_error(r->cx, defs[0].signature.loc, "this is the function '%s', under the key '%s'",
+                   defs[0].signature.name, function->name);
+    if (!function->has_args) {
+        function->args = defs[0].signature.args;
+        function->arg_count = defs[0].signature.count;
+    }
+    function->statements = defs[0].body.list;
+    function->count = defs[0].body.count;
 }
 
 bool spec_is_forward(const struct node *key)
@@ -93,12 +194,15 @@ static void read_class_key(struct reader *r, struct spec_class *class, struct na
             diag_note(r->cx, class->forward->loc, "the first one");
             return;
         }
-        if (!signature.has_args) {
+        class->forward = new_function(r, &signature);
+        read_body(r, class->forward, key, node);
+        if (!signature.has_args && !has_def(node)) {
             diag_error(r->cx, key->loc, "the 'forward' of a class names its arguments");
             diag_hint(r->cx, "write 'forward(x):'");
         }
-        class->forward = new_function(r, &signature);
-        class->forward->statements = spec_read_statements(r, key, node, &class->forward->count);
+        class->forward->has_args = true;
+    } else if (strcmp(key->value, "methods") == 0) {
+        read_function_section(r, class, key, node, "method", "methods", add_method);
     } else {
         spec_unknown_key(r, key, "a class", SPEC_IN_CLASS);
     }
@@ -155,7 +259,7 @@ void spec_read_forward(struct reader *r, const struct node *key, const struct no
         return;
     }
     r->spec->root.forward = new_function(r, &signature);
-    r->spec->root.forward->statements = spec_read_statements(r, key, node, &r->spec->root.forward->count);
+    read_body(r, r->spec->root.forward, key, node);
 }
 
 static void read_maxima(struct reader *r, struct spec_function *entry, const struct node *key,

@@ -41,12 +41,11 @@ static void check_module_expr(struct reader *r, const struct spec_class *owner, 
     switch (expr->kind) {
     case EXPR_BAD:
     case EXPR_CALL:
+    case EXPR_NONE: /* of a mapping: there is none of that name */
         return;
     case EXPR_IF:
-        if (expr->a->kind != EXPR_NONE)
-            check_module_expr(r, owner, expr->a);
-        if (expr->c->kind != EXPR_NONE)
-            check_module_expr(r, owner, expr->c);
+        check_module_expr(r, owner, expr->a);
+        check_module_expr(r, owner, expr->c);
         break;
     case EXPR_REPEAT:
         check_module_expr(r, owner, expr->b);

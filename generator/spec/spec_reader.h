@@ -95,7 +95,8 @@ spec_key_reader spec_read_set, spec_read_add;
 
 /* spec_functions.c: what has a signature */
 bool spec_is_forward(const struct node *key);
-spec_key_reader spec_read_functions, spec_read_classes, spec_read_forward, spec_read_entries;
+spec_key_reader spec_read_functions, spec_read_methods, spec_read_classes, spec_read_forward,
+    spec_read_entries;
 
 /* spec_training.c, spec_rollout.c */
 spec_key_reader spec_read_training, spec_read_rollout;

@@ -1,5 +1,9 @@
-/* stmt.c - statements, blocks of them, and signatures. Apart from expr.c, since an expression stands in more places than a
- * statement does. */
+/* stmt.c - statements and blocks of them. Apart from expr.c, since an expression stands in more places than a statement does.
+ *
+ * note [lines]
+ * A block text is read a line at a time, each with a parser of its own, so that a fault ends with its line. Blocks are what
+ * stands deeper than the line above, as in Python; `struct lines` keeps the columns of those that are open. A statement in
+ * a place of its own (an item of a list) is one line, so its block stands behind the ':'. */
 #include "spec/expr_parser.h"
 
 #include <string.h>
@@ -16,27 +20,18 @@ static const struct {
 static const struct {
     const char *word, *hint;
 } refused_words[] = {
-    {"if", "write 'a if condition else b', with a condition that is known while generating"},
-    {"elif", "write 'a if condition else b', with a condition that is known while generating"},
-    {"else", "write 'a if condition else b', with a condition that is known while generating"},
-    {"for", "lists of modules repeat: '12 x Call' under 'modules'"},
-    {"while", "lists of modules repeat: '12 x Call' under 'modules'"},
-    {"def", "functions stand under 'functions', classes under 'classes'"},
-    {"class", "functions stand under 'functions', classes under 'classes'"},
-    {"with", NULL},
+    {"elif", "it stands below the block of an 'if', as far to the left"},
+    {"else", "it stands below the block of an 'if' or 'for', as far to the left"},
+    {"while", "write 'for i in range(N)' with a number that is known while generating"},
+    {"def", "functions stand under 'functions', those of a class under its 'methods'"},
+    {"class", "classes stand under 'classes'"},
     {"try", NULL},
     {"except", NULL},
     {"finally", NULL},
-    {"raise", NULL},
-    {"assert", NULL},
-    {"del", NULL},
     {"global", NULL},
     {"nonlocal", NULL},
     {"import", "functions of PyTorch need no import"},
     {"from", "functions of PyTorch need no import"},
-    {"pass", NULL},
-    {"break", NULL},
-    {"continue", NULL},
     {"yield", NULL},
     {"async", NULL},
     {"await", NULL},
@@ -72,11 +67,7 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
         for (int i = 0; i < target->count; i++)
             check_target(p, target->items[i], true);
         return;
-    case EXPR_ATTR:
-        if (target->a->kind == EXPR_NAME && strcmp(target->a->text, "self") == 0)
-            return;
-        if (parser_fail(p, target->loc, "only attributes of 'self' are assigned to"))
-            diag_hint(p->cx, "a statement writes buffers and state of its own module: self.NAME = ...");
+    case EXPR_ATTR: /* of what, is known where it runs */
         return;
     case EXPR_INDEX:
         if (target->a->kind == EXPR_INDEX)
@@ -92,70 +83,184 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
         diag_hint(p->cx, "a target is a name, self.NAME, a part of a tensor, as x[0], or a tuple of these");
 }
 
-static struct stmt *parse_statement(struct parser *p)
+/* `a = b = value`: the current token is the first '='. */
+static void parse_assignment(struct parser *p, struct stmt *stmt, struct expr *target)
 {
-    struct stmt *stmt = ARENA_NEW(&p->cx->arena, struct stmt);
-    struct loc first;
+    struct expr *next;
 
-    parser_next(p);
-    first = p->token.loc;
-    stmt->kind = STMT_EXPR;
-    if (p->token.kind == TOKEN_END)
-        parser_fail(p, first, "expected a statement, found nothing");
-    if (refuse_word(p)) {
-        /* nothing of it can be read */
-    } else if (parser_is_name(p, "return")) {
-        stmt->kind = STMT_RETURN;
+    stmt->kind = STMT_ASSIGN;
+    check_target(p, target, true);
+    if (p->failed)
+        stmt->kind = STMT_EXPR;
+    for (; !p->failed; target = next) {
         parser_next(p);
-        if (p->token.kind != TOKEN_END)
-            stmt->value = parser_tuple(p);
-    } else {
-        struct expr *left = parser_tuple(p);
+        ARENA_PUSH(&p->cx->arena, stmt->targets, stmt->target_count, target);
+        next = stmt->value = parser_tuple(p);
+        if (!parser_is_symbol(p, "="))
+            return;
+        check_target(p, next, true);
+    }
+}
 
-        stmt->value = left;
-        for (int i = 0; i < COUNT(augments); i++) {
-            if (!parser_is_symbol(p, augments[i].symbol))
-                continue;
-            stmt->kind = STMT_AUGMENT;
-            stmt->op = augments[i].op;
-            if (left->kind == EXPR_TUPLE || left->kind == EXPR_LIST)
-                parser_fail(p, left->loc, "a tuple takes no '%s'", augments[i].symbol);
-        }
-        if (parser_is_symbol(p, "="))
-            stmt->kind = STMT_ASSIGN;
-        if (stmt->kind != STMT_EXPR)
-            check_target(p, left, true);
-        if (p->failed) {
-            stmt->kind = STMT_EXPR;
-        } else if (stmt->kind != STMT_EXPR) {
-            parser_next(p);
-            stmt->target = left;
-            stmt->value = parser_tuple(p);
-            if (parser_is_symbol(p, "="))
-                parser_fail(p, p->token.loc, "one assignment is one statement; this is a second '='");
+/* An expression, or what has one on its left. */
+static void parse_value(struct parser *p, struct stmt *stmt)
+{
+    struct expr *left = parser_tuple(p);
+
+    stmt->value = left;
+    if (parser_is_symbol(p, ":") && left->kind != EXPR_BAD) { /* an annotation, of which nothing is known */
+        check_target(p, left, true);
+        parser_next(p);
+        parser_conditional(p);
+        if (p->token.kind == TOKEN_END && !p->failed) {
+            stmt->kind = STMT_PASS;
+            stmt->value = NULL;
         }
     }
-    parser_expect_end(p);
-    stmt->loc = loc_join(first, p->last.loc);
-    stmt->end = p->last.end;
-    if (p->failed)
-        stmt->value = parser_bad(p, first);
+    if (parser_is_symbol(p, "=")) {
+        parse_assignment(p, stmt, left);
+        return;
+    }
+    for (int i = 0; i < COUNT(augments); i++) {
+        if (!parser_is_symbol(p, augments[i].symbol))
+            continue;
+        if (left->kind == EXPR_TUPLE || left->kind == EXPR_LIST)
+            parser_fail(p, left->loc, "a tuple takes no '%s'", augments[i].symbol);
+        check_target(p, left, true);
+        if (p->failed)
+            return;
+        parser_next(p);
+        stmt->kind = STMT_AUGMENT;
+        stmt->op = augments[i].op;
+        ARENA_PUSH(&p->cx->arena, stmt->targets, stmt->target_count, left);
+        stmt->value = parser_tuple(p);
+        if (parser_is_symbol(p, "="))
+            parser_fail(p, p->token.loc, "'%s' is one statement; this is a second '='", augments[i].symbol);
+        return;
+    }
+}
+
+static void parse_return(struct parser *p, struct stmt *stmt)
+{
+    if (p->token.kind != TOKEN_END)
+        stmt->value = parser_tuple(p);
+}
+
+static void parse_assert(struct parser *p, struct stmt *stmt)
+{
+    stmt->value = parser_conditional(p);
+    if (parser_take_symbol(p, ","))
+        stmt->message = parser_conditional(p);
+}
+
+static void parse_raise(struct parser *p, struct stmt *stmt)
+{
+    if (p->token.kind == TOKEN_END && parser_fail(p, p->last.loc, "'raise' says what it raises"))
+        diag_hint(p->cx, "write raise ValueError('what is wrong')");
+    stmt->value = parser_conditional(p);
+    if (parser_is_name(p, "from")) {
+        parser_next(p);
+        parser_conditional(p);
+    }
+}
+
+static void parse_del(struct parser *p, struct stmt *stmt)
+{
+    stmt->value = parser_tuple(p);
+    for (int i = 0; i < (stmt->value->kind == EXPR_TUPLE ? stmt->value->count : 1); i++) {
+        const struct expr *name = stmt->value->kind == EXPR_TUPLE ? stmt->value->items[i] : stmt->value;
+
+        if (name->kind != EXPR_NAME && parser_fail(p, name->loc, "only names can be deleted"))
+            diag_hint(p->cx, "leave it out: what nothing reads takes no memory");
+    }
+}
+
+static void parse_nothing(struct parser *p, struct stmt *stmt)
+{
+    (void)p;
+    (void)stmt;
+}
+
+/* Statements that a word begins; the parser is behind it. */
+static const struct {
+    const char *word;
+    enum stmt_kind kind;
+    void (*parse)(struct parser *p, struct stmt *stmt);
+} simple[] = {
+    {"return", STMT_RETURN, parse_return},
+    {"pass", STMT_PASS, parse_nothing},
+    {"del", STMT_DEL, parse_del},
+    {"assert", STMT_ASSERT, parse_assert},
+    {"raise", STMT_RAISE, parse_raise},
+    {"break", STMT_BREAK, parse_nothing},
+    {"continue", STMT_CONTINUE, parse_nothing},
+};
+
+static struct stmt *new_stmt(struct parser *p)
+{
+    struct stmt *stmt = ARENA_NEW(&p->cx->arena, struct stmt);
+
+    stmt->kind = STMT_EXPR;
+    stmt->loc = p->token.loc;
     return stmt;
 }
 
-struct stmt *stmt_parse(struct cx *cx, const struct source *source, size_t offset, size_t length)
+static void end_stmt(struct parser *p, struct stmt *stmt)
 {
-    struct parser p = parser_new(cx, source, offset, length);
-
-    return parse_statement(&p);
+    stmt->loc = loc_join(stmt->loc, p->last.loc);
+    stmt->end = p->last.end;
 }
 
-struct stmt *stmt_parse_refused(struct cx *cx, const struct source *source, size_t offset, size_t length)
+/* A statement without a block; its first token is the parser's. */
+static struct stmt *parse_simple(struct parser *p)
 {
-    struct parser p = parser_new(cx, source, offset, length);
+    struct stmt *stmt = new_stmt(p);
+    struct loc first = stmt->loc;
+    int i = 0;
 
-    p.quiet = true;
-    return parse_statement(&p);
+    if (p->token.kind == TOKEN_END)
+        parser_fail(p, first, "expected a statement, found nothing");
+    while (i < COUNT(simple) && !parser_is_name(p, simple[i].word))
+        i++;
+    if (refuse_word(p)) {
+        /* nothing of it can be read */
+    } else if (i < COUNT(simple)) {
+        stmt->kind = simple[i].kind;
+        parser_next(p);
+        simple[i].parse(p, stmt);
+    } else {
+        parse_value(p, stmt);
+    }
+    parser_expect_end(p);
+    end_stmt(p, stmt);
+    if (p->failed) {
+        stmt->value = parser_bad(p, first);
+        if (stmt->kind != STMT_ASSIGN && stmt->kind != STMT_AUGMENT)
+            stmt->kind = stmt->kind == STMT_RETURN ? STMT_RETURN : STMT_EXPR;
+    }
+    return stmt;
+}
+
+/* ---- lines ---- */
+
+struct lines lines_new(struct cx *cx, const struct source *source, size_t offset, size_t length)
+{
+    return (struct lines){.cx = cx, .source = source, .at = offset, .stop = offset + length};
+}
+
+bool lines_next(struct lines *lines)
+{
+    lines->at = lex_skip_blanks(lines->source->text, lines->at, lines->stop);
+    return lines->at < lines->stop;
+}
+
+size_t lines_column(const struct lines *lines)
+{
+    size_t begin = lines->at;
+
+    while (begin > 0 && lines->source->text[begin - 1] != '\n' && lines->source->text[begin - 1] != '\r')
+        begin--;
+    return lines->at - begin;
 }
 
 /* Where the statement that starts at `at` ends: at the end of its line, unless a bracket is open there or
@@ -181,10 +286,7 @@ static size_t statement_end(const char *text, size_t at, size_t stop)
             while (at + 1 < stop && text[at + 1] != '\n' && text[at + 1] != '\r')
                 at++;
         } else if (c == '"' || c == '\'') {
-            for (at++; at < stop && text[at] != c && text[at] != '\n' && text[at] != '\r'; at++)
-                at += text[at] == '\\' && at + 1 < stop;
-            if (at < stop && text[at] != c)
-                at--; /* never closed: its line ends it */
+            at = lex_string_end(text, at, stop) - 1;
         } else if (strchr("([{", c)) {
             if (depth > EXPR_MAX_DEPTH)
                 break;
@@ -202,88 +304,237 @@ static size_t statement_end(const char *text, size_t at, size_t stop)
     return at < stop ? at : stop; /* a quote or backslash at the very end steps over it */
 }
 
+struct parser lines_take(struct lines *lines)
+{
+    size_t begin = lines->at;
+
+    lines->at = statement_end(lines->source->text, begin, lines->stop);
+    return parser_new(lines->cx, lines->source, begin, lines->at - begin);
+}
+
+void lines_skip(struct lines *lines, size_t column)
+{
+    while (lines_next(lines) && lines_column(lines) > column)
+        lines_take(lines);
+}
+
+static struct loc first_of_line(const struct lines *lines)
+{
+    return diag_loc(lines->cx, lines->source, lines->at, 1);
+}
+
+/* Whether a line in `column` goes on with the innermost block; what fits no block is said, and does. */
+static bool goes_on(struct lines *lines, size_t column)
+{
+    const size_t *columns = lines->columns;
+    int outer = lines->depth - 1;
+
+    if (column == columns[lines->depth])
+        return true;
+    while (column < columns[lines->depth] && outer > 0 && columns[outer] > column)
+        outer--;
+    if (column < columns[lines->depth] && outer > 0 && columns[outer] == column)
+        return false;
+    if (!lines->faulty && column > columns[lines->depth])
+        diag_error(lines->cx, first_of_line(lines),
+                   "this line stands deeper than the one above, which begins no block");
+    else if (!lines->faulty)
+        diag_error(lines->cx, first_of_line(lines), "this line stands as deep as none of the blocks above");
+    lines->faulty = true;
+    return true;
+}
+
+static struct stmt *parse_line(struct lines *lines, struct parser *p, size_t column);
+
+/* Statements of one depth from here on. Depths count from 1. */
+static struct stmt_block parse_block(struct lines *lines)
+{
+    struct stmt_block block = {0};
+
+    lines->columns[++lines->depth] = lines_column(lines);
+    while (lines_next(lines)) {
+        size_t column = lines_column(lines);
+
+        if (!goes_on(lines, column))
+            break;
+
+        struct parser p = lines_take(lines);
+
+        ARENA_PUSH(&lines->cx->arena, block.list, block.count, parse_line(lines, &p, column));
+    }
+    lines->depth--;
+    return block;
+}
+
+struct stmt_block lines_block(struct lines *lines, struct parser *p, size_t column, const char *what)
+{
+    struct stmt_block block = {0};
+    struct loc colon = p->token.loc;
+
+    if (!parser_take_symbol(p, ":")) {
+        if (parser_fail(p, colon, "expected ':' behind '%s', found %s", what, parser_found(p)) &&
+            parser_is_symbol(p, "="))
+            diag_hint(p->cx, "a comparison is written '=='");
+        return block;
+    }
+    if (p->token.kind != TOKEN_END) {
+        ARENA_PUSH(&p->cx->arena, block.list, block.count, parse_simple(p));
+        return block;
+    }
+    if (!lines) {
+        if (parser_fail(p, colon, "expected a statement behind ':'"))
+            diag_hint(p->cx, "blocks stand in block text: '- |' with the lines below");
+    } else if (!lines_next(lines) || lines_column(lines) <= column) {
+        parser_fail(p, colon, "expected a block below '%s', further to the right", what);
+    } else if (lines->depth > STMT_MAX_DEPTH) {
+        parser_fail(p, colon, "blocks nest more than %d deep", STMT_MAX_DEPTH);
+    } else {
+        block = parse_block(lines);
+    }
+    if (p->failed && lines)
+        lines_skip(lines, column);
+    return block;
+}
+
+static void add_block(struct parser *p, struct stmt *stmt, struct stmt_block block)
+{
+    ARENA_PUSH(&p->cx->arena, stmt->blocks, stmt->block_count, block);
+}
+
+/* The parser at the word of one that goes on with the statement in `column`, or false. */
+static bool take_word(struct lines *lines, struct parser *p, size_t column, const char *word)
+{
+    struct lines ahead;
+    struct parser next;
+
+    if (!lines || !lines_next(lines) || lines_column(lines) != column)
+        return false;
+    ahead = *lines;
+    next = lines_take(&ahead);
+    next.quiet = true;
+    parser_next(&next);
+    if (!parser_is_name(&next, word))
+        return false;
+    *p = lines_take(lines);
+    parser_next(p);
+    parser_next(p);
+    return true;
+}
+
+static void parse_if(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column)
+{
+    const char *word = "if";
+    struct parser next;
+
+    do {
+        struct expr *condition = parser_conditional(p);
+        struct stmt_block block = lines_block(lines, p, column, word);
+
+        block.condition = p->failed ? parser_bad(p, stmt->loc) : condition;
+        if (stmt->block_count == 0)
+            end_stmt(p, stmt);
+        add_block(p, stmt, block);
+        word = "elif";
+        next = *p;
+        p = &next;
+    } while (take_word(lines, p, column, word));
+    if (take_word(lines, p, column, "else"))
+        add_block(p, stmt, lines_block(lines, p, column, "else"));
+}
+
+static void parse_for(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column)
+{
+    struct expr *target = parser_names(p);
+    struct parser next;
+
+    if (!parser_is_name(p, "in"))
+        parser_fail(p, p->token.loc, "expected 'in', found %s", parser_found(p));
+    parser_next(p);
+    stmt->value = parser_tuple(p);
+    if (!p->failed)
+        ARENA_PUSH(&p->cx->arena, stmt->targets, stmt->target_count, target);
+    add_block(p, stmt, lines_block(lines, p, column, "for"));
+    end_stmt(p, stmt);
+    next = *p;
+    if (!p->failed && take_word(lines, &next, column, "else"))
+        add_block(p, stmt, lines_block(lines, &next, column, "else"));
+}
+
+static void parse_with(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column)
+{
+    stmt->value = parser_conditional(p);
+    if (parser_is_name(p, "as") || parser_is_symbol(p, ","))
+        if (parser_fail(p, p->token.loc, "'with' takes one context, without a name"))
+            diag_hint(p->cx, "write 'with torch.no_grad():'");
+    add_block(p, stmt, lines_block(lines, p, column, "with"));
+    end_stmt(p, stmt);
+}
+
+/* Statements with blocks; the parser is behind the word. */
+static const struct {
+    const char *word;
+    enum stmt_kind kind;
+    void (*parse)(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column);
+} compound[] = {
+    {"if", STMT_IF, parse_if},
+    {"for", STMT_FOR, parse_for},
+    {"with", STMT_WITH, parse_with},
+};
+
+/* A statement that stands in `column`, with its blocks. Without `lines` it is all on one line. */
+static struct stmt *parse_line(struct lines *lines, struct parser *p, size_t column)
+{
+    struct stmt *stmt = NULL;
+
+    parser_next(p);
+    for (int i = 0; i < COUNT(compound) && !stmt; i++) {
+        if (!parser_is_name(p, compound[i].word))
+            continue;
+        stmt = new_stmt(p);
+        stmt->kind = compound[i].kind;
+        parser_next(p);
+        compound[i].parse(lines, p, stmt, column);
+        if (p->failed && stmt->kind != STMT_IF)
+            stmt->value = parser_bad(p, stmt->loc);
+    }
+    if (!stmt)
+        stmt = parse_simple(p);
+    if (lines && p->failed)
+        lines_skip(lines, column);
+    return stmt;
+}
+
+static struct stmt *parse_alone(struct parser *p)
+{
+    struct stmt *stmt = parse_line(NULL, p, 0);
+
+    parser_expect_end(p);
+    return stmt;
+}
+
+struct stmt *stmt_parse(struct cx *cx, const struct source *source, size_t offset, size_t length)
+{
+    struct parser p = parser_new(cx, source, offset, length);
+
+    return parse_alone(&p);
+}
+
+struct stmt *stmt_parse_refused(struct cx *cx, const struct source *source, size_t offset, size_t length)
+{
+    struct parser p = parser_new(cx, source, offset, length);
+
+    p.quiet = true;
+    return parse_alone(&p);
+}
+
 struct stmt **stmt_parse_block(struct cx *cx, const struct source *source, size_t offset, size_t length,
                                int *count)
 {
-    size_t stop = offset + length;
-    struct stmt **list = NULL;
+    struct lines lines = lines_new(cx, source, offset, length);
+    struct stmt_block block = {0};
 
-    *count = 0;
-    for (size_t at = lex_skip_blanks(source->text, offset, stop); at < stop;
-         at = lex_skip_blanks(source->text, at, stop)) {
-        size_t end = statement_end(source->text, at, stop);
-        struct stmt *stmt = stmt_parse(cx, source, at, end - at);
-
-        ARENA_PUSH(&cx->arena, list, *count, stmt);
-        at = end;
-    }
-    return list;
-}
-
-/* ---- signatures ---- */
-
-static void parse_signature_argument(struct parser *p, struct signature *out, bool keyword)
-{
-    struct signature_arg arg = {.name = p->token.text, .loc = p->token.loc, .keyword = keyword};
-
-    if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
-        bool star = parser_is_symbol(p, "*") || parser_is_symbol(p, "**");
-
-        if (parser_fail(p, p->token.loc, "expected the name of an argument, found %s", parser_found(p)) &&
-            star)
-            diag_hint(p->cx, "write every argument; '*' alone makes those behind it given by name");
-        return;
-    }
-    if (strcmp(arg.name, "self") == 0 && parser_fail(p, arg.loc, "'self' is not written in a signature"))
-        diag_hint(p->cx, "leave it out; statements may use it all the same");
-    for (int i = 0; i < out->count; i++) {
-        if (strcmp(out->args[i].name, arg.name) == 0 &&
-            parser_fail(p, arg.loc, "there are two arguments '%s'", arg.name))
-            diag_note(p->cx, out->args[i].loc, "the first one");
-    }
-    parser_next(p);
-    if (parser_is_symbol(p, ":") && parser_fail(p, p->token.loc, "arguments have no annotations"))
-        diag_hint(p->cx, "write the name alone, with '=' and its default where it has one");
-    if (parser_take_symbol(p, "="))
-        arg.value = parser_conditional(p);
-    else if (out->count > 0 && out->args[out->count - 1].value && !keyword)
-        parser_fail(p, arg.loc, "'%s' has no default, but stands behind '%s', which has one", arg.name,
-                    out->args[out->count - 1].name);
-    ARENA_PUSH(&p->cx->arena, out->args, out->count, arg);
-}
-
-bool signature_parse(struct cx *cx, const struct source *source, size_t offset, size_t length,
-                     struct signature *out)
-{
-    struct parser parser = parser_new(cx, source, offset, length), *p = &parser;
-
-    parser_next(p);
-    *out = (struct signature){.name = p->token.text, .loc = p->token.loc};
-    if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
-        parser_fail(p, p->token.loc, "expected a name, found %s", parser_found(p));
-        return false;
-    }
-    parser_next(p);
-    if (parser_is_symbol(p, "(")) {
-        struct loc open = p->token.loc;
-        bool keyword = false;
-
-        out->has_args = true;
-        parser_next(p);
-        while (!parser_is_symbol(p, ")") && p->token.kind != TOKEN_END) {
-            if (!keyword && parser_is_symbol(p, "*") && parser_next_is(p, ",")) {
-                keyword = true;
-                parser_next(p);
-                parser_next(p);
-                continue;
-            }
-            parse_signature_argument(p, out, keyword);
-            if (!parser_take_symbol(p, ","))
-                break;
-        }
-        parser_close_bracket(p, "(", open, ")");
-    }
-    if (p->token.kind != TOKEN_END && !p->failed)
-        parser_fail(p, p->token.loc, "expected the end of the signature, found %s", parser_found(p));
-    return !p->failed;
+    if (lines_next(&lines))
+        block = parse_block(&lines);
+    *count = block.count;
+    return block.list;
 }

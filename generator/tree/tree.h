@@ -107,6 +107,8 @@ struct module {
     int arg_count;
     struct module **children;
     int child_count;
+    const char **absent; /* names under `modules:` whose value is None */
+    int absent_count;
     struct module_tensor **tensors; /* parameters, then buffers, then state; empty slots included */
     int tensor_count;
     struct names child_index, tensor_index; /* see NAMES_INDEXED_FROM; of all of them, or not to be asked */

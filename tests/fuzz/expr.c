@@ -13,6 +13,20 @@ static bool is_deep(const struct expr *expr)
     return expr && expr->height > EXPR_MAX_DEPTH / 4;
 }
 
+static bool is_deep_statement(const struct stmt *stmt)
+{
+    bool deep = is_deep(stmt->value) || is_deep(stmt->message);
+
+    for (int i = 0; i < stmt->target_count; i++)
+        deep |= is_deep(stmt->targets[i]);
+    for (int i = 0; i < stmt->block_count; i++) {
+        deep |= is_deep(stmt->blocks[i].condition);
+        for (int k = 0; k < stmt->blocks[i].count; k++)
+            deep |= is_deep_statement(stmt->blocks[i].list[k]);
+    }
+    return deep;
+}
+
 static const char *print(struct cx *cx, const struct expr *expr)
 {
     struct text text = text_new(&cx->arena);
@@ -39,7 +53,8 @@ static const char *statement(struct cx *cx, const struct source *source)
 
     stmt_source(cx, stmt);
     stmt_print(&text, stmt);
-    return is_deep(stmt->target) || is_deep(stmt->value) ? NULL : text.data;
+    return stmt->block_count > 0 || is_deep_statement(stmt) ? NULL
+                                                            : text.data; /* blocks are printed as lines */
 }
 
 static const char *block(struct cx *cx, const struct source *source)
@@ -50,11 +65,21 @@ static const char *block(struct cx *cx, const struct source *source)
     bool deep = false;
 
     for (int i = 0; i < count; i++) {
-        deep |= is_deep(statements[i]->target) || is_deep(statements[i]->value);
+        deep |= is_deep_statement(statements[i]);
         stmt_print(&text, statements[i]);
         text_add(&text, "\n");
     }
     return deep ? NULL : text.data;
+}
+
+/* Functions have no printer. */
+static const char *defs(struct cx *cx, const struct source *source)
+{
+    int count;
+
+    def_begins(source, 0, source->length);
+    def_parse_all(cx, source, 0, source->length, &count);
+    return NULL;
 }
 
 /* A signature has no printer. */
@@ -66,7 +91,7 @@ static const char *signature(struct cx *cx, const struct source *source)
     return NULL;
 }
 
-static parse_and_print *const kinds[] = {expression, module, statement, block, signature};
+static parse_and_print *const kinds[] = {expression, module, statement, block, signature, defs};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* As a spec is, before its text gets here. */

@@ -25,6 +25,7 @@ ABOUT = {
     "eval/build.c": ("CONST VIEW", "a change in place goes back through views to what is changed"),
     "eval/build_map.c": ("MAP", "a line of elementwise.c brings gradients to its map"),
     "eval/build_place.c": ("CHECK REDUCE SORT VIEW", "indices that argmax or argsort made are in bounds; one check is enough"),
+    "eval/eval_flow.c": ("INPUT TENSOR", "what is read under no_grad was not made there"),
     "eval/eval_statements.c": ("TENSOR", "a name for a parameter is no name for its value"),
     "functions/arguments.c": ("INPUT", "a hint that is for inputs alone"),
     "functions/norm.c": ("TENSOR", "running statistics are a buffer's version"),

@@ -58,7 +58,7 @@ WRONG = [
     ("buffers:", "bufers:", "'bufers'"),
     ("    statements: [return fc(x)]\n", "", "act(x)"),
     ("return fc(x) - mean", "return x[1: 3]", "forward(x)"),
-    ("forward(x):", "forward:", "'forward'"),
+    ("forward(x):", "forward:", "forward"),
 ]
 
 

@@ -513,7 +513,7 @@ static void faults_of_yaml(void **state)
          "quote it: \"[a, b] = f(x)\""},
         {HEAD "forward:\n  - [a, b]\n  - return x\n", 5, 5, "YAML takes this statement for a list",
          "\"[a, b]\""},
-        {HEAD "forward:\n  - {a: b}\n  - return x\n", 5, 5, "there is no operator '{'", "dictionaries"},
+        {HEAD "forward:\n  - {a: b}\n  - return x\n", 5, 6, "the names in braces are strings", "no sets"},
         {HEAD "forward:\n  - - a\n  - return x\n", 5, 5, "expected a statement, found a list",
          "begins a statement"},
         {HEAD "forward:\n  - *y\n  - return x\n", 5, 5, "YAML takes '*' at the start for an alias", "\"*y\""},

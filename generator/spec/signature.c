@@ -1,0 +1,184 @@
+/* signature.c - names with their arguments, as a key of a spec and as Python's `def` writes them. */
+#include "spec/expr_parser.h"
+
+#include <string.h>
+
+/* `: Tensor`, `-> Tensor`: nothing of it is known. */
+static void skip_annotation(struct parser *p, const char *sign)
+{
+    if (parser_take_symbol(p, sign))
+        parser_conditional(p);
+}
+
+static void parse_argument(struct parser *p, struct signature *out, bool keyword)
+{
+    const struct signature_arg *before = out->count > 0 ? &out->args[out->count - 1] : NULL;
+    struct signature_arg arg = {.keyword = keyword};
+
+    if (parser_take_symbol(p, "*"))
+        arg.gather = GATHER_TUPLE;
+    else if (parser_take_symbol(p, "**"))
+        arg.gather = GATHER_DICT;
+    arg.name = p->token.text;
+    arg.loc = p->token.loc;
+    if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
+        parser_fail(p, p->token.loc, "expected the name of an argument, found %s", parser_found(p));
+        return;
+    }
+    if (strcmp(arg.name, "self") == 0 && parser_fail(p, arg.loc, "'self' is not written in a signature"))
+        diag_hint(p->cx, "leave it out; statements may use it all the same");
+    for (int i = 0; i < out->count; i++) {
+        if (strcmp(out->args[i].name, arg.name) == 0 &&
+            parser_fail(p, arg.loc, "there are two arguments '%s'", arg.name))
+            diag_note(p->cx, out->args[i].loc, "the first one");
+    }
+    if (before && before->gather == GATHER_DICT)
+        parser_fail(p, arg.loc, "nothing stands behind '**%s'", before->name);
+    if (keyword && arg.gather == GATHER_TUPLE)
+        parser_fail(p, arg.loc, "there is one '*' in a signature");
+    parser_next(p);
+    skip_annotation(p, ":");
+    if (parser_is_symbol(p, "=") && arg.gather != GATHER_NONE) {
+        parser_fail(p, p->token.loc, "'%s' takes what is left, and has no default", arg.name);
+    } else if (parser_take_symbol(p, "=")) {
+        arg.value = parser_conditional(p);
+    } else if (before && before->value && !keyword && arg.gather == GATHER_NONE) {
+        parser_fail(p, arg.loc, "'%s' has no default, but stands behind '%s', which has one", arg.name,
+                    before->name);
+    }
+    ARENA_PUSH(&p->cx->arena, out->args, out->count, arg);
+}
+
+/* The arguments, behind their bracket. Of a method the first is `self`, which is left out. */
+static void parse_arguments(struct parser *p, struct signature *out, struct loc open, bool def)
+{
+    bool keyword = false;
+
+    if (def && parser_is_name(p, "self")) {
+        parser_next(p);
+        skip_annotation(p, ":");
+        parser_take_symbol(p, ",");
+    }
+    while (!parser_is_symbol(p, ")") && p->token.kind != TOKEN_END) {
+        if (!keyword && parser_is_symbol(p, "*") && parser_next_is(p, ",")) {
+            keyword = true;
+            parser_next(p);
+            parser_next(p);
+            continue;
+        }
+        if (parser_is_symbol(
+                p, "/")) { /* what stands before it is given without a name, and may be with one here */
+            parser_next(p);
+        } else {
+            parse_argument(p, out, keyword);
+            keyword |= out->count > 0 && out->args[out->count - 1].gather == GATHER_TUPLE;
+        }
+        if (!parser_take_symbol(p, ","))
+            break;
+    }
+    parser_close_bracket(p, "(", open, ")");
+    skip_annotation(p, "->");
+}
+
+/* A name, and in brackets its arguments. */
+static void parse_signature(struct parser *p, struct signature *out, bool def)
+{
+    *out = (struct signature){.name = p->token.text, .loc = p->token.loc};
+    if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text)) {
+        parser_fail(p, p->token.loc, "expected a name, found %s", parser_found(p));
+        return;
+    }
+    parser_next(p);
+    if (parser_is_symbol(p, "(")) {
+        struct loc open = p->token.loc;
+
+        out->has_args = true;
+        parser_next(p);
+        parse_arguments(p, out, open, def);
+    }
+}
+
+bool signature_parse(struct cx *cx, const struct source *source, size_t offset, size_t length,
+                     struct signature *out)
+{
+    struct parser p = parser_new(cx, source, offset, length);
+
+    parser_next(&p);
+    parse_signature(&p, out, false);
+    if (p.token.kind != TOKEN_END && !p.failed)
+        parser_fail(&p, p.token.loc, "expected the end of the signature, found %s", parser_found(&p));
+    return !p.failed;
+}
+
+/* ---- def ---- */
+
+/* Steps over `@torch.jit.export` and the like, which say nothing of the numbers, and over docstrings. */
+static bool skip_decorator(struct lines *lines)
+{
+    const char c = lines->source->text[lines->at];
+
+    if (c != '@' && c != '"' && c != '\'')
+        return false;
+    lines_take(lines);
+    return true;
+}
+
+bool def_begins(const struct source *source, size_t offset, size_t length)
+{
+    struct lines lines = lines_new(NULL, source, offset, length);
+    const char *at;
+
+    if (!lines_next(&lines))
+        return false;
+    at = source->text + lines.at;
+    return lines.at + 4 < lines.stop &&
+           (*at == '@' || (memcmp(at, "def", 3) == 0 && (at[3] == ' ' || at[3] == '\t')));
+}
+
+/* A function in `column`, of which the parser is at its first token. */
+static struct def parse_def(struct lines *lines, struct parser *p, size_t column)
+{
+    struct def def = {0};
+
+    if (!parser_is_name(p, "def")) {
+        if (parser_fail(p, p->token.loc, "expected 'def', found %s", parser_found(p)))
+            diag_hint(p->cx, "this text is functions alone, each with its 'def'");
+        return def;
+    }
+    parser_next(p);
+    parse_signature(p, &def.signature, true);
+    if (!p->failed && !def.signature.has_args)
+        parser_fail(p, p->token.loc, "expected '(', found %s", parser_found(p));
+    def.good = !p->failed;
+    def.body = lines_block(lines, p, column, "def");
+    def.good &= !p->failed;
+    return def;
+}
+
+struct def *def_parse_all(struct cx *cx, const struct source *source, size_t offset, size_t length,
+                          int *count)
+{
+    struct lines lines = lines_new(cx, source, offset, length);
+    struct def *list = NULL;
+    size_t column = 0;
+
+    *count = 0;
+    lines_next(&lines);
+    column = lines_column(&lines);
+    while (lines_next(&lines)) {
+        if (skip_decorator(&lines))
+            continue;
+
+        struct parser p = lines_take(&lines);
+        struct def def;
+
+        parser_next(&p);
+        lines.depth = 1;
+        lines.columns[1] = column;
+        def = parse_def(&lines, &p, column);
+        if (p.failed)
+            lines_skip(&lines, column);
+        ARENA_PUSH(&cx->arena, list, *count, def);
+    }
+    return list;
+}

@@ -426,6 +426,59 @@ static struct settings read_settings(const struct spec *spec)
                              .threads = spec->threads};
 }
 
+/* Whether the graphs return tensors of the same types and shapes. */
+static bool return_alike(const struct graph *a, const struct graph *b)
+{
+    if (a->result_count != b->result_count)
+        return false;
+    for (int i = 0; i < a->result_count; i++) {
+        const struct value *x = a->outputs[i], *y = b->outputs[i];
+
+        if (x->dtype != y->dtype || x->ndim != y->ndim)
+            return false;
+        for (int k = 0; k < x->ndim; k++)
+            if (!dim_equal(x->dims[k], y->dims[k]))
+                return false;
+    }
+    return true;
+}
+
+static const char *results_text(struct arena *arena, const struct graph *graph)
+{
+    const char *text = "";
+
+    for (int i = 0; i < graph->result_count; i++) {
+        const struct value *value = graph->outputs[i];
+
+        text = arena_format(arena, "%s%s%s %s", text, i > 0 ? ", " : "", dtype_rows[value->dtype].name,
+                            shape_text(arena, value->ndim, value->dims));
+    }
+    return text;
+}
+
+/* An entry is one function in C: each mode has its own `return`, but the results are alike, and have the names that they have in
+ * evaluation mode. */
+static void join_modes(struct program *program, struct entry *entry, struct loc loc)
+{
+    struct arena *arena = &program->cx->arena;
+    const struct graph *first = entry->graphs[0][0], *second = entry->graphs[1][0];
+    struct graph *all[] = {entry->graphs[0][1], entry->graphs[1][0], entry->graphs[1][1], entry->saving[0][0],
+                           entry->saving[0][1], entry->saving[1][0], entry->saving[1][1]};
+
+    if (!first || !second)
+        return;
+    if (!return_alike(first, second)) {
+        diag_error(program->cx, loc, "'%s' returns other tensors in training mode: %s, not %s", entry->name,
+                   results_text(arena, second), results_text(arena, first));
+        diag_hint(program->cx,
+                  "return what both modes have; what is of no use in one of them may be zeros there");
+        return;
+    }
+    for (int i = 0; i < COUNT(all); i++)
+        for (int k = 0; all[i] && k < first->result_count; k++)
+            all[i]->output_names[k] = first->output_names[k];
+}
+
 /* Into a program; unless it resolves, also the variants with hooks. */
 static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bool resolving)
 {
@@ -457,6 +510,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
             lower_variants(program, entry, &source, training, false);
         for (int training = 0; training < 2 && saves && diag_errors(cx) == 0; training++)
             lower_variants(program, entry, &source, training, true);
+        join_modes(program, entry, function ? function->loc : tree->root->loc);
     }
     tree->sizes = sizes; /* the last entry may have had others */
     if (spec->training && !resolving && diag_errors(cx) == 0)

@@ -1211,9 +1211,9 @@ class Draw:
             if tensors:
                 lines += ["", f"{section}:", *(f"  {name}: {text}" for name, text in tensors.items())]
         if self.statements:
-            block = self.chance(0.2)
+            block = self.chance(0.3)
             lines += ["", "forward:" + (" |" if block else "")]
-            lines += [("  " if block else "  - ") + text for text in self.statements]
+            lines += ["  " + text for text in self.as_body()] if block else ["  - " + text for text in self.statements]
         if self.entry:
             arguments, lowered, statements = self.entry
             lines += ["", "entries:", f"  act({', '.join(arguments)}):"]
@@ -1221,6 +1221,26 @@ class Draw:
                 lines.append("    max: {" + ", ".join(f"{k}: {v}" for k, v in lowered.items()) + "}")
             lines += ["    statements:", *(f"      - {text}" for text in statements)]
         return "\n".join(lines) + "\n"
+
+
+    def as_body(self):
+        """The statements in other words of Python, which compute the same: loops that run once, branches that are taken, lists,
+        dicts, comprehensions, annotations."""
+        lines = [f"def forward(self, {', '.join(self.inputs)}):", "    # as a class of PyTorch has it"] if self.chance(0.3) else []
+        indent = "    " * bool(lines)
+        for text in self.statements:
+            name, equals, value = text.partition(" = ")
+            if not equals or not re.fullmatch(r"[a-z]\w*", name) or self.chance(0.6):
+                lines.append(indent + text)
+                continue
+            form = self.pick([
+                "for _ in range(3):\n    {t}\n    break", "for {n} in [{v}]:\n    pass", "if {c}:\n    {t}\nelse:\n    {n} = None",
+                "if not {c}:\n    raise ValueError(f'{{self.training!r}}')\nelif {c}: {t}", "{n}: Tensor = {v}", "{n} = [{v} for _ in range(1)][0]",
+                "{n} = {{'a': {v}}}['a']", "_list = []\n_list.append({v})\n{n} = _list.pop()", "_, {n} = (0, {v})",
+                "_dict = dict(a={v})\nfor _key, {n} in _dict.items():\n    assert _key == 'a', _key", "{n} = _{n} = {v}\ndel _{n}"])
+            condition = self.pick(["True", "self.training is not None", "1 in (0, 1)", "isinstance(2, int)"])
+            lines += [indent + line for line in form.format(n=name, v=value, t=text, c=condition).split("\n")]
+        return lines
 
 
 # ---- the same in several files ------------------------------------------------------------------------------------

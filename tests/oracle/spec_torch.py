@@ -10,11 +10,13 @@ modules are written (2.1). What the oracle does not know it refuses, rather than
 """
 import ast
 import builtins
+import collections
 import contextlib
 import fnmatch
 import math
 import pathlib
 import re
+import textwrap
 import warnings
 from unittest import mock
 
@@ -40,7 +42,7 @@ PRODUCTS += [(torch._VF, f"{kind}_cell", at) for kind in RECURRENT for at in (2,
 # Mappings of names, which an extending spec joins name by name; any other key it replaces.
 JOINED = {"constants", "sizes", "inputs", "functions", "classes", "parameters", "buffers", "state", "entries"}
 KNOWN = NO_EFFECT | {"model", "dtype", "storage", "denormals", "constants", "sizes", "inputs", "functions", "classes", "modules", "parameters",
-                     "buffers", "state", "forward", "entries", "tie", "freeze", "eval", "training"}
+                     "buffers", "state", "forward", "methods", "entries", "tie", "freeze", "eval", "training"}
 
 # What the text of a spec runs in: names are looked up in the spec's own scopes. (torch imports what it needs late, and
 # asks the running frame how.)
@@ -52,6 +54,14 @@ if hasattr(torch.backends, "mha") and hasattr(torch.backends.mha, "set_fastpath_
 
 # A bare `tanh` means torch.nn.functional's, which says that it is deprecated.
 warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is deprecated")
+
+
+# Names that stand by themselves, and Python's own.
+SPACES = {"F": nn.functional, "torch": torch, "nn": nn, "math": math, "Tensor": torch.Tensor,
+          "OrderedDict": collections.OrderedDict, "_assert": torch._assert,
+          "torchvision": vision.torchvision, "ops": vision.ops}
+PYTHON = ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list", "dict", "str", "divmod",
+          "RuntimeError", "ValueError", "NotImplementedError", "AssertionError", "TypeError")
 
 
 class SpecError(Exception):
@@ -167,27 +177,70 @@ def statements_of(value):
     return [value]
 
 
+def parsed(text):
+    """The statements of a text. Its first line may stand further to the right than a list item of its own does."""
+    return ast.parse(textwrap.dedent(text).strip())
+
+
+def arguments_of(arguments):
+    """[(argument, text of the default or None)]; `*args` and `**kwargs` keep their stars."""
+    places = arguments.posonlyargs + arguments.args
+    defaults = [None] * (len(places) - len(arguments.defaults)) + list(arguments.defaults)
+    found = list(zip([place.arg for place in places], defaults))
+    found += [("*" + arguments.vararg.arg, None)] if arguments.vararg else []
+    found += [(argument.arg, default) for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    found += [("**" + arguments.kwarg.arg, None)] if arguments.kwarg else []
+    return [(name, ast.unparse(default) if default is not None else None) for name, default in found if name != "self"]
+
+
 def signature(key):
     """`rotate(x, cos=None)` as the name and [(argument, text of the default or None)]."""
     name, bracket, rest = key.partition("(")
     if not bracket:
         return key.strip(), None
-    arguments = ast.parse(f"def f({rest}: pass").body[0].args
-    defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + [ast.unparse(d) for d in arguments.defaults]
-    return name.strip(), [(argument.arg, default) for argument, default in zip(arguments.args, defaults)]
+    return name.strip(), arguments_of(ast.parse(f"def f({rest}: pass").body[0].args)
+
+
+def functions_of(section):
+    """{name: (arguments, statements)} of a mapping of signatures, or of a text of Python's functions."""
+    if not isinstance(section, str):
+        return {name: (arguments or [], statements_of(value))
+                for (name, arguments), value in ((signature(key), value) for key, value in section.items())}
+    return {node.name: (arguments_of(node.args), ["\n".join(map(ast.unparse, node.body))])
+            for node in parsed(section).body if isinstance(node, ast.FunctionDef)}
+
+
+def body_of(value):
+    """(arguments, statements) of a `forward`; the arguments are None where its text has no `def`."""
+    if isinstance(value, str) and re.match(r"\s*(#.*\s*|@.*\s*)*def\s", value):
+        return list(functions_of(value).values())[0]
+    return None, statements_of(value)
 
 
 def bind(name, arguments, args, kwargs, default):
     """Python's rules for a call. `default` evaluates the text of a default value."""
-    if len(args) > len(arguments):
-        raise TypeError(f"{name} takes {len(arguments)} arguments, {len(args)} were given")
-    values = {argument: value for (argument, _), value in zip(arguments, args)}
+    places = []
+    for argument, _ in arguments:
+        if argument.startswith("*"):
+            break
+        places.append(argument)
+    values, rest = dict(zip(places, args)), args[len(places):]
+    known = {argument.lstrip("*"): argument for argument, _ in arguments}
+    if rest and not any(stars == "*" + argument for argument, stars in known.items()):
+        raise TypeError(f"{name} takes {len(places)} arguments, {len(args)} were given")
+    options = {}
     for key, value in kwargs.items():
-        if key in values or key not in dict(arguments):
-            raise TypeError(f"{name}: argument '{key}' is " + ("given twice" if key in values else "not known"))
-        values[key] = value
+        if key in values or known.get(key) != key:
+            if key in values or not any(stars.startswith("**") for stars in known.values()):
+                raise TypeError(f"{name}: argument '{key}' is " + ("given twice" if key in values else "not known"))
+            options[key] = value
+        else:
+            values[key] = value
+    for argument, stars in known.items():
+        if stars.startswith("*"):
+            values[argument] = options if stars.startswith("**") else tuple(rest)
     for argument, text in arguments:
-        if argument not in values:
+        if argument.lstrip("*") not in values:
             if text is None:
                 raise TypeError(f"{name} needs '{argument}'")
             values[argument] = default(text)
@@ -220,11 +273,13 @@ def torch_name(name):
         return getattr(math, name)
     if name in ("true", "false", "null"):
         return {"true": True, "false": False, "null": None}[name]
-    if name in ("F", "torch", "nn", "torchvision", "ops"):
-        return {"F": nn.functional, "torch": torch, "nn": nn, "torchvision": vision.torchvision, "ops": vision.ops}[name]
+    if name in SPACES:
+        return SPACES[name]
     if name.startswith("dtype "):
         return getattr(torch, name[len("dtype "):])
-    if name in ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list"):
+    if name in ("getattr", "hasattr", "isinstance"):
+        return lambda value, *args: getattr(builtins, name)(value, *args)
+    if name in PYTHON:
         return getattr(builtins, name)
     for module in (nn.functional, torch, returns):
         found = getattr(module, name, None)
@@ -234,12 +289,13 @@ def torch_name(name):
 
 
 class DtypeNames(ast.NodeTransformer):
-    """`float` as a value is a dtype, `float('-inf')` is Python's function."""
+    """`float` as a value is a dtype, `float('-inf')` is Python's function, and of isinstance it is the type."""
 
     def visit_Call(self, node):
         if not isinstance(node.func, ast.Name):
             node.func = self.visit(node.func)
-        node.args = [self.visit(argument) for argument in node.args]
+        if not (isinstance(node.func, ast.Name) and node.func.id == "isinstance"):
+            node.args = [self.visit(argument) for argument in node.args]
         node.keywords = [self.visit(keyword) for keyword in node.keywords]
         return node
 
@@ -247,6 +303,31 @@ class DtypeNames(ast.NodeTransformer):
         if node.id in ("float", "int", "bool"):
             node.id = "dtype " + node.id  # cannot collide: no name has a space
         return node
+
+
+RETURN = "return "  # a name with a space, too
+
+
+class Returned(Exception):
+    """What a `return` gives, from wherever it stands."""
+
+
+class Statements(DtypeNames):
+    """`return` where there is no function: a call that raises. Annotations mean nothing."""
+
+    def __init__(self):
+        self.returns = []
+
+    def visit_Return(self, node):
+        self.returns.append(node.value)
+        value = self.visit(node.value) if node.value is not None else ast.Constant(None)
+        call = ast.Call(ast.Name(RETURN, ast.Load()), [value, ast.Constant(len(self.returns) - 1)], [])
+        return ast.copy_location(ast.Expr(call), node)
+
+    def visit_AnnAssign(self, node):
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
 
 class ClassNames(DtypeNames):
@@ -263,18 +344,26 @@ COMPILED = {}
 
 
 def compiled(text, mode):
-    """[(code, node)] for the statements of a text (a `return` is its expression), or one code for an expression (`new`:
-    in which constructors are called)."""
+    """The code of an expression, in which (`new`) constructors are called; of statements (`exec`) with the expressions that
+    they return."""
     if (text, mode) not in COMPILED:
-        names = ClassNames() if mode == "new" else DtypeNames()
-        tree = ast.fix_missing_locations(names.visit(ast.parse(text.strip(), mode="exec" if mode == "exec" else "eval")))
-        if mode != "exec":
-            COMPILED[text, mode] = compile(tree, text, "eval")
-        else:
-            COMPILED[text, mode] = [
-                (compile(ast.Expression(node.value), text, "eval"), node) if isinstance(node, ast.Return)
-                else (compile(ast.Module([node], []), text, "exec"), node) for node in tree.body]
+        names = {"new": ClassNames, "eval": DtypeNames, "exec": Statements}[mode]()
+        tree = parsed(text) if mode == "exec" else ast.parse(text.strip(), mode="eval")
+        tree = ast.fix_missing_locations(names.visit(tree))
+        code = compile(tree, text, "exec" if mode == "exec" else "eval")
+        COMPILED[text, mode] = (code, names.returns) if mode == "exec" else code
     return COMPILED[text, mode]
+
+
+class Globals(dict):
+    """The names of statements as what a comprehension in them looks into, which is a function to Python."""
+
+    def __init__(self, names):
+        super().__init__(BUILTINS)
+        self.names = names
+
+    def __getitem__(self, name):
+        return super().__getitem__(name) if name == "__builtins__" else self.names[name]
 
 
 class ConstructorNames:
@@ -360,13 +449,23 @@ class StatementNames:
     def __setitem__(self, name, value):
         self.local[name] = value
 
+    def __delitem__(self, name):
+        del self.local[name]
+
     def run(self, statements):
-        """The value of the `return` (None without one)."""
+        """The value of the `return` (None without one), of which the spec remembers the expression."""
+        def give(value, which):
+            raise Returned(value, which)
+
+        self.local[RETURN] = give
         for text in statements:
-            for code, node in compiled(text, "exec"):
-                if isinstance(node, ast.Return):
-                    return eval(code, BUILTINS, self)
-                exec(code, BUILTINS, self)
+            code, returns = compiled(text, "exec")
+            try:
+                exec(code, Globals(self), self)
+            except Returned as found:
+                value, which = found.args
+                self.spec.returned = returns[which]
+                return value
         return None
 
     def evaluate(self, text):
@@ -455,7 +554,25 @@ class Dict(nn.Module):
         return "ModuleDict"
 
     def __getitem__(self, name):
-        return self._modules[name]
+        return self._modules[name] if isinstance(name, str) else list(self._modules.values())[name]
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __contains__(self, name):
+        return name in self._modules
+
+    def items(self):
+        return self._modules.items()
+
+    def keys(self):
+        return self._modules.keys()
+
+    def values(self):
+        return self._modules.values()
 
 
 class SelfProxy:
@@ -470,6 +587,12 @@ class SelfProxy:
                 return table[name]
         if name == "training":
             return self.module.training
+        if name in self.module.modc_definition.methods:
+            return lambda *args, **kwargs: self.module.call_method(name, args, kwargs)
+        if name in ("children", "named_children"):
+            return getattr(self.module, name)
+        if name in ("items", "keys", "values"):
+            return getattr(self.module._modules, name)
         raise AttributeError(f"self.{name}: no such module, parameter, buffer, state or argument")
 
     def __setattr__(self, name, value):
@@ -477,6 +600,9 @@ class SelfProxy:
 
     def __getitem__(self, index):
         return self.module[index]
+
+    def __iter__(self):
+        return iter(self.module)
 
     def __call__(self, *args, **kwargs):  # a child of this name
         return self.module._modules["self"](*args, **kwargs)
@@ -518,7 +644,8 @@ class SpecModule(nn.Module):
     @staticmethod
     def children_of(content, names):
         if isinstance(content, dict):
-            return [(name, build_module(value, names.at(name))) for name, value in children_in(content)[0].items()]
+            return [(name, None if is_absent(value, names) else build_module(value, names.at(name)))
+                    for name, value in children_in(content)[0].items()]
         content = content if isinstance(content, list) else [content]
         return [(str(i), child) for i, child in enumerate(expand(content, names))]
 
@@ -589,15 +716,31 @@ class SpecModule(nn.Module):
         names.local = bind(definition.name or "forward", arguments, args, kwargs, names.evaluate)
         return names.run(definition.statements)
 
+    def call_method(self, name, args, kwargs):
+        arguments, statements = self.modc_definition.methods[name]
+        names = StatementNames(self.modc_spec, self, {})
+        names.local = bind(name, arguments, args, kwargs, names.evaluate)
+        return names.run(statements)
+
     def __iter__(self):
         return iter(self._modules.values())
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __bool__(self):
+        return True
 
     def __getitem__(self, index):
         return list(self._modules.values())[index]
 
     def __getattr__(self, name):
-        state = self.__dict__.get("modc_state", {})
-        return state[name] if name in state else super().__getattr__(name)
+        for table in (self.__dict__.get("modc_state", {}), self.__dict__.get("modc_args", {})):
+            if name in table:
+                return table[name]
+        if name in self.__dict__["modc_definition"].methods:
+            return lambda *args, **kwargs: self.call_method(name, args, kwargs)
+        return super().__getattr__(name)
 
 
 class Definition:
@@ -609,23 +752,42 @@ class Definition:
                          if key in ("modules", "parameters", "buffers", "state")}
         self.statements, self.forward_arguments = None, None
         self.extra_repr = content.get("extra_repr", "")
+        self.methods = functions_of(content.get("methods", {}))
         for key, value in content.items():
             word, arguments = signature(key)
             if word == "forward":
-                self.statements = statements_of(value)
-                self.forward_arguments = arguments if arguments is not None else [(i, None) for i in inputs or ()]
-            elif inputs is None and key not in self.sections and key != "extra_repr":
+                own, self.statements = body_of(value)
+                self.take(arguments if arguments is not None else own, inputs)
+            elif inputs is None and key not in self.sections and key not in ("extra_repr", "methods"):
                 raise SpecError(f"class {name}: unknown key '{key}'")
+        if "forward" in self.methods:
+            own, self.statements = self.methods.pop("forward")
+            self.take(own, inputs)
         modules = self.sections.get("modules")
         self.threads = isinstance(modules, list) or (isinstance(modules, dict) and children_in(modules)[1])
         if self.statements is None and not name and isinstance(modules, dict) and not self.threads:
             raise SpecError("the model has no forward")
 
 
+    def take(self, arguments, inputs):
+        """The arguments of forward, which the model's own may leave out: they are its inputs."""
+        self.forward_arguments = arguments if arguments is not None else [(i, None) for i in inputs or ()]
+
+
 def children_in(mapping):
     """The modules of a mapping, and whether `class: Sequential` says that it is called."""
     kind = re.fullmatch(r"(?:(?:torch\.)?nn\.)?(Sequential|ModuleDict)", str(mapping.get("class", "")))
     return {name: value for name, value in mapping.items() if name != "class" or not kind}, bool(kind) and kind[1] == "Sequential"
+
+
+def is_absent(value, names):
+    """`downsample: Conv2d(4, 8, 1) if wide else None`: a name of a mapping without a module."""
+    if not isinstance(value, str) or "None" not in value:
+        return False
+    choice = ast.parse(value.strip(), mode="eval").body
+    while isinstance(choice, ast.IfExp):
+        choice = choice.body if names.evaluate(ast.unparse(choice.test)) else choice.orelse
+    return isinstance(choice, ast.Constant) and choice.value is None
 
 
 def expand(items, names, make=None):
@@ -865,9 +1027,7 @@ class Spec:
             self.inputs[name] = (description if plain else description["shape"],
                                  self.dtype_of(None if plain else description.get("dtype")))
         self.functions = {}
-        for key, value in content.get("functions", {}).items():
-            name, arguments = signature(key)
-            self.functions[name] = (arguments or [], statements_of(value))
+        self.functions.update(functions_of(content.get("functions", {})))
         for key, value in content.get("classes", {}).items():
             name, arguments = signature(key)
             self.classes[name] = Definition(name, arguments, value)
@@ -1119,22 +1279,28 @@ class Spec:
                       if parameter.grad is not None})
         return {name: tensor.detach().to_dense() for name, tensor in found.items()}
 
-    @staticmethod
-    def named(statements, result):
-        """Design 3: a plain name in `return` names its output; else `output`, or `output_` and the position."""
-        nodes = [node for text in statements or () for _, node in compiled(text, "exec")
-                 if isinstance(node, ast.Return)]
+    def named(self, statements, result):
+        """Design 3: a plain name in the `return` that ran names its output, and so does a key; else `output`, or `output_` and
+        the position."""
         found = []
 
         def flatten(node, value):
-            if isinstance(value, (tuple, list)):
-                inner = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [None] * len(value)
-                for part, element in zip(inner, value):
+            if isinstance(value, dict):
+                for key, element in value.items():
+                    if isinstance(element, torch.Tensor):
+                        found.append((key if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII) else None, element))
+                    else:
+                        flatten(None, element)
+            elif isinstance(value, (tuple, list)):
+                inner = list(node.elts) if isinstance(node, (ast.Tuple, ast.List)) else []
+                stars = [i for i, part in enumerate(inner) if isinstance(part, ast.Starred)]
+                inner = inner[:stars[0]] if stars else inner
+                for part, element in zip(inner + [None] * (len(value) - len(inner)), value):
                     flatten(part, element)
             else:
                 found.append((node.id if isinstance(node, ast.Name) else None, value))
 
-        flatten(nodes[0].value if nodes else None, result)
+        flatten(self.returned if statements else None, result)
         outputs = {}
         for i, (name, value) in enumerate(found):
             if name is None or name in outputs:

@@ -644,7 +644,7 @@ class SpecModule(nn.Module):
     @staticmethod
     def children_of(content, names):
         if isinstance(content, dict):
-            return [(name, None if is_absent(value, names) else build_module(value, names.at(name)))
+            return [(name, None if chosen(value, names) == "None" else build_module(value, names.at(name)))
                     for name, value in children_in(content)[0].items()]
         content = content if isinstance(content, list) else [content]
         return [(str(i), child) for i, child in enumerate(expand(content, names))]
@@ -780,14 +780,14 @@ def children_in(mapping):
     return {name: value for name, value in mapping.items() if name != "class" or not kind}, bool(kind) and kind[1] == "Sequential"
 
 
-def is_absent(value, names):
-    """`downsample: Conv2d(4, 8, 1) if wide else None`: a name of a mapping without a module."""
-    if not isinstance(value, str) or "None" not in value:
-        return False
+def chosen(value, names):
+    """`A(4) if wide else B()` as the one of both that is meant."""
+    if value == "None" or not isinstance(value, str) or not outside(value, "else") or outside(value, "for") or outside(value, "x"):
+        return value
     choice = ast.parse(value.strip(), mode="eval").body
     while isinstance(choice, ast.IfExp):
         choice = choice.body if names.evaluate(ast.unparse(choice.test)) else choice.orelse
-    return isinstance(choice, ast.Constant) and choice.value is None
+    return ast.unparse(choice)
 
 
 def expand(items, names, make=None):
@@ -872,6 +872,7 @@ def build_container(kind, text, names):
 
 
 def build_as_written(value, names):
+    value = chosen(value, names)
     if isinstance(value, dict):
         children, threads = children_in(value)
         found = List() if threads else Dict()

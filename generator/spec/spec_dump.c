@@ -63,9 +63,10 @@ static void put(struct dump *d, const char *key, const char *value)
     for (const char *line = value, *end; line; line = end) {
         end = strchr(line, '\n');
         text_add_bytes(d->text, line, end ? (size_t)(end - line) : strlen(line));
-        if (end)
+        if (end) {
             text_printf(d->text, "\n%*s", 2 * d->depth + 2, "");
-        end += end != NULL;
+            end++;
+        }
     }
 }
 

@@ -59,7 +59,7 @@ struct cx {
     int read_count;
     bool unreadable;  /* a file that the spec names cannot be read, which was said: status 3 */
     double evaluated; /* what computing constants has cost so far; see op_interpret */
-    int faults;                /* errors, those that were said before too */
+    int faults;       /* errors, those that were said before too */
     struct {
         const struct source *source;
         const char *text; /* of the source: its memory may be used again for another */

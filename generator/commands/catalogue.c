@@ -172,12 +172,9 @@ static void json_places(struct text *text, unsigned flags)
     static const struct {
         unsigned flag;
         const char *name;
-    } places[] = {{FUNCTION_TORCH, "torch"},
-                  {FUNCTION_FUNCTIONAL, "functional"},
-                  {FUNCTION_METHOD, "method"},
-                  {FUNCTION_RETURNS, "returns"},
-                  {FUNCTION_VISION, "torchvision"},
-                  {FUNCTION_NN, "nn"}};
+    } places[] = {{FUNCTION_TORCH, "torch"},        {FUNCTION_FUNCTIONAL, "functional"},
+                  {FUNCTION_METHOD, "method"},      {FUNCTION_RETURNS, "returns"},
+                  {FUNCTION_VISION, "torchvision"}, {FUNCTION_NN, "nn"}};
     bool first = true;
 
     text_add(text, "\"places\": [");

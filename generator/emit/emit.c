@@ -21,7 +21,8 @@ static void print_constants(struct emit *e, struct text *out, const bool *which)
         if (which[i] && at < 0)
             print_array(e, out, e->plan->constant_names[i], tensor);
         else if (which[i])
-            text_printf(out, "static const %s *const %s = (const void *)(%s%s_weights + %lld); /* %lld */\n\n",
+            text_printf(out,
+                        "static const %s *const %s = (const void *)(%s%s_weights + %lld); /* %lld */\n\n",
                         dtype_rows[tensor->dtype].c, e->plan->constant_names[i],
                         weights_are_array(e->cx) ? "(const char *)" : "", e->m, (long long)at,
                         (long long)tensor_count(tensor));
@@ -220,7 +221,8 @@ static void print_weights_head(struct emit *e, struct text *out)
                 "extern const %s %s_weights[];\n\n",
                 weights_are_array(e->cx) ? weights_source(e->cx, e->m)
                                          : arena_format(&e->cx->arena, "%s_weights.bin", e->m),
-                constants ? ", then large constants" : "", weights_are_array(e->cx) ? "uint64_t" : "char", e->m);
+                constants ? ", then large constants" : "", weights_are_array(e->cx) ? "uint64_t" : "char",
+                e->m);
 }
 
 static const char *source_text(struct emit *e)

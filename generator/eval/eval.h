@@ -33,7 +33,7 @@ enum ev_kind {
     EV_METHOD,   /* text of items[0], a tensor; of a module its row's text, or spec_function of its class */
     EV_FILE,     /* text: the path of a safetensors file */
     EV_CONSTRUCTOR, /* a module that is made where the argument stands: constructor, in the names of its scope */
-    EV_SPACE     /* a name space: text is "torch", "torch.nn", "torch.nn.functional", "math", ... or "self" */
+    EV_SPACE /* a name space: text is "torch", "torch.nn", "torch.nn.functional", "math", ... or "self" */
 };
 
 struct module;

@@ -12,7 +12,7 @@ struct ev eval_load_file(struct eval *eval, const struct call *call)
     const struct ev *path = call->args;
 
     if (call->count != 1 || path->kind != EV_STRING || !path->text[0])
-        return ev_none(call->loc);
+        return (struct ev){.kind = EV_ELLIPSIS, .loc = call->loc};
     return (struct ev){
         .kind = EV_FILE, .loc = call->loc, .text = source_beside(eval->cx, path->loc.source, path->text)};
 }

@@ -383,7 +383,7 @@ static const struct {
     {"len", python_len, "one tuple, string, list of modules, or tensor with dimensions"},
     {"range", python_range,
      "one to three integers that are known while generating, for at most 65536 numbers"},
-    {"enumerate", python_enumerate, GONE_THROUGH ", and the number to start with", true},
+    {"enumerate", python_enumerate, "what can be gone through, and the number to start with", true},
     {"zip", python_zip, GONE_THROUGH},
     {"reversed", python_reversed, GONE_THROUGH},
     {"tuple", python_tuple, GONE_THROUGH},

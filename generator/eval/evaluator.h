@@ -161,7 +161,7 @@ bool eval_index_write(struct eval *eval, struct loc loc, struct value *x, const 
                       const struct ev *source);
 /* ---- eval_file.c ---- */
 
-/* load_file(path), relative to the file that says so; EV_NONE: other arguments. */
+/* load_file(path), relative to the file that says so; EV_ELLIPSIS: other arguments. */
 struct ev eval_load_file(struct eval *eval, const struct call *call);
 /* load_file(path)[key] */
 struct ev eval_file_tensor(struct eval *eval, struct loc loc, const struct ev *file, const struct ev *key);

@@ -687,13 +687,7 @@ const struct function_row fft_functions[] = {
     {"complex.contiguous(input)", HIDDEN | COMPLEX, .body = "return input"},
     {"complex.detach(input)", HIDDEN | COMPLEX,
      .body = "return view_as_complex(view_as_real(input).detach())"},
-    {"resolve_conj(input)", TORCH | METHOD, .body = "return input"},
-    {"real(input)", TORCH, .body = "return input"},
     {"imag(input)", TORCH, .body = "return view_as_real(input)"},
-    {"angle(input)", TORCH | METHOD,
-     .body = "x = _as_default(input, input.dtype if input.is_floating_point() else None)\n"
-             "return where(x < 0, pi, where(x.isnan(), x, zeros_like(x)))"},
-    {"conj(input)", TORCH | METHOD, .body = "return input"},
     {"is_complex(input)", TORCH | METHOD, .body = "return False"},
 
     {"hann_window(window_length, periodic=True, dtype=None)", TORCH,

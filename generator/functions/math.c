@@ -61,18 +61,6 @@ static struct ev fn_rounded(struct eval *eval, struct ev *args, int count, struc
     return build_elementwise(eval, loc, elementwise_find("round"), args, count);
 }
 
-static struct ev fn_heaviside(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    if (!need_tensor(eval, "heaviside", &args[0]) || !need_tensor(eval, "heaviside", &args[1]))
-        return BAD;
-    if (args[0].tensor->dtype != args[1].tensor->dtype) {
-        diag_error(eval->cx, loc, "heaviside takes tensors of one type, found %s and %s",
-                   dtype_rows[args[0].tensor->dtype].name, dtype_rows[args[1].tensor->dtype].name);
-        return BAD;
-    }
-    return build_elementwise(eval, loc, elementwise_find("_heaviside"), args, count);
-}
-
 /* where(condition, input, other), of a condition that is known one of the two. */
 static struct ev fn_pick(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -135,9 +123,6 @@ const struct function_row math_functions[] = {
     {"sinc(input)", TORCH | METHOD, .body = "return _sinc(input)"},
     {"logit(input, eps=None)", TORCH | METHOD,
      .body = "return _logit(input) if eps == None else _logit_within(input, eps)"},
-    {"isreal(input)", TORCH | METHOD, .body = "return torch.ones_like(input, dtype=torch.bool)"},
-    {"heaviside(input, values)", TORCH | METHOD, .build = fn_heaviside},
-    {"ldexp(input, other)", TORCH | METHOD, .body = "return input * 2.0 ** other"},
     {"isposinf(input)", TORCH | METHOD, .body = "return input == inf"},
     {"isneginf(input)", TORCH | METHOD, .body = "return input == -inf"},
     {"nan_to_num(input, nan=0.0, posinf=None, neginf=None)", TORCH | METHOD,
@@ -155,7 +140,9 @@ const struct function_row math_functions[] = {
              "return where(input > 0, 1, where(input == 0, values, 0)).to(input.dtype)"},
     {"_check_alike(input, values)", HIDDEN, .build = fn_check_alike},
     {"ldexp(input, other)", TORCH | METHOD, .body = "return input * 2.0 ** other"},
-    {"positive(input)", TORCH | METHOD | VIEW, .body = "return input"},
+    {"positive(input)", TORCH | METHOD | VIEW,
+     .body = "x = neg(input) if input.dtype == torch.bool else None\n" /* which is not defined */
+             "return input"},
     {"real(input)", TORCH | VIEW, .body = "return input"},
     {"conj(input)", TORCH | METHOD | VIEW, .body = "return input"},
     {"conj_physical(input)", TORCH | METHOD | VIEW, .body = "return input"},

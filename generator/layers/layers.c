@@ -35,14 +35,14 @@ const struct layer_family layer_families[] = {
     {NULL, NULL},
 };
 
-extern const struct function_row product_functions[], linalg_functions[], conv_functions[],
-    pad_functions[], fold_functions[], pool_functions[], norm_functions[], activation_functions[],
-    random_functions[], choose_functions[], index_functions[], write_functions[], shape_functions[],
-    convert_functions[], reduce_functions[], order_functions[], create_functions[], math_functions[],
-    special_functions[], arithmetic_functions[], join_functions[], arrange_functions[],
-    combine_functions[], distance_functions[], shuffle_functions[], resample_functions[],
-    einsum_functions[], attention_functions[], transformer_functions[], rnn_functions[],
-    loss_functions[], return_functions[], fft_functions[], grid_functions[], box_functions[];
+extern const struct function_row product_functions[], linalg_functions[], conv_functions[], pad_functions[],
+    fold_functions[], pool_functions[], norm_functions[], activation_functions[], random_functions[],
+    choose_functions[], index_functions[], write_functions[], shape_functions[], convert_functions[],
+    reduce_functions[], order_functions[], create_functions[], math_functions[], special_functions[],
+    arithmetic_functions[], join_functions[], arrange_functions[], combine_functions[], distance_functions[],
+    shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
+    transformer_functions[], rnn_functions[], loss_functions[], return_functions[], fft_functions[],
+    grid_functions[], box_functions[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},

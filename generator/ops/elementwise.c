@@ -208,7 +208,6 @@ const struct elementwise_row elementwise_rows[] = {
     {"reciprocal", "input", 1, "1 / x", "-g * (y * y)", NULL, NULL, TORCH | FLOAT},
     {"square", "input", 1, "x * x", "g * (2 * x)", NULL, NULL, TORCH | NO_BOOL},
     {"abs", "input", 1, "abs(x)", "g * sign(x)", NULL, NULL, TORCH | NO_BOOL},
-    {"positive", "input", 1, "x", "g", NULL, NULL, TORCH | NO_BOOL},
     {"neg", "input", 1, "-x", "-g", NULL, NULL, TORCH | NO_BOOL},
     {"sign", "input", 1, "where(x > 0, 1, where(x < 0, -1, 0))", NULL, NULL, NULL, TORCH},
     {"floor", "input", 1, "floor(x)", NULL, NULL, NULL, TORCH | NO_BOOL | ELEMENTWISE_ROUNDING},

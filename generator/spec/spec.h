@@ -91,8 +91,8 @@ struct spec_class {
     int tensor_count;
     int tensors_first; /* how many of them stand before the modules */
     struct spec_function
-        *forward;           /* NULL: a list of modules, called in turn; or what it holds is used by others */
-    bool faulty;            /* some of it could not be read, which was said */
+        *forward; /* NULL: a list of modules, called in turn; or what it holds is used by others */
+    bool faulty;  /* some of it could not be read, which was said */
     struct spec_function **methods; /* further ones, called as self.NAME(...) */
     int method_count;
     const char *extra_repr; /* as in a formatted string of Python, with {expression}; NULL: none */

@@ -331,8 +331,7 @@ int main(void)
         cmocka_unit_test(test_special_values),   cmocka_unit_test(test_files),
         cmocka_unit_test(test_failing_call),     cmocka_unit_test(test_time),
         cmocka_unit_test(test_instruction_sets), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_requirements),
-        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_requirements),     cmocka_unit_test(test_busy),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

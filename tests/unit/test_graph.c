@@ -735,10 +735,9 @@ static int unsaid(const char *path, const char *beginning, const char *ending)
 
 static void every_message_has_a_broken_graph(void **state)
 {
-    static const char *const families[] = {"attention", "contract", "ctc",    "effect", "factor",
-                                           "fft",       "gather",   "map",    "nms",    "norm",
-                                           "ops",       "recurrent", "scan",  "source", "view",
-                                           "window"};
+    static const char *const families[] = {"attention", "contract", "ctc",  "effect", "factor", "fft",
+                                           "gather",    "map",      "nms",  "norm",   "ops",    "recurrent",
+                                           "scan",      "source",   "view", "window"};
     char path[100];
     int count = unsaid("generator/graph/graph_check.c", " *check_", "");
 

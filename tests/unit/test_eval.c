@@ -301,7 +301,7 @@ static void statements_are_refused(void **state)
     } wrong[] = {
         {"(a, c) = (1, 2, 3)", "there are 3 values for 2 names"},
         {"(a, c) = 1", "an integer cannot be taken apart into 2 names"},
-        {"z = (x, 1)\nz[0] = 1", "only parts of tensors can be written"},
+        {"z = (x, 1)\nz[0] = 1", "the items of a tuple are not changed"},
         {"self.h = x", "a function has no self to write to"},
         {"return 1\nz = 2", "nothing can follow 'return'"},
         {"x += y[:, None]", "doesn't match the broadcast shape"},

@@ -300,7 +300,7 @@ static void faults_have_places(void **state)
         {EXPRESSION, "a + not b", 5, "'not' needs parentheses"},
         {EXPRESSION, "return", 1, "found the word 'return'"},
         {STATEMENT, "f(x) = 3", 1, "cannot be assigned to"},
-        {STATEMENT, "f(x)[0] = 3", 1, "cannot be assigned to"},
+        {STATEMENT, "(1 + x)[0] = 3", 1, "cannot be assigned to"},
         {STATEMENT, "a, 1 = x", 4, "cannot be assigned to"},
         {STATEMENT, "True = 1", 1, "cannot be assigned to"},
         {STATEMENT, "a, b += 1", 1, "a tuple takes no '+='"},

@@ -1,6 +1,8 @@
 /* tensor_file.c - safetensors files that a spec or the command line names; see tensor_file.h. */
 #include "base/tensor_file.h"
 
+#include "modc.h"
+
 #include <errno.h>
 #include <string.h>
 

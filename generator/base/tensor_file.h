@@ -4,7 +4,9 @@
 #define MODC_TENSOR_FILE_H
 
 #include "base/diag.h"
-#include "modc.h"
+
+struct modc_reader;
+struct modc_report;
 
 /* Maps a file that this run then depends on; the caller unmaps reader->bytes. False after an error at `loc`. */
 bool tensor_file_open(struct cx *cx, struct loc loc, const char *path, struct modc_reader *reader);

@@ -108,37 +108,19 @@ static bool is_dense(const struct eval *eval, const struct value *value, int *le
         return true;
     if (--*left < 0)
         return false;
-    switch (op->code) {
-    case GRAPH_OP_INPUT:
+    if (op->code == GRAPH_OP_INPUT)
         return !eval->graph->region;
-    case GRAPH_OP_TENSOR:
-    case GRAPH_OP_WRITE:
-    case GRAPH_OP_CONST:
-    case GRAPH_OP_CONTRACT:
-    case GRAPH_OP_CONCAT:
-    case GRAPH_OP_GATHER:
-    case GRAPH_OP_RANDOM:
-        return true;
-    case GRAPH_OP_VIEW:
-        if (value->sharing.own)
-            return op->view.kind == VIEW_RESHAPE || op->view.kind == VIEW_EXPAND;
+    if (op->code == GRAPH_OP_FENCE)
+        return is_dense(eval, op->inputs[value->result], left);
+    if (op->code == GRAPH_OP_VIEW && value->sharing.own)
+        return op->view.kind == VIEW_RESHAPE || op->view.kind == VIEW_EXPAND;
+    if (op->code == GRAPH_OP_VIEW)
         return find_strides(eval, op->inputs[0], &shown, left) &&
                view_resolve(&eval->cx->arena, op, &shown, &own) && are_dense(eval, &own);
-    case GRAPH_OP_FENCE:
-        return is_dense(eval, op->inputs[value->result], left);
-    case GRAPH_OP_MAP:
-    case GRAPH_OP_REDUCE:
-    case GRAPH_OP_NORM:
-    case GRAPH_OP_SOFTMAX:
-    case GRAPH_OP_CONV:
-    case GRAPH_OP_POOL:
-        for (int i = 0; i < op->input_count; i++)
-            if (!is_dense(eval, op->inputs[i], left))
-                return false;
-        return true;
-    default:
-        return false;
-    }
+    for (int i = 0; i < op->input_count && op_rows[op->code]->order == OP_ORDER_KEPT; i++)
+        if (!is_dense(eval, op->inputs[i], left))
+            return false;
+    return op_rows[op->code]->order != OP_ORDER_UNKNOWN;
 }
 
 bool build_is_dense(struct eval *eval, const struct value *value)

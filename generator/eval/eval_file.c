@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/tensor_file.h"
+#include "modc.h"
 #include "base/text.h"
 #include "eval/evaluator.h"
 

@@ -179,6 +179,7 @@ static void contract_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_contract = {
+    .order = OP_ORDER_DENSE,
     .name = "contract",
     .broken = contract_broken,
     .infer = contract_infer,

@@ -120,6 +120,7 @@ static double gather_bytes(const struct op *op)
 }
 
 const struct op_row op_row_gather = {
+    .order = OP_ORDER_DENSE,
     .name = "gather",
     .broken = gather_broken,
     .infer = gather_infer,

@@ -120,6 +120,7 @@ static void map_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_map = {
+    .order = OP_ORDER_KEPT,
     .name = "map",
     .broken = map_broken,
     .infer = map_infer,
@@ -381,6 +382,7 @@ static void reduce_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_reduce = {
+    .order = OP_ORDER_KEPT,
     .name = "reduce",
     .broken = reduce_broken,
     .infer = reduce_infer,
@@ -461,6 +463,7 @@ static double concat_bytes(const struct op *op)
 }
 
 const struct op_row op_row_concat = {
+    .order = OP_ORDER_DENSE,
     .name = "concat",
     .broken = concat_broken,
     .infer = concat_infer,
@@ -534,6 +537,7 @@ static void write_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_write = {
+    .order = OP_ORDER_DENSE,
     .name = "write",
     .broken = write_broken,
     .infer = write_infer,

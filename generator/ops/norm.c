@@ -83,6 +83,7 @@ static void norm_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_norm = {
+    .order = OP_ORDER_KEPT,
     .name = "norm",
     .broken = norm_broken,
     .infer = norm_infer,
@@ -165,6 +166,7 @@ static void softmax_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_softmax = {
+    .order = OP_ORDER_KEPT,
     .name = "softmax",
     .broken = softmax_broken,
     .infer = softmax_infer,

@@ -415,6 +415,13 @@ struct op_work {
 
 /* All that is to be said of an op; NULL, false and 0 where there is nothing, as for an op that computes a value from others and
  * does no more. */
+/* In what order PyTorch has the elements of a result in memory. */
+enum op_order {
+    OP_ORDER_UNKNOWN,
+    OP_ORDER_DENSE, /* row-major, without gaps */
+    OP_ORDER_KEPT   /* that where all operands are */
+};
+
 struct op_row {
     const char *name;
     /* What is broken about attributes and operands, for graph_check: a fault of modc. */
@@ -452,6 +459,7 @@ struct op_row {
     bool fails;  /* it may end the call */
     bool parts;  /* a part of the call ends with it */
     bool draws;  /* its results are random numbers */
+    enum op_order order;
     int target; /* the input that shows what it writes to, of what its results are the next version; 0: none */
 
     /* Whether a gradient flows back to that input from its result; NULL: it does. */

@@ -35,7 +35,8 @@ static void tensor_dump(struct text *text, const struct op *op)
     text_printf(text, " %s", op->tensor.tensor->path);
 }
 
-const struct op_row op_row_tensor = {.name = "tensor",
+const struct op_row op_row_tensor = {.order = OP_ORDER_DENSE,
+                                     .name = "tensor",
                                      .broken = source_broken,
                                      .infer = tensor_infer,
                                      .dump = tensor_dump,
@@ -58,7 +59,8 @@ static const char *const_infer(struct cx *cx, struct op *op)
     return set_output(cx, op, tensor->dtype, tensor->ndim, dims);
 }
 
-const struct op_row op_row_const = {.name = "const",
+const struct op_row op_row_const = {.order = OP_ORDER_DENSE,
+                                    .name = "const",
                                     .broken = const_broken,
                                     .infer = const_infer,
                                     .pure = true,
@@ -71,7 +73,7 @@ static const char *random_infer(struct cx *cx, struct op *op)
 }
 
 const struct op_row op_row_random = {
-    .name = "random", .infer = random_infer, .tail = TAIL_ANYWHERE, .draws = true};
+    .order = OP_ORDER_DENSE, .name = "random", .infer = random_infer, .tail = TAIL_ANYWHERE, .draws = true};
 
 static void gradient_dump(struct text *text, const struct op *op)
 {

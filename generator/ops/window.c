@@ -272,6 +272,7 @@ static void conv_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_conv = {
+    .order = OP_ORDER_KEPT,
     .name = "conv",
     .broken = conv_broken,
     .infer = conv_infer,
@@ -399,6 +400,7 @@ static void pool_work(const struct op *op, struct op_work *work)
 }
 
 const struct op_row op_row_pool = {
+    .order = OP_ORDER_KEPT,
     .name = "pool",
     .broken = pool_broken,
     .infer = pool_infer,

@@ -113,9 +113,9 @@ MODC_INLINE void gemm_panel(
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
+ * the call. q: w from this column on. */
 MODC_INLINE void matmul_strided_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
@@ -126,8 +126,7 @@ MODC_INLINE void matmul_strided_tile(
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * XM;
-    w += column;
+    p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
@@ -142,14 +141,14 @@ MODC_INLINE void matmul_strided_tile(
     for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
+            const float *const start = q + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
                                             : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
+            const float a = p[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -158,8 +157,8 @@ MODC_INLINE void matmul_strided_tile(
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
 
         if (count == MODC_LANES) {
             modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
@@ -169,27 +168,52 @@ MODC_INLINE void matmul_strided_tile(
     }
 }
 
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+/* `count` times `rows` rows from `row` on, of them `columns` columns from `left` on, where q is;
+ * rows is a constant of the call. */
 MODC_INLINE void matmul_strided_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int left,
+    const int columns, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-        if (N > full)
+                y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c,
+                BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+        if (columns > full)
             matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN, TAIL_V);
+                y, p, q + full, bias, rows, (columns - full + MODC_LANES - 1) / MODC_LANES,
+                columns % MODC_LANES, first, row + t * rows, left + full, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
     }
+}
+
+/* All rows of one batch, of them `columns` columns from `left` on, where q is. */
+MODC_INLINE void matmul_strided_band(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int first, const int left, const int columns, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    matmul_strided_strip(
+        y, p, q, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#if MODC_LANES > 1
+    matmul_strided_strip(
+        y, p, q, bias, 4, first, most, (M - most) / 4, left, columns, BIAS, BATCH0, Y0, X0, W0,
+        BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+    matmul_strided_strip(
+        y, p, q, bias, 1, first, M - (M - most) % 4, (M - most) % 4, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#endif
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
@@ -205,28 +229,18 @@ MODC_INLINE void matmul_strided(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#endif
+            matmul_strided_band(
+                yb, xb, wb, bias, first, 0, N, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N,
+                K, YM, XM, XK, WK, WN, TAIL_V);
         }
     }
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
+ * the call. q: w from this column on. */
 MODC_INLINE void matmul_strided_any_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
@@ -237,8 +251,7 @@ MODC_INLINE void matmul_strided_any_tile(
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * XM;
-    w += column;
+    p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
@@ -253,14 +266,14 @@ MODC_INLINE void matmul_strided_any_tile(
     for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
+            const float *const start = q + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
                                             : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
+            const float a = p[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -269,8 +282,8 @@ MODC_INLINE void matmul_strided_any_tile(
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
 
         if (count == MODC_LANES) {
             modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
@@ -280,31 +293,57 @@ MODC_INLINE void matmul_strided_any_tile(
     }
 }
 
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+/* `count` times `rows` rows from `row` on, of them `columns` columns from `left` on, where q is;
+ * rows is a constant of the call. */
 MODC_INLINE void matmul_strided_any_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int left,
+    const int columns, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
-    const int whole = N / MODC_LANES * MODC_LANES;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
+    const int whole = columns / MODC_LANES * MODC_LANES;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_any_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+                y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c,
+                BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
         for (int c = full; c < whole; c += MODC_LANES)
             matmul_strided_any_tile(
-                y, x, w, bias, rows, 1, 0, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0,
-                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-        if (N > whole)
-            matmul_strided_any_tile(
-                y, x, w, bias, rows, 1, N - whole, first, row + t * rows, whole, BIAS, BATCH0, Y0,
+                y, p, q + c, bias, rows, 1, 0, first, row + t * rows, left + c, BIAS, BATCH0, Y0,
                 X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+        if (columns > whole)
+            matmul_strided_any_tile(
+                y, p, q + whole, bias, rows, 1, columns - whole, first, row + t * rows,
+                left + whole, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
+                WN, TAIL_V);
     }
+}
+
+/* All rows of one batch, of them `columns` columns from `left` on, where q is. */
+MODC_INLINE void matmul_strided_any_band(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int first, const int left, const int columns, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    matmul_strided_any_strip(
+        y, p, q, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#if MODC_LANES > 1
+    matmul_strided_any_strip(
+        y, p, q, bias, 4, first, most, (M - most) / 4, left, columns, BIAS, BATCH0, Y0, X0, W0,
+        BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+    matmul_strided_any_strip(
+        y, p, q, bias, 1, first, M - (M - most) % 4, (M - most) % 4, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#endif
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
@@ -320,19 +359,9 @@ MODC_INLINE void matmul_strided_any(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_any_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#if MODC_LANES > 1
-            matmul_strided_any_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-            matmul_strided_any_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#endif
+            matmul_strided_any_band(
+                yb, xb, wb, bias, first, 0, N, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N,
+                K, YM, XM, XK, WK, WN, TAIL_V);
         }
     }
 }

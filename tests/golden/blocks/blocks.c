@@ -6,7 +6,7 @@
 
 #include "modc_simd.h"
 
-static const float constant_64[64] MODC_ALIGNED = {
+static const float constant_frequency[64] MODC_ALIGNED = {
     1.0f, 0.930572033f, 0.865964353f, 0.805842221f, 0.749894202f, 0.697830558f, 0.649381638f,
     0.604296386f, 0.562341332f, 0.523299158f, 0.486967534f, 0.453158349f, 0.421696514f,
     0.392418981f, 0.365174145f, 0.339820832f, 0.316227764f, 0.294272721f, 0.273841977f,
@@ -696,7 +696,7 @@ static void block_eval(const struct blocks_block *p, const struct blocks_block_p
     TENSORS_OF_BLOCK_EVAL;
 
     /* norm: LayerNorm(dim) */
-    block_norm_layer_norm_fused(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
+    block_norm_layer_norm_fused(h, x, p->norm.weight, p->norm.bias, constant_frequency, tokens);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */
@@ -720,7 +720,7 @@ static enum modc_status block_eval_fenced(const struct blocks_block *p,
     MODC_ENTER(net, norm_call, module + 1, self_call_in[0]);
     block_norm_layer_norm(norm.data, norm_call_in[0].data, p->norm.weight, p->norm.bias, tokens);
     MODC_LEAVE(net, norm_call, norm);
-    block_add(h.data, norm_call_out[0].data, constant_64, tokens);
+    block_add(h.data, norm_call_out[0].data, constant_frequency, tokens);
 
     MODC_ENTER(net, up_call, module + 2, h);
     block_up_linear(up.data, up_call_in[0].data, k->up_weight, p->up.bias, tokens);

@@ -6,7 +6,7 @@
 
 #include "modc_simd.h"
 
-static const float constant_64[64] MODC_ALIGNED = {
+static const float constant_frequency[64] MODC_ALIGNED = {
     1.0f, 0.930572033f, 0.865964353f, 0.805842221f, 0.749894202f, 0.697830558f, 0.649381638f,
     0.604296386f, 0.562341332f, 0.523299158f, 0.486967534f, 0.453158349f, 0.421696514f,
     0.392418981f, 0.365174145f, 0.339820832f, 0.316227764f, 0.294272721f, 0.273841977f,
@@ -583,7 +583,7 @@ static void block_eval(const struct blocks_block *p, const struct blocks_block_p
     TENSORS_OF_BLOCK_EVAL;
 
     /* norm: LayerNorm(dim) */
-    block_norm_layer_norm_fused(h, x, p->norm.weight, p->norm.bias, constant_64, tokens);
+    block_norm_layer_norm_fused(h, x, p->norm.weight, p->norm.bias, constant_frequency, tokens);
 
     /* up: Linear(dim, expand * dim)
      * act: GELU() */

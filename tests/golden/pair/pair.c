@@ -199,6 +199,68 @@ MODC_INLINE void gemm_panel_slice_of_columns(
         gemm_panel_slice_of_columns_rows, M, y, x, w, bias, BIAS, M, N, K, LDX, LDY, TAIL_V, slice);
 }
 
+/* y = what HEAD gives for each element, reduced, then TAIL. */
+MODC_INLINE void sum_columns(
+    float *y, const float *x0, const int nj, const int ni, const int vectors,
+    modc_f32 (*HEAD)(modc_f32 x0), modc_f32 (*TAIL)(modc_f32 x0))
+{
+    const modc_f32 zero = modc_f32_set(0.0f);
+    int i = 0;
+
+    for (; i <= ni - vectors * MODC_LANES; i += vectors * MODC_LANES) {
+        modc_f32 sums[8];
+
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            sums[s] = zero;
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 parts[8];
+
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                parts[s] = zero;
+            for (int j = start; j < stop; j++) {
+                MODC_UNROLL
+                for (int s = 0; s < vectors; s++)
+                    parts[s] += HEAD(modc_f32_load(x0 + j * ni + i + s * MODC_LANES));
+            }
+            MODC_UNROLL
+            for (int s = 0; s < vectors; s++)
+                sums[s] += parts[s];
+        }
+        MODC_UNROLL
+        for (int s = 0; s < vectors; s++)
+            modc_f32_store(y + i + s * MODC_LANES, TAIL(sums[s]));
+    }
+    for (; i <= ni - MODC_LANES; i += MODC_LANES) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load(x0 + j * ni + i));
+            sum += part;
+        }
+        modc_f32_store(y + i, TAIL(sum));
+    }
+    if (i < ni) {
+        modc_f32 sum = zero;
+
+        for (int start = 0; start < nj; start += 1024) {
+            const int stop = nj - start < 1024 ? nj : start + 1024;
+            modc_f32 part = zero;
+
+            for (int j = start; j < stop; j++)
+                part += HEAD(modc_f32_load_part(x0 + j * ni + i, ni - i));
+            sum += part;
+        }
+        modc_f32_store_part(y + i, TAIL(sum), ni - i);
+    }
+}
+
 /* y (batch, 512) = x (batch, 256) . weight (512, 256)^T + bias;
  * then relu(x0);
  * one of 2 slices, by columns */
@@ -257,65 +319,13 @@ static void narrow_linear_split(const struct modc_threading *threading, float *y
 {
     const struct narrow_linear_call call = {y, x, w, bias, batch};
 
-    modc_split(8 * batch >= 188 ? threading : NULL, 2, narrow_linear_slice, &call);
+    modc_split(8 * batch >= 312 ? threading : NULL, 2, narrow_linear_slice, &call);
 }
 
-/* y (512) = sum of x0; a slice: count of 512 */
-static MODC_KERNEL void root_sum(float *y, const float *x0, int batch, int count)
+/* y (512) = sum of x0 */
+static MODC_KERNEL void root_sum(float *y, const float *x0, int batch)
 {
-    const modc_f32 zero = modc_f32_set(0.0f);
-    int i = 0;
-
-    for (; i <= count - 8 * MODC_LANES; i += 8 * MODC_LANES) {
-        modc_f32 sums[8] = {zero, zero, zero, zero, zero, zero, zero, zero};
-
-        for (int j = 0; j < batch; j++) {
-            MODC_UNROLL
-            for (int s = 0; s < 8; s++)
-                sums[s] += modc_f32_load(x0 + j * 512 + i + s * MODC_LANES);
-        }
-        MODC_UNROLL
-        for (int s = 0; s < 8; s++)
-            modc_f32_store(y + i + s * MODC_LANES, sums[s]);
-    }
-    for (; i <= count - MODC_LANES; i += MODC_LANES) {
-        modc_f32 sum = zero;
-
-        for (int j = 0; j < batch; j++)
-            sum += modc_f32_load(x0 + j * 512 + i);
-        modc_f32_store(y + i, sum);
-    }
-    if (i < count) {
-        modc_f32 sum = zero;
-
-        for (int j = 0; j < batch; j++)
-            sum += modc_f32_load_part(x0 + j * 512 + i, count - i);
-        modc_f32_store_part(y + i, sum, count - i);
-    }
-}
-
-struct root_sum_call {
-    float *y;
-    const float *x0;
-    int batch;
-};
-
-static void root_sum_slice(const void *call, int slice)
-{
-    const struct root_sum_call *c = call;
-    const int batch = c->batch;
-    const int from = modc_share((512 + 63) / 64, slice, 2) * 64;
-    const int count = modc_min(modc_share((512 + 63) / 64, slice + 1, 2) * 64, 512) - from;
-
-    root_sum(c->y + from, c->x0 + from, batch, count);
-}
-
-static void root_sum_split(const struct modc_threading *threading, float *y, const float *x0,
-                           int batch)
-{
-    const struct root_sum_call call = {y, x0, batch};
-
-    modc_split(threading, 2, root_sum_slice, &call);
+    sum_columns(y, x0, batch, 512, 8, modc_f32_as_is, modc_f32_as_is);
 }
 
 MODC_KERNELS_END
@@ -361,7 +371,7 @@ static void pair_forward_eval(struct pair *net, int batch, const float *x, float
 
     /* narrow: Linear(512, 8) */
     narrow_linear_split(&net->threading, output_0, h, p->narrow.weight, p->narrow.bias, batch);
-    root_sum_split(&net->threading, output_1, h, batch);
+    root_sum(output_1, h, batch);
 }
 
 enum modc_status pair_forward(struct pair *net, int batch, const float *x, float *output_0,

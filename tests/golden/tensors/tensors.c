@@ -15,7 +15,7 @@ MODC_INLINE float div_sub_s(float x0, float x1)
 }
 
 /* x0 * 0.5 */
-MODC_INLINE float mul_s(float x0)
+MODC_INLINE modc_f32 mul_v(modc_f32 x0)
 {
     return x0 * 0.5f;
 }
@@ -54,23 +54,37 @@ MODC_INLINE void map_not_gt_and_2(bool *y, const int64_t *x0, const bool *x1, co
         y[i] = x0[i] > 2 && !MODC_TRUE(x1[i]);
 }
 
+/* A matrix (rows, columns), whose neighbours lie `row` and `column` apart, becomes lines `ld`
+ * apart. */
+MODC_INLINE void matmul_packed_w_any_lines(
+    float *restrict to, const int ld, const float *restrict from, const int rows, const int columns,
+    const int row, const int column)
+{
+    if (row == 1 && rows * columns > 512) { /* constant loops are faster than a call for fewer */
+        modc_f32_transpose(to, ld, from, column, rows, columns);
+        return;
+    }
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            to[i * ld + j] = from[i * row + j * column];
+}
+
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
-MODC_INLINE void matmul_strided_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+ * the call. q: w from this column on. */
+MODC_INLINE void matmul_packed_w_any_tile(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
     const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
-    modc_f32 (*TAIL_V)(modc_f32 x))
+    const int BLOCK, const int LDV, modc_f32 (*TAIL_V)(modc_f32 x))
 {
     const int tile = rows * vectors;
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * XM;
-    w += column;
+    p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
@@ -85,14 +99,14 @@ MODC_INLINE void matmul_strided_tile(
     for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
+            const float *const start = q + k * LDV + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
                                             : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
+            const float a = p[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -101,8 +115,8 @@ MODC_INLINE void matmul_strided_tile(
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
 
         if (count == MODC_LANES) {
             modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
@@ -112,27 +126,200 @@ MODC_INLINE void matmul_strided_tile(
     }
 }
 
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+/* `count` times `rows` rows from `row` on, of them `columns` columns from `left` on, where q is;
+ * rows is a constant of the call. */
+MODC_INLINE void matmul_packed_w_any_strip(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int left,
+    const int columns, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    const int BLOCK, const int LDV, modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
+    const int whole = columns / MODC_LANES * MODC_LANES;
+
+    for (int t = 0; t < count; t++) {
+        for (int c = 0; c < full; c += band)
+            matmul_packed_w_any_tile(
+                y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c,
+                BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, BLOCK,
+                LDV, TAIL_V);
+        for (int c = full; c < whole; c += MODC_LANES)
+            matmul_packed_w_any_tile(
+                y, p, q + c, bias, rows, 1, 0, first, row + t * rows, left + c, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, BLOCK, LDV, TAIL_V);
+        if (columns > whole)
+            matmul_packed_w_any_tile(
+                y, p, q + whole, bias, rows, 1, columns - whole, first, row + t * rows,
+                left + whole, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK,
+                WN, BLOCK, LDV, TAIL_V);
+    }
+}
+
+/* All rows of one batch, of them `columns` columns from `left` on, where q is. */
+MODC_INLINE void matmul_packed_w_any_band(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int first, const int left, const int columns, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, const int BLOCK, const int LDV, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    matmul_packed_w_any_strip(
+        y, p, q, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, BLOCK, LDV, TAIL_V);
+#if MODC_LANES > 1
+    matmul_packed_w_any_strip(
+        y, p, q, bias, 4, first, most, (M - most) / 4, left, columns, BIAS, BATCH0, Y0, X0, W0,
+        BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, BLOCK, LDV, TAIL_V);
+    matmul_packed_w_any_strip(
+        y, p, q, bias, 1, first, M - (M - most) % 4, (M - most) % 4, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, BLOCK, LDV, TAIL_V);
+#endif
+}
+
+/* In register tiles over what is packed first, since its neighbours do not lie side by side. */
+MODC_INLINE void matmul_packed_w_any(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict v, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    const int BLOCK, const int LDV, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const float *packed = NULL; /* of which batch w is in v */
+
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            const int whole = N / BLOCK * BLOCK;
+
+            for (int c = 0; c < whole; c += BLOCK) {
+                if (N > BLOCK || packed != wb)
+                    matmul_packed_w_any_lines(v, LDV, wb + c * WN, K, BLOCK, WK, WN);
+                matmul_packed_w_any_band(
+                    yb, xb, v, bias, first, c, BLOCK, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
+                    M, N, K, YM, XM, XK, WK, WN, BLOCK, LDV, TAIL_V);
+            }
+            if (N > whole) {
+                if (N > BLOCK || packed != wb)
+                    matmul_packed_w_any_lines(v, LDV, wb + whole * WN, K, N - whole, WK, WN);
+                matmul_packed_w_any_band(
+                    yb, xb, v, bias, first, whole, N - whole, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1,
+                    X1, W1, M, N, K, YM, XM, XK, WK, WN, BLOCK, LDV, TAIL_V);
+            }
+            packed = wb;
+        }
+    }
+}
+
+/* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
+ * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
+ * the call. q: w from this column on. */
+MODC_INLINE void matmul_strided_tile(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int vectors, const int part, const int first, const int row,
+    const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int tile = rows * vectors;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    p += row * XM;
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int c = column + i % vectors * MODC_LANES;
+
+        if (BIAS)
+            sum[i] = part && i % vectors == vectors - 1 ? modc_f32_load_part(bias + c, part)
+                                                        : modc_f32_load(bias + c);
+        else
+            sum[i] = modc_f32_set(0);
+    }
+    MODC_ROLL
+    for (int k = 0; k < K; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++) {
+            const float *const start = q + k * WK + j * MODC_LANES;
+
+            b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
+                                            : modc_f32_load(start);
+        }
+        MODC_UNROLL
+        for (int i = 0; i < rows; i++) {
+            const float a = p[i * XM + k * XK];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
+
+        if (count == MODC_LANES) {
+            modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
+            continue;
+        }
+        modc_f32_store_part(y + r * YM + c, TAIL_V(sum[i]), count);
+    }
+}
+
+/* `count` times `rows` rows from `row` on, of them `columns` columns from `left` on, where q is;
+ * rows is a constant of the call. */
+MODC_INLINE void matmul_strided_strip(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int left,
+    const int columns, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-        if (N > full)
+                y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c,
+                BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+        if (columns > full)
             matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN, TAIL_V);
+                y, p, q + full, bias, rows, (columns - full + MODC_LANES - 1) / MODC_LANES,
+                columns % MODC_LANES, first, row + t * rows, left + full, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
     }
+}
+
+/* All rows of one batch, of them `columns` columns from `left` on, where q is. */
+MODC_INLINE void matmul_strided_band(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int first, const int left, const int columns, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    matmul_strided_strip(
+        y, p, q, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#if MODC_LANES > 1
+    matmul_strided_strip(
+        y, p, q, bias, 4, first, most, (M - most) / 4, left, columns, BIAS, BATCH0, Y0, X0, W0,
+        BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+    matmul_strided_strip(
+        y, p, q, bias, 1, first, M - (M - most) % 4, (M - most) % 4, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#endif
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
@@ -148,144 +335,18 @@ MODC_INLINE void matmul_strided(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#endif
-        }
-    }
-}
-
-/* rows x outputs dot products at (row, column); both are constants of the call. */
-MODC_INLINE void matmul_strided_dot_any_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int outputs, const int first, const int row, const int column,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN, float (*TAIL)(float x))
-{
-    const int full = K / MODC_LANES * MODC_LANES;
-    modc_f32 sum[MODC_DOT_ROWS * MODC_DOT_OUTPUTS], a[MODC_DOT_ROWS];
-
-    x += row * XM;
-    w += column * WN;
-    MODC_UNROLL
-    for (int i = 0; i < rows * outputs; i++)
-        sum[i] = modc_f32_set(0);
-    MODC_ROLL
-    for (int k = 0; k < full; k += MODC_LANES) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++) {
-            a[i] = modc_f32_load(x + i * XM + k);
-            MODC_KEEP(a[i]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            modc_f32 b = modc_f32_load(w + j * WN + k);
-
-            MODC_KEEP(b);
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#if MODC_LANES > 1
-    if (full < K) {
-        MODC_UNROLL
-        for (int i = 0; i < rows; i++)
-            a[i] = modc_f32_load_part(x + i * XM + full, K - full);
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const modc_f32 b = modc_f32_load_part(w + j * WN + full, K - full);
-
-            MODC_UNROLL
-            for (int i = 0; i < rows; i++)
-                sum[i * outputs + j] += a[i] * b;
-        }
-    }
-#endif
-    MODC_UNROLL
-    for (int i = 0; i < rows; i++) {
-        float total[MODC_DOT_OUTPUTS];
-        const int r = row + i;
-
-        if (outputs == 4) {
-            modc_f32_sum4(sum + i * 4, total);
-        } else {
-            MODC_UNROLL
-            for (int j = 0; j < outputs; j++)
-                total[j] = modc_f32_sum(sum[i * outputs + j]);
-        }
-        MODC_UNROLL
-        for (int j = 0; j < outputs; j++) {
-            const float value = BIAS ? total[j] + bias[column + j] : total[j];
-
-            y[r * YM + column + j] = TAIL(value);
-        }
-    }
-}
-
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
-MODC_INLINE void matmul_strided_dot_any_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, float (*TAIL)(float x))
-{
-    const int full = N / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
-
-    for (int t = 0; t < count; t++) {
-        for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
-            matmul_strided_dot_any_tile(
-                y, x, w, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
-        for (int c = full; c < N; c++)
-            matmul_strided_dot_any_tile(
-                y, x, w, bias, rows, 1, first, row + t * rows, c, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
-    }
-}
-
-/* In register tiles from where both operands lie: neither is a weight that could be packed. */
-MODC_INLINE void matmul_strided_dot_any(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
-    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
-    const int XM, const int XK, const int WK, const int WN, float (*TAIL)(float x))
-{
-    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
-        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
-            float *const yb = y + batch0 * Y0 + batch1 * Y1;
-            const float *const xb = x + batch0 * X0 + batch1 * X1;
-            const float *const wb = w + batch0 * W0 + batch1 * W1;
-            const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_DOT_ROWS * MODC_DOT_ROWS;
-
-            matmul_strided_dot_any_strip(
-                yb, xb, wb, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
-            matmul_strided_dot_any_strip(
-                yb, xb, wb, bias, 1, first, most, M - most, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1,
-                X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL);
+            matmul_strided_band(
+                yb, xb, wb, bias, first, 0, N, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N,
+                K, YM, XM, XK, WK, WN, TAIL_V);
         }
     }
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
+ * the call. q: w from this column on. */
 MODC_INLINE void matmul_strided_fixed_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
@@ -296,8 +357,7 @@ MODC_INLINE void matmul_strided_fixed_tile(
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * XM;
-    w += column;
+    p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
@@ -312,14 +372,14 @@ MODC_INLINE void matmul_strided_fixed_tile(
     for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
+            const float *const start = q + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
                                             : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
+            const float a = p[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -328,8 +388,8 @@ MODC_INLINE void matmul_strided_fixed_tile(
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
 
         if (count == MODC_LANES) {
             modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
@@ -339,27 +399,48 @@ MODC_INLINE void matmul_strided_fixed_tile(
     }
 }
 
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+/* `count` times `rows` rows from `row` on, of them `columns` columns from `left` on, where q is;
+ * rows is a constant of the call. */
 MODC_INLINE void matmul_strided_fixed_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int left,
+    const int columns, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-        if (N > full)
+                y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c,
+                BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+        if (columns > full)
             matmul_strided_fixed_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN, TAIL_V);
+                y, p, q + full, bias, rows, (columns - full + MODC_LANES - 1) / MODC_LANES,
+                columns % MODC_LANES, first, row + t * rows, left + full, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
     }
+}
+
+/* All rows of one batch, of them `columns` columns from `left` on, where q is. */
+MODC_INLINE void matmul_strided_fixed_band(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int first, const int left, const int columns, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
+
+    if (tall > 0)
+        matmul_strided_fixed_strip(
+            y, p, q, bias, rows + 1, first, 0, tall, left, columns, BIAS, BATCH0, Y0, X0, W0,
+            BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+    matmul_strided_fixed_strip(
+        y, p, q, bias, rows, first, tall * (rows + 1), tiles - tall, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
@@ -375,16 +456,9 @@ MODC_INLINE void matmul_strided_fixed(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles,
-                    tall = M % tiles;
-
-            if (tall > 0)
-                matmul_strided_fixed_strip(
-                    yb, xb, wb, bias, rows + 1, first, 0, tall, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                    Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-            matmul_strided_fixed_strip(
-                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+            matmul_strided_fixed_band(
+                yb, xb, wb, bias, first, 0, N, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N,
+                K, YM, XM, XK, WK, WN, TAIL_V);
         }
     }
 }
@@ -529,11 +603,11 @@ static MODC_KERNEL void root_matmul(
  * then mul(x0) */
 static MODC_KERNEL void root_matmul_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    int batch, int tokens)
+    float *restrict v, int batch, int tokens)
 {
-    matmul_strided_dot_any(
-        y, x, w, bias, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens, 4,
-        4, tokens, tokens, 4, tokens, 8, 1, 1, 8, mul_s);
+    matmul_packed_w_any(
+        y, x, w, bias, v, 0, batch, 2 * tokens * tokens, 8 * tokens, 8 * tokens, 2, tokens * tokens,
+        4, 4, tokens, tokens, 4, tokens, 8, 1, 1, 8, 10, 16, mul_v);
 }
 
 /* y (batch, 2, tokens, 4) = x (batch, 2, tokens, tokens) . w (batch, 2, tokens, 4);
@@ -659,7 +733,7 @@ static void tensors_forward_eval(struct tensors *net, int batch, int tokens, con
     root_cat(cat + 4, x, batch, tokens);
     root_mixed(mixed, mask, cat, x, y, batch, tokens);
     root_matmul(gram, mixed, mixed, NULL, batch, tokens);
-    root_matmul_fused(scores, mixed, mixed, NULL, batch, tokens);
+    root_matmul_fused(scores, mixed, mixed, NULL, (void *)(ws + 6720), batch, tokens);
     root_matmul_scores_mixed(merged, scores, mixed, NULL, batch, tokens);
     root_sum(total, mask, count, batch, tokens);
     root_many(many, count, mask, batch, tokens);
@@ -692,7 +766,7 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
         mixed, self_call_in[3].data, cat, self_call_in[0].data, self_call_in[1].data, batch,
         tokens);
     root_matmul(matmul_of_gram.data, mixed, mixed, NULL, batch, tokens);
-    root_matmul_fused(scores, mixed, mixed, NULL, batch, tokens);
+    root_matmul_fused(scores, mixed, mixed, NULL, (void *)(ws + 8640), batch, tokens);
     root_matmul_scores_mixed_fenced(matmul, scores, mixed, NULL, batch, tokens);
     root_copy_fenced(copy, matmul, batch, tokens);
     root_sum(sum_of_total.data, self_call_in[3].data, self_call_in[2].data, batch, tokens);

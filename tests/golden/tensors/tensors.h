@@ -46,8 +46,8 @@ struct tensors_params {
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define TENSORS_PARAM_BYTES 64 /* parameters and buffers in PyTorch's layout */
 #define TENSORS_PACKED_BYTES 64 /* what tensors_pack makes of them for the kernels */
-#define TENSORS_WORKSPACE_BYTES 6720
-#define TENSORS_TRAIN_WORKSPACE_BYTES 6720
+#define TENSORS_WORKSPACE_BYTES 6976
+#define TENSORS_TRAIN_WORKSPACE_BYTES 6976
 #define TENSORS_FENCED_WORKSPACE_BYTES 11584
 #define TENSORS_TRAIN_FENCED_WORKSPACE_BYTES 11584
 

@@ -312,9 +312,9 @@ MODC_INLINE void map_where_2(int64_t *y, const bool *x0, const int64_t *x1, cons
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
+ * the call. q: w from this column on. */
 MODC_INLINE void matmul_strided_tile(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
     const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
@@ -325,8 +325,7 @@ MODC_INLINE void matmul_strided_tile(
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * XM;
-    w += column;
+    p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
@@ -341,14 +340,14 @@ MODC_INLINE void matmul_strided_tile(
     for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
+            const float *const start = q + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
                                             : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
+            const float a = p[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -357,8 +356,8 @@ MODC_INLINE void matmul_strided_tile(
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
 
         if (count == MODC_LANES) {
             modc_f32_store(y + r * YM + c, TAIL_V(sum[i]));
@@ -368,27 +367,52 @@ MODC_INLINE void matmul_strided_tile(
     }
 }
 
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+/* `count` times `rows` rows from `row` on, of them `columns` columns from `left` on, where q is;
+ * rows is a constant of the call. */
 MODC_INLINE void matmul_strided_strip(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const int BIAS,
-    const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1, const int Y1,
-    const int X1, const int W1, const int M, const int N, const int K, const int YM, const int XM,
-    const int XK, const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int left,
+    const int columns, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
+    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
+    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    modc_f32 (*TAIL_V)(modc_f32 x))
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, BIAS, BATCH0,
-                Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-        if (N > full)
+                y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c,
+                BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+        if (columns > full)
             matmul_strided_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K,
-                YM, XM, XK, WK, WN, TAIL_V);
+                y, p, q + full, bias, rows, (columns - full + MODC_LANES - 1) / MODC_LANES,
+                columns % MODC_LANES, first, row + t * rows, left + full, BIAS, BATCH0, Y0, X0, W0,
+                BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
     }
+}
+
+/* All rows of one batch, of them `columns` columns from `left` on, where q is. */
+MODC_INLINE void matmul_strided_band(
+    float *restrict y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int first, const int left, const int columns, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, modc_f32 (*TAIL_V)(modc_f32 x))
+{
+    const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
+
+    matmul_strided_strip(
+        y, p, q, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#if MODC_LANES > 1
+    matmul_strided_strip(
+        y, p, q, bias, 4, first, most, (M - most) / 4, left, columns, BIAS, BATCH0, Y0, X0, W0,
+        BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+    matmul_strided_strip(
+        y, p, q, bias, 1, first, M - (M - most) % 4, (M - most) % 4, left, columns, BIAS, BATCH0,
+        Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
+#endif
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
@@ -404,28 +428,18 @@ MODC_INLINE void matmul_strided(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int most = M / MODC_TILE_ROWS * MODC_TILE_ROWS;
-
-            matmul_strided_strip(
-                yb, xb, wb, bias, MODC_TILE_ROWS, first, 0, most / MODC_TILE_ROWS, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#if MODC_LANES > 1
-            matmul_strided_strip(
-                yb, xb, wb, bias, 4, first, most, (M - most) / 4, BIAS, BATCH0, Y0, X0, W0, BATCH1,
-                Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-            matmul_strided_strip(
-                yb, xb, wb, bias, 1, first, M - (M - most) % 4, (M - most) % 4, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, TAIL_V);
-#endif
+            matmul_strided_band(
+                yb, xb, wb, bias, first, 0, N, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N,
+                K, YM, XM, XK, WK, WN, TAIL_V);
         }
     }
 }
 
 /* rows x vectors of y at (row, column) of one batch, whose first row is `first`; the last vector
  * has only `part` columns, unless that is 0. rows, vectors and whether part is 0 are constants of
- * the call. */
+ * the call. q: w from this column on. */
 MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    float *y, const float *restrict p, const float *restrict q, const float *restrict bias,
     const int rows, const int vectors, const int part, const int first, const int row,
     const int column, const float *e0, const float *e1, const int BIAS, const int BATCH0,
     const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
@@ -438,8 +452,7 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
 
     MODC_FENCE;
-    x += row * XM;
-    w += column;
+    p += row * XM;
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
         const int c = column + i % vectors * MODC_LANES;
@@ -454,14 +467,14 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     for (int k = 0; k < K; k++) {
         MODC_UNROLL
         for (int j = 0; j < vectors; j++) {
-            const float *const start = w + k * WK + j * MODC_LANES;
+            const float *const start = q + k * WK + j * MODC_LANES;
 
             b[j] = part && j == vectors - 1 ? modc_f32_load_part(start, part)
                                             : modc_f32_load(start);
         }
         MODC_UNROLL
         for (int i = 0; i < rows; i++) {
-            const float a = x[i * XM + k * XK];
+            const float a = p[i * XM + k * XK];
 
             MODC_UNROLL
             for (int j = 0; j < vectors; j++)
@@ -470,8 +483,8 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     }
     MODC_UNROLL
     for (int i = 0; i < tile; i++) {
-        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int count = part && i % vectors == vectors - 1 ? part : MODC_LANES;
+        const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
 
         if (count == MODC_LANES) {
             modc_f32_store(
@@ -489,30 +502,54 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     }
 }
 
-/* `count` times `rows` rows from `row` on; rows is a constant of the call. */
+/* `count` times `rows` rows from `row` on, of them `columns` columns from `left` on, where q is;
+ * rows is a constant of the call. */
 MODC_INLINE void matmul_strided_fixed_reads_2_onto_strip(
-    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
-    const int rows, const int first, const int row, const int count, const float *e0,
-    const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0,
-    const int BATCH1, const int Y1, const int X1, const int W1, const int M, const int N,
-    const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
-    const int LDE0, const int LDE1, float (*TAIL)(float x, float e0, float e1),
+    float *y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int rows, const int first, const int row, const int count, const int left,
+    const int columns, const float *e0, const float *e1, const int BIAS, const int BATCH0,
+    const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
+    const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
+    const int WK, const int WN, const int LDE0, const int LDE1,
+    float (*TAIL)(float x, float e0, float e1),
     modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
-    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = N / band * band;
+    const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
 
     for (int t = 0; t < count; t++) {
         for (int c = 0; c < full; c += band)
             matmul_strided_fixed_reads_2_onto_tile(
-                y, x, w, bias, rows, band / MODC_LANES, 0, first, row + t * rows, c, e0, e1, BIAS,
-                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1,
-                TAIL, TAIL_V);
-        if (N > full)
+                y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c, e0,
+                e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0,
+                LDE1, TAIL, TAIL_V);
+        if (columns > full)
             matmul_strided_fixed_reads_2_onto_tile(
-                y, x, w, bias, rows, (N - full + MODC_LANES - 1) / MODC_LANES, N % MODC_LANES,
-                first, row + t * rows, full, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
-                M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
+                y, p, q + full, bias, rows, (columns - full + MODC_LANES - 1) / MODC_LANES,
+                columns % MODC_LANES, first, row + t * rows, left + full, e0, e1, BIAS, BATCH0, Y0,
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
     }
+}
+
+/* All rows of one batch, of them `columns` columns from `left` on, where q is. */
+MODC_INLINE void matmul_strided_fixed_reads_2_onto_band(
+    float *y, const float *restrict p, const float *restrict q, const float *restrict bias,
+    const int first, const int left, const int columns, const float *e0, const float *e1,
+    const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
+    const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
+    const int XM, const int XK, const int WK, const int WN, const int LDE0, const int LDE1,
+    float (*TAIL)(float x, float e0, float e1),
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
+
+    if (tall > 0)
+        matmul_strided_fixed_reads_2_onto_strip(
+            y, p, q, bias, rows + 1, first, 0, tall, left, columns, e0, e1, BIAS, BATCH0, Y0, X0,
+            W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
+    matmul_strided_fixed_reads_2_onto_strip(
+        y, p, q, bias, rows, first, tall * (rows + 1), tiles - tall, left, columns, e0, e1, BIAS,
+        BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL,
+        TAIL_V);
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
@@ -530,17 +567,38 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto(
             const float *const xb = x + batch0 * X0 + batch1 * X1;
             const float *const wb = w + batch0 * W0 + batch1 * W1;
             const int first = (batch0 * BATCH1 + batch1) * M;
-            const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles,
-                    tall = M % tiles;
+            matmul_strided_fixed_reads_2_onto_band(
+                yb, xb, wb, bias, first, 0, N, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
+                M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
+        }
+    }
+}
 
-            if (tall > 0)
-                matmul_strided_fixed_reads_2_onto_strip(
-                    yb, xb, wb, bias, rows + 1, first, 0, tall, e0, e1, BIAS, BATCH0, Y0, X0, W0,
-                    BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
-            matmul_strided_fixed_reads_2_onto_strip(
-                yb, xb, wb, bias, rows, first, tall * (rows + 1), tiles - tall, e0, e1, BIAS,
-                BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1,
-                TAIL, TAIL_V);
+
+/* In register tiles from where both operands lie: neither is a weight that could be packed. */
+MODC_INLINE void matmul_strided_plain_fixed_reads_2_onto(
+    float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *e0, const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0,
+    const int W0, const int BATCH1, const int Y1, const int X1, const int W1, const int M,
+    const int N, const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
+    const int LDE0, const int LDE1, float (*TAIL)(float x, float e0, float e1))
+{
+    for (int batch0 = 0; batch0 < BATCH0; batch0++) {
+        for (int batch1 = 0; batch1 < BATCH1; batch1++) {
+            float *const yb = y + batch0 * Y0 + batch1 * Y1;
+            const float *const xb = x + batch0 * X0 + batch1 * X1;
+            const float *const wb = w + batch0 * W0 + batch1 * W1;
+            const int first = (batch0 * BATCH1 + batch1) * M;
+            (void)first;
+            for (int i = 0; i < M; i++) {
+                for (int j = 0; j < N; j++) {
+                    float sum = BIAS ? bias[j] : 0;
+
+                    for (int k = 0; k < K; k++)
+                        sum += xb[i * XM + k * XK] * wb[k * WK + j * WN];
+                    yb[i * YM + j] = TAIL(sum, e0[(first + i) * LDE0 + j], e1[(first + i) * LDE1]);
+                }
+            }
         }
     }
 }
@@ -631,9 +689,9 @@ static MODC_KERNEL void y_0_dweight(
     float *y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *e0, const float *e1, int batch)
 {
-    matmul_strided_fixed_reads_2_onto(
+    matmul_strided_plain_fixed_reads_2_onto(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 16, 4, batch, 4, 1, 16, 4, 1, 4, 0,
-        accumulate_s, accumulate_v);
+        accumulate_s);
 }
 
 /* y (batch, 16) = x (batch, 3) . weight (16, 3)^T;

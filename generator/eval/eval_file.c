@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/tensor_file.h"
-#include "modc.h"
 #include "base/text.h"
 #include "eval/evaluator.h"
+#include "modc.h"
 
 struct ev eval_load_file(struct eval *eval, const struct call *call)
 {

@@ -137,6 +137,7 @@ static bool check_tuple(struct builder *build, const struct module *module, cons
         module_arg_fault(build, module, arg->name, value, "integers");
         return false;
     }
+    *value = ev_frozen(&build->eval, *value); /* what a module holds does not change */
     value->list = false;
     return true;
 }

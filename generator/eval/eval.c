@@ -101,11 +101,14 @@ bool eval_listed(struct eval *eval, struct scope *scope, const struct expr *expr
 
 static struct ev eval_items(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
+    const int changes = eval->changes;
     struct ev *items;
     int count;
 
     if (!eval_listed(eval, scope, expr, &items, &count))
         return ev_bad(expr->loc);
+    for (int i = 0; i < count && eval->changes > changes; i++) /* what stands behind may have changed it */
+        items[i] = ev_fresh(eval, items[i]);
     return expr->kind == EXPR_LIST ? ev_list(eval, expr->loc, items, count)
                                    : ev_tuple(eval, expr->loc, items, count);
 }

@@ -198,7 +198,7 @@ const struct function_row grid_functions[] = {
              " stack(_all_broadcast(x, y, z) + (torch.ones_like(x + y + z),), -1))\n"
              "base = cat((base[..., :2], torch.ones_like(base[..., :1])), -1) if flat else base\n"
              "y = base.reshape((1, -1, len(size) - 1)).expand(size[0], -1, -1) @ theta.mT\n"
-             "return y.reshape((size[0],) + size[2:] + (len(size) - 2,))"},
+             "return y.reshape((size[0],) + tuple(size[2:]) + (len(size) - 2,))"},
     {"_all_broadcast(a, b, c)", HIDDEN,
      .body = "none = zeros_like(a + b + c)\nreturn a + none, b + none, c + none"},
     {"_affine_axis(size, align_corners, like)", HIDDEN,

@@ -156,16 +156,10 @@ struct ev ev_fresh(struct eval *eval, struct ev value)
 
 struct ev ev_frozen(struct eval *eval, struct ev value)
 {
-    struct loc loc = value.loc;
-
     if (!ev_is_sequence(&value) || (!value.cell && !value.changes))
         return value;
-    if (value.cell)
-        value = *value.cell;
-    value.loc = loc;
-    if (!may_walk(eval, loc, value.count))
-        return ev_bad(loc);
-    if (value.changes)
+    value = ev_fresh(eval, value);
+    if (value.kind != EV_BAD && value.changes)
         value = with_items(eval, value, ev_frozen);
     value.cell = NULL;
     value.changes = false;

@@ -66,7 +66,8 @@ struct packed {
     struct value **operands;               /* resolved; base is a tensor, a constant or a prepared value */
     const struct packed **operand_entries; /* of prepared operands */
     int operand_count;
-    const struct dag *dag;
+    const struct dag *dag;   /* NULL: `op` makes it */
+    struct op *op;           /* whose result it is, of the op's inputs: a reduction; NULL: parts are maps */
     const struct module_tensor *permutes; /* holds exactly this tensor, in another order; or NULL */
     int64_t offset;                       /* bytes in the group's struct */
     struct kernel_calls calls;            /* what fills it */

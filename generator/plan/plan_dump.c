@@ -144,7 +144,7 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
             } else {
                 text_printf(text, "packed %s%s%s %s = ", group->name, group->name[0] ? "." : "", entry->name,
                             entry->comment);
-                dag_print(text, entry->dag);
+                pack_entry_text(text, entry);
                 text_add(text, "\n");
             }
         }

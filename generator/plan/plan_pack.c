@@ -151,7 +151,7 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
 
 bool is_folded(const struct packed *entry)
 {
-    return !dag_is_identity(entry->dag) && !entry->narrow && entry->format != PACKED_DENSE;
+    return entry->dag && !dag_is_identity(entry->dag) && !entry->narrow && entry->format != PACKED_DENSE;
 }
 
 /* A gradient sums over what forward puts out: its rows are the columns of a matrix, in whatever form they are packed. */
@@ -179,7 +179,13 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     }
     if (biggest)
         name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
-    if (is_folded(entry))
+    if (!biggest && entry->operand_entries[0] && entry->operand_entries[0]->op) { /* a sum, in another form */
+        name = entry->operand_entries[0]->name;
+        suffix = "packed";
+    }
+    if (entry->op)
+        suffix = op_words(cx, entry->op);
+    else if (is_folded(entry))
         suffix = "folded";
     else if (!dag_is_identity(entry->dag) && !entry->narrow)
         suffix = "prepared";
@@ -284,7 +290,8 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
     return out;
 }
 
-/* What an entry is made of, and the loops over it; computed on the way, where a prepared map can be. */
+/* What an entry is made of, and the loops over it; computed on the way, where a prepared map can be. What another op makes
+ * is that op's own entry. */
 struct made {
     const struct value *source; /* whose axes the loops are of */
     struct loop loops[MAX_DIMS];
@@ -297,6 +304,14 @@ static struct made find_source(struct cx *cx, struct packed *entry, struct packi
     struct op *map = value->base->op;
     struct made made = {.source = value->base, .loop_count = -1};
 
+    if (value->base->prepared && value->base == value && map->code != GRAPH_OP_MAP &&
+        packing.format == PACKED_DENSE) {
+        entry->op = map;
+        entry->operands = map->inputs;
+        entry->operand_count = map->input_count;
+        entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
+        return made;
+    }
     if (value->base->prepared && map->code == GRAPH_OP_MAP)
         made.loop_count = make_loops(value, packing.n_axis, made.source, made.loops);
     if (made.loop_count >= 0) {
@@ -320,6 +335,26 @@ static struct made find_source(struct cx *cx, struct packed *entry, struct packi
     return made;
 }
 
+void pack_entry_text(struct text *text, const struct packed *entry)
+{
+    const struct op *op = entry->op;
+
+    if (!op) {
+        dag_print(text, entry->dag);
+        return;
+    }
+    text_add(text, op->label);
+    op_rows[op->code]->dump(text, op);
+    if (op->head) {
+        text_add(text, " of ");
+        dag_print(text, op->head);
+    }
+    if (op->tail) {
+        text_add(text, " then ");
+        dag_print(text, op->tail);
+    }
+}
+
 /* What its elements are: entries with equal texts are one. */
 static const char *entry_key(struct cx *cx, const struct packed *entry, const struct module *root,
                              const struct made *made)
@@ -331,7 +366,9 @@ static const char *entry_key(struct cx *cx, const struct packed *entry, const st
     for (int l = 0; l < made->loop_count; l++)
         text_printf(&key, "%s%lld*%lld ", made->loops[l].is_n ? "n" : "k", (long long)made->loops[l].extent,
                     (long long)made->loops[l].unit);
-    dag_print(&key, entry->dag);
+    if (entry->op)
+        text_printf(&key, "%d ", entry->op->reduce.kind);
+    pack_entry_text(&key, entry);
     for (int i = 0; i < entry->operand_count; i++)
         text_printf(&key, " %s", operand_key(cx, root, entry->operands[i], entry->operand_entries[i]));
     return key.data;
@@ -419,11 +456,13 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         return known ? group->entries[known->index] : NULL;
 
     count_elements(entry, planes);
-    make_parts(cx, entry, &made, planes);
-    entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
+    if (!entry->op) {
+        make_parts(cx, entry, &made, planes);
+        entry->panels = even_panels(cx, entry, made.loops, made.loop_count, made.source->ndim);
+    }
     entry->comment = entry_comment(cx, entry, value);
     entry->name = entry_name(cx, group, entry, value, packing.n_axis);
-    if (planes == 0 && entry->operand_count == 1 && dag_is_identity(entry->dag) &&
+    if (planes == 0 && !entry->op && entry->operand_count == 1 && dag_is_identity(entry->dag) &&
         !entry->operand_entries[0] && entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
         entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;

@@ -25,4 +25,7 @@ const struct packed *pack_find(struct cx *cx, struct pack_group *group, const st
 /* Whether more than the weight is in it: the norm behind its module, a factor. */
 bool is_folded(const struct packed *entry);
 
+/* What it computes of its operands: "x0 * x1". */
+void pack_entry_text(struct text *text, const struct packed *entry);
+
 #endif

@@ -2,7 +2,7 @@
  *
  * The file is read by the runtime's own reader, over the tables that an emitted model would have: so what modc accepts
  * and says is what the model would accept and say. The packed block is computed by running each packed part as the
- * loop nest that it is, in double, rounded to the types of the entries. */
+ * loop nest that it is, and what an op makes by its interpreter, in double, rounded to the types of the entries. */
 #include "plan/weights.h"
 
 #include <assert.h>
@@ -374,12 +374,66 @@ static void scale_first(struct arena *arena, struct part_run *run)
     run->way = MULTIPLIED;
 }
 
+/* The elements of an operand, in the order of its dims. */
+static struct tensor *read_operand(struct arena *arena, const struct packed_operand *operand,
+                                   const struct value *value)
+{
+    struct tensor *tensor = ARENA_NEW(arena, struct tensor);
+    int64_t count, index[MAX_DIMS] = {0}, strides[MAX_DIMS], at = 0;
+
+    tensor->dtype = value->dtype;
+    tensor->ndim = value->ndim;
+    for (int d = 0; d < value->ndim; d++) {
+        tensor->dims[d] = dim_constant(value->dims[d]);
+        strides[d] = dim_constant(value->strides[d]);
+    }
+    count = tensor_count(tensor);
+    tensor->data = ARENA_ARRAY(arena, count + 1, union scalar);
+    for (int64_t i = 0; i < count; i++) {
+        tensor->data[i] = scalar_load(operand->dtype, operand->bytes + at * operand->size);
+        for (int d = value->ndim - 1; d >= 0; d--) {
+            at += strides[d];
+            if (++index[d] < tensor->dims[d])
+                break;
+            at -= strides[d] * tensor->dims[d];
+            index[d] = 0;
+        }
+    }
+    return tensor;
+}
+
+/* What an op makes: by its interpreter. */
+static void interpret_entry(struct embedding *e, const struct pack_group *group,
+                            const struct module *instance, int64_t at, const struct packed *entry)
+{
+    const int size = dtype_rows[entry->dtype].bytes;
+    const struct value *result = entry->op->outputs[0];
+    struct arena own = {0};
+    const struct tensor **inputs = ARENA_ARRAY(&own, entry->operand_count, const struct tensor *);
+    struct tensor output = {.dtype = result->dtype, .ndim = result->ndim};
+
+    for (int i = 0; i < entry->operand_count; i++) {
+        const struct packed_operand operand = find_operand(e, group, instance, at, entry, i);
+
+        inputs[i] = read_operand(&own, &operand, entry->operands[i]);
+    }
+    for (int d = 0; d < result->ndim; d++)
+        output.dims[d] = dim_constant(result->dims[d]);
+    output.data = ARENA_ARRAY(&own, entry->count + 1, union scalar);
+    op_rows[entry->op->code]->interpret(entry->op, inputs, &output);
+    for (int64_t i = 0; i < entry->count; i++)
+        store(entry->dtype, e->packed + at + entry->offset + i * size, output.data[i]);
+    arena_free(&own);
+}
+
 static void pack_entry_of(struct embedding *e, const struct pack_group *group, const struct module *instance,
                           int64_t at, const struct packed *entry)
 {
     struct arena *arena = &e->cx->arena;
     int count = entry->operand_count, side = winograd_side(entry->format);
 
+    if (entry->op)
+        interpret_entry(e, group, instance, at, entry);
     for (int p = 0; p < entry->part_count; p++) {
         const struct packed_part *part = &entry->parts[p];
         const struct nest *nest = &part->nest;

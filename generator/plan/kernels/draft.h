@@ -44,6 +44,7 @@ struct making {
     const struct variant *variant; /* NULL: packing */
     const struct step *step;
     struct kernel_calls *calls;
+    const struct packed *entry; /* packing: what an op makes; or NULL */
 };
 
 /* How an op of OPS_COMPUTED is computed: a row each, in the file of its family. */
@@ -254,6 +255,9 @@ void add_sizes(struct making *making, struct kernel_call *call);
 
 /* The calls that fill the entry. */
 void make_packing(struct cx *cx, struct plan *plan, struct packed *entry);
+
+/* What making->entry's op calls the value: the entry, or one of its operands. */
+struct operand packing_operand(const struct making *making, const struct value *value);
 
 /* ---- nests.c ------------------------------------------------------------------------------------------------------- */
 

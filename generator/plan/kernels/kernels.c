@@ -265,7 +265,9 @@ void add_operand(struct making *making, struct kernel_call *call, struct operand
 
 void add_value(struct making *making, struct kernel_call *call, const struct value *value)
 {
-    add_operand(making, call, (struct operand){.kind = OPERAND_VALUE, .value = value});
+    add_operand(making, call,
+                making->entry ? packing_operand(making, value)
+                              : (struct operand){.kind = OPERAND_VALUE, .value = value});
 }
 
 void add_null(struct making *making, struct kernel_call *call)
@@ -303,7 +305,7 @@ void plan_kernels(struct cx *cx, struct plan *plan)
 
         for (int s = 0; s < variant->step_count; s++) {
             struct step *step = &variant->steps[s];
-            struct making making = {cx, plan, variant, step, &step->calls};
+            struct making making = {cx, plan, variant, step, &step->calls, NULL};
 
             if (kernel_rows[step->op->code])
                 kernel_rows[step->op->code]->make(&making);

@@ -624,6 +624,7 @@ static void make_reduce(struct making *making)
     kernel->tail = op->tail ? op->tail
                             : reduce_tail(&cx->arena, op->reduce.kind, kernel->dag, op->outputs[0]->dtype);
     kernel->reduce = op->reduce.kind;
+    kernel->before = making->entry ? "pack" : NULL;
     kernel->comment = shapes_comment(cx, op->outputs[0],
                                      arena_format(&cx->arena, "%.*s of %s%s%s",
                                                   (int)strcspn(op->label, op->tail ? "_" : ""), op->label,

@@ -56,6 +56,16 @@ static struct operand source_operand(struct cx *cx, struct plan *plan, const str
     return out;
 }
 
+struct operand packing_operand(const struct making *making, const struct value *value)
+{
+    const struct packed *entry = making->entry;
+
+    for (int i = 0; i < entry->operand_count; i++)
+        if (entry->operands[i] == value)
+            return source_operand(making->cx, making->plan, entry, i, 0);
+    return (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry};
+}
+
 static void add_number(struct making *making, struct kernel_call *call, int64_t number)
 {
     add_operand(making, call, (struct operand){.kind = OPERAND_NUMBER, .offset = number});
@@ -120,6 +130,14 @@ void make_packing(struct cx *cx, struct plan *plan, struct packed *entry)
 {
     struct making making = {.cx = cx, .plan = plan, .calls = &entry->calls};
 
+    if (entry->op) {
+        const struct step step = {.op = entry->op, .split.slices = 1};
+
+        making.step = &step;
+        making.entry = entry;
+        kernel_rows[entry->op->code]->make(&making);
+        return;
+    }
     if (entry->panels) {
         call_panels(&making, entry);
         return;

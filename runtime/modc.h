@@ -124,8 +124,11 @@ enum modc_init_kind {
     MODC_INIT_COPY,     /* in a draw: the values of the key that stands (int)b before it, of its shape */
     MODC_INIT_NORMS, /* in a draw: norms of the key that stands (int)b behind it, over all dimensions but a; -1: over all */
     MODC_INIT_UNIT, /* in a draw: the key and the one behind it are divided by their norms, which are at least a */
-    MODC_INIT_POWER /* in a draw behind a UNIT: a steps of the power method, for the key that stands (int)b behind it as
+    MODC_INIT_POWER, /* in a draw behind a UNIT: a steps of the power method, for the key that stands (int)b behind it as
                            a matrix with dimension b of the UNIT in front; left vector, right vector */
+    MODC_INIT_BASE, /* in a draw: the matrix of the key that stands (int)b behind it, completed by draws and made orthogonal;
+                           that key becomes 0, and -1 on the diagonal */
+    MODC_INIT_REFLECTIONS /* in a draw: reflections whose product has the key's directions */
 };
 
 /* One step of modc_reset. A key may be drawn often (MultiheadAttention's out_proj.bias: UNIFORM, then CONSTANT

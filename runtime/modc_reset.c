@@ -646,14 +646,151 @@ static void power_step(const struct modc_tensor *u, const struct modc_tensor *v,
     set_unit(v, least);
 }
 
-static enum modc_status set_parametrized(const struct modc_params *params, const struct modc_draw *draw)
+/* One matrix of a tensor, turned where it is wide. */
+struct tall {
+    const struct modc_tensor *x;
+    size_t at, row, column; /* of its first element; from one to the next */
+    size_t rows, columns;
+};
+
+static struct tall tall_of(const struct modc_tensor *x, size_t index)
+{
+    size_t rows = (size_t)x->dims[x->ndim - 2], columns = (size_t)x->dims[x->ndim - 1];
+
+    return rows < columns ? (struct tall){x, index * rows * columns, 1, columns, columns, rows}
+                          : (struct tall){x, index * rows * columns, columns, 1, rows, columns};
+}
+
+static double get(const struct tall *m, size_t row, size_t column)
+{
+    return element(m->x, m->at + row * m->row + column * m->column);
+}
+
+static void set(const struct tall *m, size_t row, size_t column, double value)
+{
+    set_element(m->x, m->at + row * m->row + column * m->column, value);
+}
+
+static double sign_of(double x)
+{
+    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
+}
+
+/* The factor of the reflection I - factor v v^T, v being 1 and what is below the diagonal; 0: that is 0, and nothing is reflected. */
+static double factor_of(const struct tall *m, size_t at)
+{
+    double norm = 1.0;
+    bool any = false;
+
+    for (size_t row = at + 1; row < m->rows; row++) {
+        norm += get(m, row, at) * get(m, row, at);
+        any |= get(m, row, at) != 0.0;
+    }
+    return any ? 2.0 / norm : 0.0;
+}
+
+/* The columns behind `at` by its reflection. */
+static void reflect(const struct tall *m, size_t at)
+{
+    const double factor = factor_of(m, at);
+
+    for (size_t column = at + 1; column < m->columns && factor != 0.0; column++) {
+        double sum = get(m, at, column);
+
+        for (size_t row = at + 1; row < m->rows; row++)
+            sum += get(m, row, at) * get(m, row, column);
+        set(m, at, column, get(m, at, column) - factor * sum);
+        for (size_t row = at + 1; row < m->rows; row++)
+            set(m, row, column, get(m, row, column) - factor * sum * get(m, row, at));
+    }
+}
+
+/* A triangle, and below it the reflections that make it, as LAPACK has them. */
+static void triangulate(const struct tall *m)
+{
+    for (size_t at = 0; at < m->columns; at++) {
+        const double first = get(m, at, at);
+        double below = 0.0, norm;
+
+        for (size_t row = at + 1; row < m->rows; row++)
+            below += get(m, row, at) * get(m, row, at);
+        if (!(below > 0.0))
+            continue;
+        norm = sqrt64(first * first + below) * (first < 0.0 ? 1.0 : -1.0);
+        for (size_t row = at + 1; row < m->rows; row++)
+            set(m, row, at, get(m, row, at) / (first - norm));
+        reflect(m, at);
+        set(m, at, at, norm);
+    }
+}
+
+/* Of what that made: the product of the reflections, of which a column is turned where the triangle has a number below 0. */
+static void multiply_out(const struct tall *m)
+{
+    for (size_t at = m->columns; at-- > 0;) {
+        const double sign = sign_of(get(m, at, at)), factor = factor_of(m, at);
+
+        reflect(m, at);
+        for (size_t row = 0; row < m->rows; row++)
+            set(m, row, at, sign * (row < at ? 0.0 : row == at ? 1.0 - factor : -factor * get(m, row, at)));
+    }
+}
+
+static size_t matrices_of(const struct modc_tensor *x)
+{
+    size_t size = (size_t)x->dims[x->ndim - 2] * (size_t)x->dims[x->ndim - 1];
+
+    return size > 0 ? count_of(x) / size : 0;
+}
+
+static void set_reflections(const struct modc_tensor *x)
+{
+    for (size_t i = 0; i < matrices_of(x); i++) {
+        struct tall m = tall_of(x, i);
+
+        triangulate(&m);
+        for (size_t at = 0; at < m.columns; at++)
+            set(&m, at, at, sign_of(get(&m, at, at)) * (factor_of(&m, at) != 0.0 ? 1.0 : -1.0));
+    }
+}
+
+/* The columns of x, and behind them what is drawn, made orthogonal; x becomes what gives these. */
+static void set_base(struct generator *g, const struct modc_tensor *base, const struct modc_tensor *x)
+{
+    const size_t n = (size_t)base->dims[base->ndim - 1], count = matrices_of(x), all = count * n,
+                 k = all > 0 ? count_of(x) / all : 0, bytes = modc_dtype_bytes(base->dtype);
+    unsigned char *data = base->data, *drawn = data + all * k * bytes; /* all of it, row by row, at the end */
+    const struct target target = {.out = drawn, .dtype = base->dtype, .count = all * (n - k)};
+
+    if (all == 0)
+        return;
+    if (target.count > 0)
+        draw_normal(g, &target, 0.0, 1.0);
+    for (size_t row = 0; row < all; row++)
+        memmove(data + (row * n + k) * bytes, drawn + row * (n - k) * bytes, (n - k) * bytes);
+    for (size_t i = 0; i < count; i++) {
+        struct tall own = tall_of(x, i), m = tall_of(base, i);
+
+        for (size_t row = 0; row < n; row++)
+            for (size_t column = 0; column < k; column++) {
+                set(&m, row, column, get(&own, row, column));
+                set(&own, row, column, row == column ? -1.0 : 0.0);
+            }
+        triangulate(&m);
+        multiply_out(&m);
+    }
+}
+
+static enum modc_status set_parametrized(struct generator *g, const struct modc_params *params,
+                                         const struct modc_draw *draw)
 {
     const struct modc_draw *unit = draw->init == MODC_INIT_POWER ? draw - 1 : draw;
     struct modc_tensor own, next, x;
     struct matrix w;
 
     if (modc_get_tensor(params, draw->key, &own) != MODC_OK ||
-        (draw->init != MODC_INIT_NORMS && modc_get_tensor(params, draw->key + 1, &next) != MODC_OK) ||
+        ((draw->init == MODC_INIT_UNIT || draw->init == MODC_INIT_POWER) &&
+         modc_get_tensor(params, draw->key + 1, &next) != MODC_OK) ||
         (draw->init != MODC_INIT_UNIT && modc_get_tensor(params, draw->key + (int)draw->b, &x) != MODC_OK))
         return MODC_INDEX;
     if (draw->init == MODC_INIT_NORMS) {
@@ -661,6 +798,10 @@ static enum modc_status set_parametrized(const struct modc_params *params, const
     } else if (draw->init == MODC_INIT_UNIT) {
         set_unit(&own, draw->a);
         set_unit(&next, draw->a);
+    } else if (draw->init == MODC_INIT_BASE) {
+        set_base(g, &own, &x);
+    } else if (draw->init == MODC_INIT_REFLECTIONS) {
+        set_reflections(&own);
     } else if (unit->init == MODC_INIT_UNIT) {
         w = matrix_of(&x, (int)unit->b);
         for (int i = 0; i < (int)draw->a; i++)
@@ -707,7 +848,7 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
         if (of_keys && (own->tied > 0 || (own->init != MODC_INIT_UNIFORM && own->init != MODC_INIT_NORMAL)))
             continue;
         modc_get_tensor(params, index, &tensor);
-        status = step->init >= MODC_INIT_NORMS ? set_parametrized(params, step)
+        status = step->init >= MODC_INIT_NORMS ? set_parametrized(&g, params, step)
                  : step->init == MODC_INIT_COPY
                      ? modc_get(params, index - (int)step->b, tensor.data)
                      : draw(&g, &model->keys[index], step, dropped ? NULL : tensor.data);

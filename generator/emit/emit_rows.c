@@ -69,7 +69,8 @@ static const char *const init_kinds[] = {
     [INIT_CONSTANT] = "MODC_INIT_CONSTANT", [INIT_UNIFORM] = "MODC_INIT_UNIFORM",
     [INIT_NORMAL] = "MODC_INIT_NORMAL",     [INIT_WITHIN] = "MODC_INIT_NORMAL",
     [INIT_VALUE] = "MODC_INIT_VALUE",       [INIT_NORMS] = "MODC_INIT_NORMS",
-    [INIT_UNIT] = "MODC_INIT_UNIT",         [INIT_POWER] = "MODC_INIT_POWER"};
+    [INIT_UNIT] = "MODC_INIT_UNIT",         [INIT_POWER] = "MODC_INIT_POWER",
+    [INIT_BASE] = "MODC_INIT_BASE",         [INIT_REFLECTIONS] = "MODC_INIT_REFLECTIONS"};
 
 static bool same_value(const struct tensor *a, const struct tensor *b)
 {

@@ -53,6 +53,10 @@ static void draw_parametrizations(struct builder *build, const struct module *mo
 
         if (p && p->norm)
             push_step(build, p->norm, INIT_NORMS, (double)p->dim, 0, p->original);
+        if (p && p->base)
+            push_step(build, p->base, INIT_BASE, 0, 0, p->original);
+        else if (p && p->orthogonal && p->map == ORTHOGONAL_HOUSEHOLDER)
+            push_step(build, p->original, INIT_REFLECTIONS, 0, 0, NULL);
         if (!p || !p->left)
             continue;
         add_draw(build, p->left);

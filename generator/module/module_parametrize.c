@@ -12,16 +12,23 @@
 #define WEIGHT_NORM "weight_norm(module, name='weight', dim=0)"
 #define SPECTRAL_NORM "spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None)"
 
+#define ORTHOGONAL "orthogonal(module, name='weight', orthogonal_map=None, *, use_trivialization=True)"
+
+typedef bool apply_function(struct builder *build, struct module *module, struct module_tensor *tensor,
+                            const struct scope *args, bool older, struct parametrization *p);
+static apply_function apply_weight_norm, apply_spectral_norm, apply_orthogonal;
+
 static const struct {
-    const char *name;
-    const char *signature; /* NULL: not supported yet */
+    const char *name, *own; /* as it is written, and without what stands in front */
+    const char *signature;
+    apply_function *apply;
     bool older;
 } functions[] = {
-    {"weight_norm", WEIGHT_NORM, false},
-    {"utils.weight_norm", WEIGHT_NORM, true},
-    {"spectral_norm", SPECTRAL_NORM, false},
-    {"utils.spectral_norm", SPECTRAL_NORM, true},
-    {"orthogonal", NULL, false},
+    {"weight_norm", "weight_norm", WEIGHT_NORM, apply_weight_norm, false},
+    {"utils.weight_norm", "weight_norm", WEIGHT_NORM, apply_weight_norm, true},
+    {"spectral_norm", "spectral_norm", SPECTRAL_NORM, apply_spectral_norm, false},
+    {"utils.spectral_norm", "spectral_norm", SPECTRAL_NORM, apply_spectral_norm, true},
+    {"orthogonal", "orthogonal", ORTHOGONAL, apply_orthogonal, false},
 };
 
 struct wrap {
@@ -68,12 +75,6 @@ bool module_unwrap(struct builder *build, struct scope **scope, const struct exp
     struct wrap wrap = {.function = find_function(build, *expr), .expr = *expr};
     struct call call;
 
-    if (!functions[wrap.function].signature) {
-        diag_error(build->cx, (*expr)->loc, "%s is not supported yet by this version of modc",
-                   functions[wrap.function].name);
-        diag_hint(build->cx, "weight_norm and spectral_norm are");
-        return false;
-    }
     signature = eval_signature(&build->eval, functions[wrap.function].signature);
     module_eval_args(build, *scope, *expr, &takes, &call);
     if (!module_bind_args(build, &wrap.args, signature->name, signature->args, signature->count, &call))
@@ -333,6 +334,111 @@ static bool apply_spectral_norm(struct builder *build, struct module *module, st
     return true;
 }
 
+/* ---- orthogonal ---- */
+
+/* note [orthogonal]
+ * Of a matrix (rows, columns) that is not wide, or is turned, X. By an exponential or a quotient of what is skew-symmetric; or by
+ * reflections I - 2 v v^T / (v^T v), whose v are the columns of V, X below its diagonal and 1 there. Their product is
+ * I - V T V^T, where the inverse of T is V^T V above its diagonal, and half of it there. */
+static const char *orthogonal_body(struct builder *build, const struct parametrization *p)
+{
+    const struct module_tensor *original = p->original;
+    const long long rows = original->dims[original->ndim - 2], columns = original->dims[original->ndim - 1];
+    const long long n = rows < columns ? columns : rows, k = rows < columns ? rows : columns;
+    struct text text = text_new(&build->cx->arena);
+
+    text_printf(&text, "X = weight%s\n", rows < columns ? ".mT" : "");
+    if (p->map == ORTHOGONAL_HOUSEHOLDER) {
+        text_printf(&text,
+                    "V = X.tril(-1) + eye(%lld, %lld, dtype=X.dtype)\n"
+                    "G = V.mT @ V\n"
+                    "S = G.triu() - G * (eye(%lld, dtype=X.dtype) / 2)\n"
+                    "Q = eye(%lld, %lld, dtype=X.dtype) -"
+                    " V @ torch.linalg.solve_triangular(S, V[..., :%lld, :].mT, upper=True)\n"
+                    "Q = Q * X.detach().diagonal(0, -2, -1).trunc()[..., None, :]\n",
+                    n, k, k, n, k, k);
+    } else {
+        text_printf(&text, n == k ? "X = X.tril()\n" : "X = F.pad(X.tril(), (0, %lld))\n", n - k);
+        text_add(&text, "A = X - X.mT\n");
+        if (p->map == ORTHOGONAL_CAYLEY)
+            text_printf(&text,
+                        "I = eye(%lld, dtype=A.dtype)\n"
+                        "Q = torch.linalg.solve(I - 0.5 * A, I + 0.5 * A)\n",
+                        n);
+        else
+            text_add(&text, "Q = torch.matrix_exp(A)\n");
+        if (n > k)
+            text_printf(&text, "Q = Q[..., :%lld]\n", k);
+    }
+    if (p->base)
+        text_add(&text, "Q = base @ Q\n");
+    text_printf(&text, "return Q%s", rows < columns ? ".mT" : "");
+    return text.data;
+}
+
+/* False after an error. */
+static bool find_map(struct builder *build, const struct module_tensor *tensor, const struct ev *name,
+                     struct parametrization *p)
+{
+    static const char *const maps[] = {[ORTHOGONAL_EXPONENTIAL] = "matrix_exp",
+                                       [ORTHOGONAL_CAYLEY] = "cayley",
+                                       [ORTHOGONAL_HOUSEHOLDER] = "householder"};
+
+    p->map = tensor->dims[tensor->ndim - 2] == tensor->dims[tensor->ndim - 1] ? ORTHOGONAL_EXPONENTIAL
+                                                                              : ORTHOGONAL_HOUSEHOLDER;
+    if (name->kind == EV_NONE)
+        return true;
+    for (int i = 0; i < COUNT(maps); i++)
+        if (name->kind == EV_STRING && strcmp(name->text, maps[i]) == 0) {
+            p->map = (enum orthogonal_map)i;
+            return true;
+        }
+    diag_error(build->cx, name->loc,
+               "orthogonal_map must be 'matrix_exp', 'cayley', 'householder' or None, found %s",
+               ev_text(&build->eval, name));
+    return false;
+}
+
+static bool apply_orthogonal(struct builder *build, struct module *module, struct module_tensor *tensor,
+                             const struct scope *args, bool older, struct parametrization *p)
+{
+    const struct ev *map = module_arg(args, "orthogonal_map"),
+                    *trivial = module_arg(args, "use_trivialization");
+    struct module *holder;
+    bool based;
+
+    (void)older;
+    if (tensor->ndim < 2) {
+        diag_error(build->cx, module->loc,
+                   "orthogonal takes a matrix or a batch of matrices; '%s' has %d dimension%s", tensor->path,
+                   tensor->ndim, tensor->ndim == 1 ? "" : "s");
+        return false;
+    }
+    if (!find_map(build, tensor, map, p))
+        return false;
+    if (!ev_get_bool(trivial, &based)) {
+        diag_error(build->cx, trivial->loc, "use_trivialization must be True or False, found %s",
+                   ev_text(&build->eval, trivial));
+        return false;
+    }
+    p->orthogonal = true;
+    p->text = "orthogonal()";
+    p->list = add_list(build, module, tensor->name, "original");
+    p->original = add_like(build, p->list, "original", tensor);
+    holder = add_part(build, p->list, "0", "_Orthogonal", NULL);
+    if (based) {
+        int64_t dims[MAX_DIMS];
+        const int64_t rows = tensor->dims[tensor->ndim - 2], columns = tensor->dims[tensor->ndim - 1];
+
+        memcpy(dims, tensor->dims, sizeof dims);
+        dims[tensor->ndim - 2] = dims[tensor->ndim - 1] = rows < columns ? columns : rows;
+        p->base = add_drawn(build, holder, MODULE_BUFFER, "base", tensor, tensor->ndim, dims, 1);
+    }
+    holder->layer = row_of(build, "_Orthogonal", LAYER_PLAIN,
+                           indented(build, "forward(weight)", orthogonal_body(build, p)));
+    return true;
+}
+
 /* ---- the parameter ---- */
 
 /* NULL after an error. */
@@ -366,14 +472,12 @@ bool module_parametrize(struct builder *build, struct module *module, const stru
 {
     while (count-- > 0) {
         const struct wrap *wrap = &wraps[count];
-        const char *signature = functions[wrap->function].signature;
-        const bool older = functions[wrap->function].older, spectral_norm = signature[0] == 's';
         struct parametrization *p = ARENA_NEW(&build->cx->arena, struct parametrization);
-        struct module_tensor *tensor = find_parameter(
-            build, module, spectral_norm ? "spectral_norm" : "weight_norm", module_arg(&wrap->args, "name"));
+        struct module_tensor *tensor = find_parameter(build, module, functions[wrap->function].own,
+                                                      module_arg(&wrap->args, "name"));
 
-        if (!tensor || !(spectral_norm ? apply_spectral_norm : apply_weight_norm)(build, module, tensor,
-                                                                                  &wrap->args, older, p))
+        if (!tensor || !functions[wrap->function].apply(build, module, tensor, &wrap->args,
+                                                        functions[wrap->function].older, p))
             return false;
         p->original->moved = true;
         tensor->parametrization = p;

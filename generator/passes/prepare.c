@@ -45,10 +45,20 @@ static bool runs_once(const struct graph *graph, const struct op *op)
            is_prepared(graph, op);
 }
 
+/* Whether a sum may read it as often as it wants: what lies there, or is a sum; a map would be computed for each term. */
+static bool is_at_hand(struct value *value)
+{
+    const struct value *root = value_root(value);
+
+    return root->op->code != GRAPH_OP_MAP;
+}
+
 /* A product of (..., m, k) and (..., k, n) becomes the sum over k of (..., m, k, 1) times (..., 1, k, n). */
 static bool sum_product(struct graph *graph, int at)
 {
-    enum { LARGE = 1 << 26 }; /* multiply-adds from which on kernels of products pay even where they run in every call */
+    enum {
+        LARGE = 1 << 26
+    }; /* multiply-adds from which on kernels of products pay even where they run in every call */
     struct op *product = graph->ops[at];
     struct value *pair[2], *sum;
     struct dag *dag;
@@ -56,8 +66,9 @@ static bool sum_product(struct graph *graph, int at)
 
     if (product->code != GRAPH_OP_CONTRACT || product->contract.bias || product->tail ||
         product->input_count != 2 || !dtype_is_float(product->outputs[0]->dtype) ||
-        !is_prepared(graph, product) || !has_elements(product->inputs[0]) ||
-        product->outputs[0]->ndim == MAX_DIMS || op_macs(product) > LARGE)
+        !is_at_hand(product->inputs[0]) || !is_at_hand(product->inputs[1]) || !is_prepared(graph, product) ||
+        !has_elements(product->inputs[0]) || product->outputs[0]->ndim == MAX_DIMS ||
+        op_macs(product) > LARGE)
         return false;
     for (int i = 0; i < 2; i++) {
         struct value *operand = product->inputs[i];
@@ -65,7 +76,9 @@ static bool sum_product(struct graph *graph, int at)
         const struct dim *dims[MAX_DIMS];
 
         for (int d = 0; d <= operand->ndim; d++)
-            dims[d] = d < ones ? operand->dims[d] : d > ones ? operand->dims[d - 1] : dim_const(&graph->cx->arena, 1);
+            dims[d] = d < ones   ? operand->dims[d]
+                      : d > ones ? operand->dims[d - 1]
+                                 : dim_const(&graph->cx->arena, 1);
         pair[i] = make_reshape(site_by(graph, &at, product), operand, operand->ndim + 1, dims);
     }
     dag = dag_new(&graph->cx->arena, 2);

@@ -66,8 +66,8 @@ struct packed {
     struct value **operands;               /* resolved; base is a tensor, a constant or a prepared value */
     const struct packed **operand_entries; /* of prepared operands */
     int operand_count;
-    const struct dag *dag;   /* NULL: `op` makes it */
-    struct op *op;           /* whose result it is, of the op's inputs: a reduction; NULL: parts are maps */
+    const struct dag *dag; /* NULL: `op` makes it */
+    struct op *op;         /* whose result it is, of the op's inputs: a reduction; NULL: parts are maps */
     const struct module_tensor *permutes; /* holds exactly this tensor, in another order; or NULL */
     int64_t offset;                       /* bytes in the group's struct */
     struct kernel_calls calls;            /* what fills it */
@@ -80,7 +80,12 @@ struct pack_group {
     const struct backend *backend; /* whose panels the entries have */
     struct packed **entries;
     int entry_count;
-    struct names keys;      /* of the entries */
+    struct names keys;   /* of the entries */
+    struct dense_value { /* values that one of them holds as they are */
+        const struct value *value;
+        struct packed *entry;
+    } * dense;
+    int dense_count;
     struct pack_child {     /* instances of other groups inside */
         const char *member; /* "blocks" */
         struct pack_group *group;

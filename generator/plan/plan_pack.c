@@ -137,7 +137,7 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
     const struct op *op = operand->base->op;
 
     if (entry)
-        text_printf(&text, "(%s)", entry->key);
+        text_printf(&text, "(%s)", entry->name);
     else if (op->code == GRAPH_OP_TENSOR)
         text_add(&text, relative_path(root, op->tensor.tensor->path));
     else
@@ -419,9 +419,15 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
     const enum packed_format format = packing.format;
     const int planes = winograd_side(format) * winograd_side(format);
     const int panel = backend_lanes(group->backend, value->dtype);
-    struct packed *entry = ARENA_NEW(&cx->arena, struct packed);
+    const bool whole = format == PACKED_DENSE && value->base == value && packing.dtype == value->dtype;
+    struct packed *entry;
     const struct name_entry *known;
     struct made made;
+
+    for (int i = 0; whole && i < group->dense_count; i++) /* many may be made of it */
+        if (group->dense[i].value == value)
+            return group->dense[i].entry;
+    entry = ARENA_NEW(&cx->arena, struct packed);
 
     entry->root = root;
     entry->format = format;
@@ -452,8 +458,12 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
     }
     entry->key = entry_key(cx, entry, root, &made);
     known = names_find(&group->keys, entry->key);
-    if (known || !make)
+    if (known || !make) {
+        if (known && whole)
+            ARENA_PUSH(&cx->arena, group->dense, group->dense_count,
+                       ((struct dense_value){value, group->entries[known->index]}));
         return known ? group->entries[known->index] : NULL;
+    }
 
     count_elements(entry, planes);
     if (!entry->op) {
@@ -468,6 +478,8 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;
     ARENA_PUSH(&cx->arena, group->entries, group->entry_count, entry);
     names_add(&cx->arena, &group->keys, entry->key, "", (struct loc){0});
+    if (whole)
+        ARENA_PUSH(&cx->arena, group->dense, group->dense_count, ((struct dense_value){value, entry}));
     return entry;
 }
 

@@ -28,11 +28,16 @@ enum init_kind {
      * norms, at least a, for a matrix with dimension b in front; a steps of the power method for `of`. */
     INIT_NORMS,
     INIT_UNIT,
-    INIT_POWER
+    INIT_POWER,
+    INIT_BASE,       /* an orthogonal matrix of `of`, completed by draws; `of` becomes -1 on its diagonal */
+    INIT_REFLECTIONS /* of the tensor itself: those whose product is orthogonal, by which it becomes a triangle */
 };
 
 /* Whether random numbers are drawn for it. */
 bool init_draws(enum init_kind kind);
+
+/* How `orthogonal` makes an orthogonal matrix of any. */
+enum orthogonal_map { ORTHOGONAL_EXPONENTIAL, ORTHOGONAL_CAYLEY, ORTHOGONAL_HOUSEHOLDER };
 
 /* What computes a parameter: a function of torch.nn.utils.parametrizations, or an older one of torch.nn.utils. */
 struct parametrization {
@@ -42,7 +47,10 @@ struct parametrization {
     struct module_tensor *original;
     struct module_tensor *norm;         /* of a weight_norm */
     struct module_tensor *left, *right; /* the vectors of a spectral_norm */
-    int64_t dim, iterations;            /* iterations: of the power method, initially */
+    bool orthogonal;
+    enum orthogonal_map map;
+    struct module_tensor *base; /* of an orthogonal one: what its matrix is multiplied with; or NULL */
+    int64_t dim, iterations;    /* iterations: of the power method, initially */
     double eps;
 };
 

@@ -46,10 +46,20 @@ extern "C" {
 #endif
 #endif
 
+/* Before the type, where every compiler takes it: static MODC_ALIGNED char block[4096]; */
 #if defined __GNUC__
 #define MODC_ALIGNED __attribute__((aligned(MODC_ALIGN)))
+#elif defined _MSC_VER
+#define MODC_ALIGNED __declspec(align(MODC_ALIGN))
 #else
 #define MODC_ALIGNED
+#endif
+
+/* For emitted code: a constant, which NAN is not in newer headers of Microsoft's. Behind math.h. */
+#if defined _MSC_VER
+#define MODC_NAN (-(float)(INFINITY * 0.0f))
+#else
+#define MODC_NAN NAN
 #endif
 
 /* Tensors that the caller passes start at a multiple of their element: of its bytes, or for 8 bytes of this. */

@@ -6,6 +6,9 @@
 #include "modc.h"
 
 #include <string.h>
+#if defined _MSC_VER
+#include <intrin.h>
+#endif
 
 /* ---- contexts ------------------------------------------------------------------------------------------ */
 
@@ -199,6 +202,18 @@ static uint64_t read_mode(void)
 static void write_mode(uint64_t mode)
 {
     __asm__ volatile("vmsr fpscr, %0" : : "r"((unsigned)mode) : "memory");
+}
+#elif defined _MSC_VER && defined _M_X64
+enum { FLUSHES = 0x8040, FLAGS = 0x3f };
+
+static uint64_t read_mode(void)
+{
+    return _mm_getcsr();
+}
+
+static void write_mode(uint64_t mode)
+{
+    _mm_setcsr((unsigned)mode);
 }
 #else
 enum { FLUSHES = 0, FLAGS = 0 };

@@ -12,8 +12,8 @@
 #include <math.h>
 #endif
 
-#ifdef __FAST_MATH__
-#error "modc_reset.c promises bits: compile it without -ffast-math"
+#if defined __FAST_MATH__ || defined _M_FP_FAST
+#error "modc_reset.c promises bits: compile it without -ffast-math, /fp:fast"
 #endif
 /* Nothing is rounded otherwise than it is written, whatever the flags are. */
 #if defined __clang__ && __clang_major__ >= 11
@@ -23,6 +23,9 @@
 #elif defined __GNUC__
 #pragma GCC optimize("fp-contract=off", "no-unsafe-math-optimizations", "no-associative-math",               \
                      "no-reciprocal-math")
+#elif defined _MSC_VER
+#pragma float_control(precise, on)
+#pragma fp_contract(off)
 #endif
 #if defined __FLT_EVAL_METHOD__ && (__FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2)
 #error "modc_reset.c promises bits: compile it without excess precision, on x86 with -msse2 -mfpmath=sse"

@@ -144,7 +144,7 @@
 #else
 #define MODC_NOT_INLINE noinline
 #endif
-#if defined __GNUC__
+#if defined __GNUC__ || defined __clang__ /* which is MSVC beside it, with Windows' headers */
 #ifdef __OPTIMIZE__
 #define MODC_INLINE static inline __attribute__((always_inline))
 #else /* -O0 shall be compiled soon and be stepped through: inlined, the text is five times as long, and no faster */
@@ -154,6 +154,15 @@
 #define MODC_UNUSED __attribute__((unused)) /* a local that some functions do not read */
 #define MODC_ALONE                                                                                           \
     __attribute__((MODC_NOT_INLINE)) /* a kernel so large that it takes time to compile it into its caller */
+#elif defined _MSC_VER
+#ifdef _DEBUG
+#define MODC_INLINE static __inline
+#else
+#define MODC_INLINE static __forceinline
+#endif
+#define MODC_OUTLINE static __declspec(noinline)
+#define MODC_UNUSED
+#define MODC_ALONE __declspec(noinline)
 #else
 #define MODC_INLINE static inline
 #define MODC_OUTLINE static inline
@@ -189,8 +198,13 @@
 #define MODC_UNROLL
 #define MODC_ROLL
 #define MODC_ROLL_SHORT
+#if defined _MSC_VER /* unused parameters, conditions that are constant, functions that nobody calls */
+#define MODC_KERNELS_BEGIN __pragma(warning(push)) __pragma(warning(disable : 4100 4127 4505))
+#define MODC_KERNELS_END __pragma(warning(pop))
+#else
 #define MODC_KERNELS_BEGIN
 #define MODC_KERNELS_END
+#endif
 #endif
 
 /* clang splits 512-bit vectors on -march=native unless the function says that it wants them. */

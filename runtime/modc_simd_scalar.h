@@ -231,6 +231,8 @@ MODC_INLINE float modc_f32s_sqrt(float a)
     __asm__("fsqrt %s0, %s1" : "=w"(result) : "w"(a));
 #elif defined __GNUC__ && defined __arm__ && defined __ARM_FP && (__ARM_FP & 4)
     __asm__("vsqrt.f32 %0, %1" : "=t"(result) : "t"(a));
+#elif defined _MSC_VER
+    result = sqrtf(a);
 #else
     /* One bit of the root at a time: q is the root so far, rest what is left of the number, scaled alike. */
     uint32_t bits = modc_f32_to_bits(a), q = 0, sum = 0, rest;

@@ -7,13 +7,13 @@
 #include "emit/template.h"
 #include "plan/weights.h"
 
-/* An initializer: what is not finite by the names of math.h, which are constants. */
+/* An initializer: what is not finite by names that are constants in every compiler. */
 static void print_number(struct emit *e, struct text *out, enum dtype dtype, union scalar value)
 {
     extern const char *expr_number(struct cx *, enum dtype, double, int64_t);
 
     if (dtype_is_float(dtype) && !isfinite(value.f)) {
-        text_add(out, isnan(value.f) ? "NAN" : value.f > 0 ? "INFINITY" : "-INFINITY");
+        text_add(out, isnan(value.f) ? "MODC_NAN" : value.f > 0 ? "INFINITY" : "-INFINITY");
         return;
     }
     text_add(out, expr_number(e->cx, dtype, dtype_is_float(dtype) ? value.f : 0,
@@ -26,7 +26,7 @@ void print_array(struct emit *e, struct text *out, const char *name, const struc
     int64_t count = tensor_count(tensor);
     size_t start;
 
-    text_printf(out, "static const %s %s[%lld] MODC_ALIGNED = {\n   %s", dtype_rows[tensor->dtype].c, name,
+    text_printf(out, "static MODC_ALIGNED const %s %s[%lld] = {\n   %s", dtype_rows[tensor->dtype].c, name,
                 (long long)(count > 0 ? count : 1), count > 0 ? "" : " 0");
     start = out->length - 3;
     for (int64_t i = 0; i < count; i++) {

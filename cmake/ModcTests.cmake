@@ -479,6 +479,13 @@ function(modc_compile_tests)
     endforeach()
 endfunction()
 
+# As MSVC would read it; one program, since it takes seconds.
+function(modc_msvc_test)
+    if(MODC_CLANG AND NOT MODC_SANITIZE)
+        modc_test(compile_msvc compile tests/support/msvc.sh $<TARGET_FILE:modc> ${MODC_CLANG} ${CMAKE_CURRENT_BINARY_DIR}/msvc)
+    endif()
+endfunction()
+
 # Names that are something else in C, or in what is emitted: as what of a spec they may be.
 function(modc_names_tests)
     if(NOT MODC_PYTHON OR NOT MODC_CLANG OR MODC_SANITIZE) # what is emitted is the same in every build

@@ -1,4 +1,4 @@
-/* modc_host.c - what needs an operating system: files, maps, allocation. POSIX.
+/* modc_host.c - what needs an operating system: files, maps, allocation. POSIX, or Windows.
  *
  * Thin shells over the core, so that firmware can leave this file out. */
 #ifndef _DEFAULT_SOURCE
@@ -7,15 +7,206 @@
 #include "modc.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined _WIN32
+#include <malloc.h>
+#include <windows.h>
+#else
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#endif
 
-/* ---- files --------------------------------------------------------------------------------------------- */
+enum { LONGEST_PATH = 4096, LONGEST_ENDING = 64 };
+
+#if defined _WIN32
+/* ---- files of Windows ------------------------------------------------------------------------------------ */
+
+/* errno for what the system said last. */
+static void tell_error(void)
+{
+    static const struct {
+        DWORD code;
+        int error;
+    } errors[] = {
+        {ERROR_FILE_NOT_FOUND, ENOENT},    {ERROR_PATH_NOT_FOUND, ENOENT},
+        {ERROR_INVALID_NAME, ENOENT},      {ERROR_ACCESS_DENIED, EACCES},
+        {ERROR_SHARING_VIOLATION, EACCES}, {ERROR_WRITE_PROTECT, EACCES},
+        {ERROR_DISK_FULL, ENOSPC},         {ERROR_HANDLE_DISK_FULL, ENOSPC},
+        {ERROR_FILE_EXISTS, EEXIST},       {ERROR_ALREADY_EXISTS, EEXIST},
+        {ERROR_NOT_ENOUGH_MEMORY, ENOMEM}, {ERROR_OUTOFMEMORY, ENOMEM},
+        {ERROR_COMMITMENT_LIMIT, ENOMEM},  {ERROR_BUFFER_OVERFLOW, ENAMETOOLONG},
+    };
+    const DWORD code = GetLastError();
+
+    errno = EIO;
+    for (int i = 0; i < MODC_ROWS(errors); i++)
+        if (errors[i].code == code)
+            errno = errors[i].error;
+}
+
+static bool is_folder(const char *path)
+{
+    const DWORD attributes = GetFileAttributesA(path);
+
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+}
+
+enum modc_status modc_map(const char *path, const void **bytes, size_t *length)
+{
+    HANDLE file, map = NULL;
+    LARGE_INTEGER size;
+    bool good;
+
+    if (is_folder(path)) {
+        errno = EINVAL;
+        return MODC_FILE;
+    }
+    file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+                       FILE_ATTRIBUTE_NORMAL, NULL);
+    if (file == INVALID_HANDLE_VALUE) {
+        tell_error();
+        return MODC_FILE;
+    }
+    *bytes = "";
+    *length = 0;
+    if (GetFileType(file) != FILE_TYPE_DISK) {
+        CloseHandle(file);
+        errno = EINVAL;
+        return MODC_FILE;
+    }
+    good = GetFileSizeEx(file, &size) != 0;
+    if (good && size.QuadPart > 0) { /* which an empty map cannot be made of */
+        const void *view = NULL;
+
+        map = CreateFileMappingA(file, NULL, PAGE_READONLY, 0, 0, NULL);
+        if (map != NULL)
+            view = MapViewOfFile(map, FILE_MAP_READ, 0, 0, 0);
+        good = view != NULL;
+        if (good) {
+            *bytes = view;
+            *length = (size_t)size.QuadPart;
+        }
+    }
+    if (!good)
+        tell_error();
+    if (map != NULL)
+        CloseHandle(map);
+    CloseHandle(file);
+    return good ? MODC_OK : MODC_FILE;
+}
+
+void modc_unmap(const void *bytes, size_t length)
+{
+    if (length > 0)
+        UnmapViewOfFile(bytes);
+}
+
+/* False: errno says why. */
+static bool write_all(HANDLE file, const char *bytes, size_t length)
+{
+    enum { MOST = 1 << 30 }; /* of what a call counts in 32 bits */
+
+    while (length > 0) {
+        DWORD written;
+
+        if (!WriteFile(file, bytes, length < MOST ? (DWORD)length : MOST, &written, NULL) || written == 0) {
+            tell_error();
+            return false;
+        }
+        bytes += written;
+        length -= written;
+    }
+    return true;
+}
+
+/* Where the file lies that a link leads to, so that it stays a link; of a console or a pipe that it was written. False: errno says
+ * why. */
+static bool find_target(const char *path, const void *bytes, size_t length, char target[LONGEST_PATH],
+                        bool *done)
+{
+    HANDLE file = CreateFileA(path, GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                              NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+    bool good = true;
+
+    *done = false;
+    if (strlen(path) >= LONGEST_PATH) {
+        errno = ENAMETOOLONG;
+        good = false;
+    } else if (file == INVALID_HANDLE_VALUE) {
+        tell_error();
+        good = errno == ENOENT; /* a new file */
+        strcpy(target, path);
+    } else if (GetFileType(file) != FILE_TYPE_DISK) {
+        *done = good = write_all(file, bytes, length);
+    } else {
+        const DWORD count = GetFinalPathNameByHandleA(file, target, LONGEST_PATH, 0);
+
+        if (count == 0 || count >= LONGEST_PATH) /* of file systems without such names */
+            strcpy(target, path);
+    }
+    if (file != INVALID_HANDLE_VALUE)
+        CloseHandle(file);
+    return good;
+}
+
+/* Through another name, so that nobody sees half a file, and a full disk or a machine that stops leaves the old one. */
+enum modc_status modc_write_file(const char *path, const void *bytes, size_t length)
+{
+    char target[LONGEST_PATH], other[LONGEST_PATH + LONGEST_ENDING];
+    HANDLE file = INVALID_HANDLE_VALUE;
+    bool good, done;
+    int error;
+
+    if (is_folder(path)) {
+        errno = EISDIR;
+        return MODC_FILE;
+    }
+    if (!find_target(path, bytes, length, target, &done))
+        return MODC_FILE;
+    if (done)
+        return MODC_OK;
+    for (int i = 0; file == INVALID_HANDLE_VALUE && i < 10000; i++) {
+        snprintf(other, sizeof other, "%s.%lu-%d.new", target, (unsigned long)GetCurrentProcessId(), i);
+        file = CreateFileA(other, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+        if (file == INVALID_HANDLE_VALUE && GetLastError() != ERROR_FILE_EXISTS)
+            break;
+    }
+    if (file == INVALID_HANDLE_VALUE) {
+        tell_error();
+        return MODC_FILE;
+    }
+    good = write_all(file, bytes, length);
+    if (good && !FlushFileBuffers(file)) {
+        tell_error();
+        good = false;
+    }
+    CloseHandle(file);
+    if (good && MoveFileExA(other, target, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
+        return MODC_OK;
+    if (good)
+        tell_error();
+    error = errno;
+    DeleteFileA(other);
+    errno = error;
+    return MODC_FILE;
+}
+
+static void *allocate(size_t align, size_t bytes)
+{
+    return _aligned_malloc(bytes > 0 ? bytes : align, align);
+}
+
+static void release(void *block)
+{
+    _aligned_free(block);
+}
+
+#else
+/* ---- files of POSIX -------------------------------------------------------------------------------------- */
 
 enum modc_status modc_map(const char *path, const void **bytes, size_t *length)
 {
@@ -92,8 +283,6 @@ static bool write_through(const char *path, const void *bytes, size_t length)
 
     return close(file) == 0 && good;
 }
-
-enum { LONGEST_PATH = 4096, LONGEST_ENDING = 64 };
 
 /* Length of the folder of a path with its slash; 0: it is a name alone. */
 static size_t folder_length(const char *path)
@@ -222,6 +411,33 @@ enum modc_status modc_write_file(const char *path, const void *bytes, size_t len
     return write_renamed(target, there ? &info : NULL, bytes, length) ? MODC_OK : MODC_FILE;
 }
 
+enum { HUGE_PAGE = 2 << 20 };
+
+/* What is large lies in huge pages, where the system has them for who asks: weights that are read once a call come a quarter
+ * faster from these, since a small page is another walk through the tables every 4 KiB. */
+static void *allocate(size_t align, size_t bytes)
+{
+    bool large = bytes >= 2 * (size_t)HUGE_PAGE;
+    void *block;
+
+    if (posix_memalign(&block, large && align < HUGE_PAGE ? HUGE_PAGE : align, bytes > 0 ? bytes : align) !=
+        0)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (large)
+        (void)madvise(block, bytes, MADV_HUGEPAGE); /* a kernel without them refuses, and all is as it was */
+#endif
+    return block;
+}
+
+static void release(void *block)
+{
+    free(block);
+}
+#endif
+
+/* ---- files of weights ------------------------------------------------------------------------------------ */
+
 enum modc_status modc_load(struct modc_params *params, const char *path, unsigned flags,
                            struct modc_report *report)
 {
@@ -287,25 +503,6 @@ static size_t align_of(const struct modc_model *model)
     return model->align > MODC_ALIGN ? model->align : MODC_ALIGN;
 }
 
-enum { HUGE_PAGE = 2 << 20 };
-
-/* What is large lies in huge pages, where the system has them for who asks: weights that are read once a call come a quarter
- * faster from these, since a small page is another walk through the tables every 4 KiB. */
-static void *allocate(size_t align, size_t bytes)
-{
-    bool large = bytes >= 2 * (size_t)HUGE_PAGE;
-    void *block;
-
-    if (posix_memalign(&block, large && align < HUGE_PAGE ? HUGE_PAGE : align, bytes > 0 ? bytes : align) !=
-        0)
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    if (large)
-        (void)madvise(block, bytes, MADV_HUGEPAGE); /* a kernel without them refuses, and all is as it was */
-#endif
-    return block;
-}
-
 enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params)
 {
     size_t align = align_of(model);
@@ -320,7 +517,7 @@ enum modc_status modc_params_create(const struct modc_model *model, struct modc_
     enum modc_status status = modc_bind(made, model, all + head, block);
 
     if (status != MODC_OK) {
-        free(all);
+        release(all);
         return status;
     }
     made->packed = model->packed_block > 0 ? all + head + block : NULL;
@@ -330,7 +527,7 @@ enum modc_status modc_params_create(const struct modc_model *model, struct modc_
 
 void modc_params_destroy(struct modc_params *params)
 {
-    free(params);
+    release(params);
 }
 
 size_t modc_workspace(const struct modc_model *model)
@@ -366,7 +563,7 @@ enum modc_status modc_create(const struct modc_model *model, struct modc_params 
     enum modc_status status = modc_init(made, model, params, all + head, bytes);
 
     if (status != MODC_OK) {
-        free(all);
+        release(all);
         return status;
     }
     *net = made;
@@ -375,5 +572,5 @@ enum modc_status modc_create(const struct modc_model *model, struct modc_params 
 
 void modc_destroy(struct modc_context *net)
 {
-    free(net);
+    release(net);
 }

@@ -1,4 +1,4 @@
-/* modc_threads.c - runs the slices of a step on several threads. POSIX; firmware leaves this file out.
+/* modc_threads.c - runs the slices of a step on several threads. POSIX or Windows; firmware leaves this file out.
  *
  * note [chunks]
  * A step has a fixed number of slices. The pool deals them out in as many chunks as threads take part, at most 32: a bit
@@ -11,13 +11,19 @@
 #endif
 #include "modc.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined _WIN32
+#include <windows.h>
+#else
+#include <pthread.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#endif
+#if defined _MSC_VER
+#include <intrin.h>
+#endif
 
 /* ---- contexts ------------------------------------------------------------------------------------------ */
 
@@ -86,38 +92,256 @@ void modc_split(const struct modc_threading *threading, int slices, modc_slice *
         function(call, i);
 }
 
-/* ---- the pool ------------------------------------------------------------------------------------------ */
+#if defined __GNUC__ || defined _MSC_VER
+
+/* ---- what the pool needs of the compiler ----------------------------------------------------------------- */
 
 #if defined __GNUC__
+static unsigned load(const unsigned *cell)
+{
+    return __atomic_load_n(cell, __ATOMIC_SEQ_CST);
+}
 
-enum { SPIN_NS = 50000, LINE = 64 };
+static void store(unsigned *cell, unsigned value)
+{
+    __atomic_store_n(cell, value, __ATOMIC_SEQ_CST);
+}
 
-struct worker {
-    struct pool *pool;
-    pthread_t thread;
-    int number; /* from 1; the caller is 0 */
-};
+static unsigned fetch_and(unsigned *cell, unsigned mask)
+{
+    return __atomic_fetch_and(cell, mask, __ATOMIC_SEQ_CST);
+}
 
-struct pool {
-    struct modc_executor executor;
-    pid_t process;
-    int started; /* workers */
-    /* the job; see note [chunks] */
-    modc_slice *function;
-    const void *call;
-    int slices, chunks;
+static void set_bits(unsigned *cell, unsigned bits)
+{
+    __atomic_fetch_or(cell, bits, __ATOMIC_SEQ_CST);
+}
 
-    char apart[LINE]; /* what follows is written by several threads */
-    unsigned open;    /* chunks to be taken */
-    int finished;
-    unsigned busy; /* a call uses the pool */
-    char apart_too[LINE];
-    unsigned asleep; /* workers, by number; bit 0: the caller */
-    bool ends;
-    pthread_mutex_t mutex;
-    pthread_cond_t work, done;
-    struct worker workers[MODC_POOL_THREADS];
-};
+static unsigned add_one(unsigned *cell)
+{
+    return __atomic_add_fetch(cell, 1u, __ATOMIC_SEQ_CST);
+}
+
+/* False: somebody else has it. */
+static bool acquire(unsigned *cell)
+{
+    return __atomic_exchange_n(cell, 1u, __ATOMIC_ACQUIRE) == 0;
+}
+
+static void release(unsigned *cell)
+{
+    __atomic_store_n(cell, 0u, __ATOMIC_RELEASE);
+}
+
+static int lowest_bit(unsigned bits)
+{
+    return __builtin_ctz(bits);
+}
+#else
+static unsigned load(const unsigned *cell)
+{
+    return (unsigned)_InterlockedOr((volatile long *)(uintptr_t)cell, 0);
+}
+
+static void store(unsigned *cell, unsigned value)
+{
+    (void)_InterlockedExchange((volatile long *)cell, (long)value);
+}
+
+static unsigned fetch_and(unsigned *cell, unsigned mask)
+{
+    return (unsigned)_InterlockedAnd((volatile long *)cell, (long)mask);
+}
+
+static void set_bits(unsigned *cell, unsigned bits)
+{
+    (void)_InterlockedOr((volatile long *)cell, (long)bits);
+}
+
+static unsigned add_one(unsigned *cell)
+{
+    return (unsigned)_InterlockedIncrement((volatile long *)cell);
+}
+
+/* False: somebody else has it. */
+static bool acquire(unsigned *cell)
+{
+    return _InterlockedExchange((volatile long *)cell, 1) == 0;
+}
+
+static void release(unsigned *cell)
+{
+    store(cell, 0);
+}
+
+static int lowest_bit(unsigned bits)
+{
+    unsigned long place;
+
+    (void)_BitScanForward(&place, bits);
+    return (int)place;
+}
+#endif
+
+/* ---- what it needs of the system ------------------------------------------------------------------------- */
+
+#if defined _WIN32
+#define MUTEX SRWLOCK
+#define CONDITION CONDITION_VARIABLE
+#define THREAD HANDLE
+#define THREAD_RESULT DWORD WINAPI
+
+static void make_mutex(MUTEX *mutex)
+{
+    InitializeSRWLock(mutex);
+}
+
+static void make_condition(CONDITION *condition)
+{
+    InitializeConditionVariable(condition);
+}
+
+static void lock(MUTEX *mutex)
+{
+    AcquireSRWLockExclusive(mutex);
+}
+
+static void unlock(MUTEX *mutex)
+{
+    ReleaseSRWLockExclusive(mutex);
+}
+
+static void wait_for(CONDITION *condition, MUTEX *mutex)
+{
+    (void)SleepConditionVariableSRW(condition, mutex, INFINITE, 0);
+}
+
+static void wake_one(CONDITION *condition)
+{
+    WakeConditionVariable(condition);
+}
+
+static void wake_all(CONDITION *condition)
+{
+    WakeAllConditionVariable(condition);
+}
+
+static bool start_thread(THREAD *thread, DWORD(WINAPI *function)(void *), void *argument)
+{
+    *thread = CreateThread(NULL, 0, function, argument, 0, NULL);
+    return *thread != NULL;
+}
+
+static void join(THREAD thread)
+{
+    (void)WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
+
+/* Neither has anything to give back here. */
+static void end_mutex(MUTEX *mutex)
+{
+    (void)mutex;
+}
+
+static void end_condition(CONDITION *condition)
+{
+    (void)condition;
+}
+
+static long process(void)
+{
+    return (long)GetCurrentProcessId();
+}
+
+static void relax(void)
+{
+    YieldProcessor();
+}
+
+/* Nanoseconds. */
+static int64_t now(void)
+{
+    LARGE_INTEGER ticks, second;
+
+    QueryPerformanceCounter(&ticks);
+    QueryPerformanceFrequency(&second);
+    return ticks.QuadPart / second.QuadPart * 1000000000 +
+           ticks.QuadPart % second.QuadPart * 1000000000 / second.QuadPart;
+}
+#else
+#define MUTEX pthread_mutex_t
+#define CONDITION pthread_cond_t
+#define THREAD pthread_t
+#define THREAD_RESULT void *
+
+static void make_mutex(MUTEX *mutex)
+{
+    pthread_mutex_init(mutex, NULL);
+}
+
+static void make_condition(CONDITION *condition)
+{
+    pthread_cond_init(condition, NULL);
+}
+
+static void lock(MUTEX *mutex)
+{
+    pthread_mutex_lock(mutex);
+}
+
+static void unlock(MUTEX *mutex)
+{
+    pthread_mutex_unlock(mutex);
+}
+
+static void wait_for(CONDITION *condition, MUTEX *mutex)
+{
+    pthread_cond_wait(condition, mutex);
+}
+
+static void wake_one(CONDITION *condition)
+{
+    pthread_cond_signal(condition);
+}
+
+static void wake_all(CONDITION *condition)
+{
+    pthread_cond_broadcast(condition);
+}
+
+/* Signals are for the threads of the program. */
+static bool start_thread(THREAD *thread, void *(*function)(void *), void *argument)
+{
+    sigset_t all, before;
+    bool fine;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    fine = pthread_create(thread, NULL, function, argument) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return fine;
+}
+
+static void join(THREAD thread)
+{
+    pthread_join(thread, NULL);
+}
+
+static void end_mutex(MUTEX *mutex)
+{
+    pthread_mutex_destroy(mutex);
+}
+
+static void end_condition(CONDITION *condition)
+{
+    pthread_cond_destroy(condition);
+}
+
+static long process(void)
+{
+    return (long)getpid();
+}
 
 static void relax(void)
 {
@@ -128,6 +352,7 @@ static void relax(void)
 #endif
 }
 
+/* Nanoseconds. */
 static int64_t now(void)
 {
     struct timespec time;
@@ -135,20 +360,52 @@ static int64_t now(void)
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
+#endif
+
+/* ---- the pool ------------------------------------------------------------------------------------------ */
+
+enum { SPIN_NS = 50000, LINE = 64 };
+
+struct worker {
+    struct pool *pool;
+    THREAD thread;
+    int number; /* from 1; the caller is 0 */
+};
+
+struct pool {
+    struct modc_executor executor;
+    long process;
+    int started; /* workers */
+    /* the job; see note [chunks] */
+    modc_slice *function;
+    const void *call;
+    int slices, chunks;
+
+    char apart[LINE]; /* what follows is written by several threads */
+    unsigned open;    /* chunks to be taken */
+    unsigned finished;
+    unsigned busy; /* a call uses the pool */
+    char apart_too[LINE];
+    unsigned asleep; /* workers, by number; bit 0: the caller */
+    unsigned ends;   /* bool */
+    MUTEX mutex;
+    CONDITION work, done;
+    struct worker workers[MODC_POOL_THREADS];
+};
 
 static bool is_open(const struct pool *pool, int number)
 {
-    return __atomic_load_n(&pool->open, __ATOMIC_SEQ_CST) >> number & 1u;
+    return load(&pool->open) >> number & 1u;
 }
 
 static bool is_done(const struct pool *pool)
 {
-    return __atomic_load_n(&pool->finished, __ATOMIC_SEQ_CST) == pool->chunks;
+    return load(&pool->finished) == (unsigned)pool->chunks;
 }
 
 static bool take(struct pool *pool, int chunk)
 {
-    return __atomic_fetch_and(&pool->open, ~(1u << chunk), __ATOMIC_SEQ_CST) >> chunk & 1u;
+    return fetch_and(&pool->open, ~(1u << chunk)) >> chunk & 1u;
 }
 
 /* Runs a chunk that this thread has taken. */
@@ -160,11 +417,10 @@ static void run_chunk(struct pool *pool, int chunk)
     for (int i = first; i < last; i++)
         pool->function(pool->call, i);
     /* the job may be another one from here on */
-    if (__atomic_add_fetch(&pool->finished, 1, __ATOMIC_SEQ_CST) == chunks &&
-        (__atomic_load_n(&pool->asleep, __ATOMIC_SEQ_CST) & 1u)) {
-        pthread_mutex_lock(&pool->mutex);
-        pthread_cond_signal(&pool->done);
-        pthread_mutex_unlock(&pool->mutex);
+    if (add_one(&pool->finished) == (unsigned)chunks && (load(&pool->asleep) & 1u)) {
+        lock(&pool->mutex);
+        wake_one(&pool->done);
+        unlock(&pool->mutex);
     }
 }
 
@@ -173,8 +429,8 @@ static void run_rest(struct pool *pool)
 {
     unsigned open;
 
-    while ((open = __atomic_load_n(&pool->open, __ATOMIC_SEQ_CST)) != 0) {
-        const int chunk = __builtin_ctz(open);
+    while ((open = load(&pool->open)) != 0) {
+        const int chunk = lowest_bit(open);
 
         if (take(pool, chunk))
             run_chunk(pool, chunk);
@@ -198,7 +454,7 @@ static bool spin(const struct pool *pool, bool (*condition)(const struct pool *p
 
 static bool has_work(const struct pool *pool, int number)
 {
-    return is_open(pool, number) || __atomic_load_n(&pool->ends, __ATOMIC_SEQ_CST);
+    return is_open(pool, number) || load(&pool->ends) != 0;
 }
 
 static bool has_ended(const struct pool *pool, int number)
@@ -208,18 +464,18 @@ static bool has_ended(const struct pool *pool, int number)
 }
 
 /* Sleeps until the condition holds. Whoever makes it true looks at `asleep` behind that, and wakes under the mutex. */
-static void sleep_until(struct pool *pool, pthread_cond_t *wake,
+static void sleep_until(struct pool *pool, CONDITION *wake,
                         bool (*condition)(const struct pool *pool, int number), int number)
 {
-    pthread_mutex_lock(&pool->mutex);
-    __atomic_fetch_or(&pool->asleep, 1u << number, __ATOMIC_SEQ_CST);
+    lock(&pool->mutex);
+    set_bits(&pool->asleep, 1u << number);
     while (!condition(pool, number))
-        pthread_cond_wait(wake, &pool->mutex);
-    __atomic_fetch_and(&pool->asleep, ~(1u << number), __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&pool->mutex);
+        wait_for(wake, &pool->mutex);
+    (void)fetch_and(&pool->asleep, ~(1u << number));
+    unlock(&pool->mutex);
 }
 
-static void *work(void *argument)
+static THREAD_RESULT work(void *argument)
 {
     const struct worker *own = argument;
     struct pool *pool = own->pool;
@@ -230,8 +486,8 @@ static void *work(void *argument)
         if (take(pool, own->number)) {
             run_chunk(pool, own->number);
             run_rest(pool);
-        } else if (__atomic_load_n(&pool->ends, __ATOMIC_SEQ_CST)) {
-            return NULL;
+        } else if (load(&pool->ends) != 0) {
+            return 0;
         }
     }
 }
@@ -244,8 +500,7 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
         threads = pool->executor.threads;
     if (threads > slices)
         threads = slices;
-    if (threads < 2 ||
-        __atomic_exchange_n(&pool->busy, 1u, __ATOMIC_ACQUIRE) != 0) { /* or called from a slice */
+    if (threads < 2 || !acquire(&pool->busy)) { /* or called from a slice */
         for (int i = 0; i < slices; i++)
             function(call, i);
         return;
@@ -254,57 +509,53 @@ static void run(void *self, int threads, int slices, modc_slice *function, const
     pool->call = call;
     pool->slices = slices;
     pool->chunks = threads;
-    __atomic_store_n(&pool->finished, 0, __ATOMIC_SEQ_CST);
+    store(&pool->finished, 0);
 
     const unsigned others = (unsigned)((UINT64_C(1) << threads) - 2);
 
-    __atomic_store_n(&pool->open, others, __ATOMIC_SEQ_CST);
-    if ((__atomic_load_n(&pool->asleep, __ATOMIC_SEQ_CST) & others) != 0 && getpid() == pool->process) {
-        pthread_mutex_lock(&pool->mutex);
-        pthread_cond_broadcast(&pool->work);
-        pthread_mutex_unlock(&pool->mutex);
+    store(&pool->open, others);
+    if ((load(&pool->asleep) & others) != 0 && process() == pool->process) {
+        lock(&pool->mutex);
+        wake_all(&pool->work);
+        unlock(&pool->mutex);
     }
     run_chunk(pool, 0);
     run_rest(pool);
     if (!spin(pool, has_ended, 0))
         sleep_until(pool, &pool->done, has_ended, 0);
-    __atomic_store_n(&pool->busy, 0u, __ATOMIC_RELEASE);
+    release(&pool->busy);
 }
 
 static void stop(struct pool *pool)
 {
-    if (getpid() ==
+    if (process() ==
         pool->process) { /* the child of a fork has no workers, and may not touch what they hold */
-        pthread_mutex_lock(&pool->mutex);
-        __atomic_store_n(&pool->ends, true, __ATOMIC_SEQ_CST);
-        pthread_cond_broadcast(&pool->work);
-        pthread_mutex_unlock(&pool->mutex);
+        lock(&pool->mutex);
+        store(&pool->ends, 1);
+        wake_all(&pool->work);
+        unlock(&pool->mutex);
         for (int i = 0; i < pool->started; i++)
-            pthread_join(pool->workers[i].thread, NULL);
-        pthread_cond_destroy(&pool->work);
-        pthread_cond_destroy(&pool->done);
-        pthread_mutex_destroy(&pool->mutex);
+            join(pool->workers[i].thread);
+        end_condition(&pool->work);
+        end_condition(&pool->done);
+        end_mutex(&pool->mutex);
     }
     free(pool);
 }
 
-/* Signals are for the threads of the program. False: not all could be started. */
+/* False: not all could be started. */
 static bool start(struct pool *pool, int workers)
 {
-    sigset_t all, before;
     bool fine = true;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 0; i < workers && fine; i++) {
         struct worker *own = &pool->workers[i];
 
         own->pool = pool;
         own->number = i + 1;
-        fine = pthread_create(&own->thread, NULL, work, own) == 0;
+        fine = start_thread(&own->thread, work, own);
         pool->started += fine;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return fine;
 }
 
@@ -321,10 +572,10 @@ enum modc_status modc_pool_create(int threads, struct modc_executor **pool)
     if (made == NULL)
         return MODC_MEMORY;
     made->executor = (struct modc_executor){made, threads, run};
-    made->process = getpid();
-    pthread_mutex_init(&made->mutex, NULL);
-    pthread_cond_init(&made->work, NULL);
-    pthread_cond_init(&made->done, NULL);
+    made->process = process();
+    make_mutex(&made->mutex);
+    make_condition(&made->work);
+    make_condition(&made->done);
     if (!start(made, threads - 1)) {
         stop(made);
         return MODC_MEMORY;

@@ -876,6 +876,14 @@ function(modc_firmware_tests)
     endforeach()
 endfunction()
 
+# Libraries for Arduino; with the firmware's compiler, of which newlib is asked for too.
+function(modc_arduino_test)
+    if(MODC_ARM)
+        modc_test(arduino compile tests/support/arduino.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/arduino)
+        modc_compiles(arduino ${MODC_ARM})
+    endif()
+endfunction()
+
 # What pages of docs/ show (those of examples/: modc_package_tests); docs/layers is what modc makes of its tables. Target
 # update-docs.
 function(modc_docs_tests)

@@ -51,9 +51,10 @@ struct options {
     const char *out_dir;             /* -o */
     const char *weights;             /* generate, check, summary: to be embedded */
     const char *weights_as;          /* generate: incbin, c; NULL: incbin */
+    const char *bundle;              /* generate: cmake, arduino; NULL: no runtime beside the model */
     const char *depfile, *deptarget; /* generate: for make */
     const char *dump;                /* room, with .json */
-    bool explain, validate, bundle, line_numbers, measure, repr;
+    bool explain, validate, line_numbers, measure, repr;
     bool backward; /* as the spec's `backward: true` */
     enum diag_style diagnostics;
     const char *format; /* diff: text, json, markdown; layers: text, json; NULL: text */

@@ -192,6 +192,8 @@ static void print_bash(struct cx *cx, struct text *text)
         if (!row->value || !row->text)
             continue;
         bash_commands(text, row);
+        if (row->optional) /* behind '=' alone */
+            text_add(text, "[[ $word == *=* ]] && ");
         bash_complement(text, of_option(cx, row));
     }
     print_bash_words(text);
@@ -267,12 +269,13 @@ static void print_zsh(struct cx *cx, struct text *text)
                 continue;
             text_printf(text, " \\\n            '*%s%s[", row->name,
                         !row->value           ? ""
+                        : row->optional       ? "=-"
                         : row->name[1] == '-' ? "="
                                               : "+");
             zsh_text(text, row->text);
             text_add(text, "]");
             if (row->value) {
-                text_add(text, ":");
+                text_add(text, row->optional ? "::" : ":");
                 zsh_text(text, row->value);
                 text_add(text, ":");
                 zsh_complement(text, of_option(cx, row));
@@ -359,7 +362,7 @@ static void print_fish(struct cx *cx, struct text *text)
             text_printf(text, "' -l %s", row->name + 2);
         else
             text_printf(text, "' -s %s", row->name + 1);
-        if (row->value)
+        if (row->value && !row->optional) /* which fish does not know */
             fish_complement(text, of_option(cx, row));
         text_add(text, " -d ");
         fish_text(text, row->text);

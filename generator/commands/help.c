@@ -90,7 +90,8 @@ const struct option_row option_rows[] = {
      "take them in by the assembler, else as an array of C"},
     {"--line-numbers", NULL, GENERATE, OPTION_FLAG, FIELD(line_numbers),
      "let comments say where in the spec a module stands"},
-    {"--bundle", NULL, GENERATE, OPTION_FLAG, FIELD(bundle), "copy the runtime beside the model"},
+    {"--bundle", "cmake|arduino", GENERATE, OPTION_CHOICE, FIELD(bundle),
+     "copy the runtime beside the model; as a library for Arduino", .optional = true},
     {"--depfile", "FILE", GENERATE, OPTION_TEXT, FIELD(depfile),
      "write, for make, which files the emitted ones depend on"},
     {"--deptarget", "FILE", GENERATE, OPTION_TEXT, FIELD(deptarget),
@@ -332,6 +333,11 @@ const char *help_usage(struct arena *arena, enum command command)
                         command == COMMAND_VERSION ? "" : " [OPTION]...");
 }
 
+const char *help_option_name(struct arena *arena, const struct option_row *row)
+{
+    return row->optional ? arena_format(arena, "%s[=%s]", row->name, row->value) : row->name;
+}
+
 void help_print(struct text *text, const struct command_row *row)
 {
     bool first = true;
@@ -355,6 +361,7 @@ void help_print(struct text *text, const struct command_row *row)
         if (first)
             text_add(text, "\n");
         first = false;
-        print_row(text, option->name, option->value, option->text);
+        print_row(text, help_option_name(text->arena, option), option->optional ? NULL : option->value,
+                  option->text);
     }
 }

@@ -55,6 +55,7 @@ struct option_row {
     enum option_kind kind;
     size_t field;     /* FLAG, TEXT and its like: offset in struct options */
     const char *text; /* of `modc help COMMAND`; NULL: not shown */
+    bool optional;    /* --bundle, --bundle=arduino: without a value it is the first of the choices */
 };
 
 extern const struct option_row option_rows[];
@@ -76,6 +77,9 @@ const char *const *option_values(struct cx *cx, const struct option_row *row, in
 
 /* "check SPEC [OPTION]..." */
 const char *help_usage(struct arena *arena, enum command command);
+
+/* "--bundle[=cmake|arduino]" of an option whose value is optional; else its name. */
+const char *help_option_name(struct arena *arena, const struct option_row *row);
 
 /* What `modc help` prints, or, with a row, what `modc help COMMAND` does. */
 void help_print(struct text *text, const struct command_row *row);

@@ -90,7 +90,7 @@ static int write_files(struct cx *cx, const struct plan *plan, struct output_fil
 {
     const struct options *options = cx->options;
     const struct output_file *depfile = NULL;
-    const char *error = NULL;
+    const char *error = NULL, *replaced;
 
     if (options->validate) {
         int status = validate_files(cx, files, count);
@@ -98,8 +98,9 @@ static int write_files(struct cx *cx, const struct plan *plan, struct output_fil
         if (status != EXIT_DONE)
             return status;
     }
-    if (options->bundle && options->out_dir && bundle_would_replace(cx, options->out_dir)) {
-        diag_error(cx, nowhere, "'%s' has a CMakeLists.txt that is not modc's", options->out_dir);
+    if (options->bundle && options->out_dir &&
+        (replaced = bundle_would_replace(cx, options->out_dir)) != NULL) {
+        diag_error(cx, nowhere, "'%s' has a %s that is not modc's", options->out_dir, replaced);
         diag_hint(cx, "--bundle makes a folder that compiles alone: let -o name one of its own");
         return EXIT_FILE;
     }

@@ -106,8 +106,8 @@ static void print_options(struct text *text)
         if (!row->text)
             continue;
         text_add(text, ".TP\n");
-        bold(text, row->name);
-        if (row->value) {
+        bold(text, help_option_name(text->arena, row));
+        if (row->value && !row->optional) {
             text_add(text, " ");
             italic(text, row->value);
         }

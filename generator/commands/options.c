@@ -9,6 +9,7 @@
 #include "base/dtype.h"
 #include "base/terminal.h"
 #include "commands/help.h"
+#include "emit/bundle.h"
 #include "plan/algorithm.h"
 #include "plan/target.h"
 
@@ -365,6 +366,11 @@ static bool take_option(struct reader *r, const char *word)
         diag_error(r->cx, nowhere, "%s takes no value", name);
         return wrong(r);
     }
+    if (row->optional && !value) {
+        int count;
+
+        value = help_choices(r->cx, row->value, &count)[0];
+    }
     if (row->value && !value && row->kind != OPTION_LATER) {
         if (r->at == r->count) {
             diag_error(r->cx, nowhere, "%s needs a value: %s %s", name, name, row->value);
@@ -517,6 +523,10 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
         *status = r.status;
         return false;
     }
+    if (bundle_is_arduino(options)) { /* its builds say nothing to the assembler */
+        options->target = options->target ? options->target : target_parse(cx, "hosted=no");
+        options->weights_as = options->weights && !options->weights_as ? "c" : options->weights_as;
+    }
     row = &command_rows[options->command];
     if (options->command == COMMAND_DIFF && !options->second)
         diag_error(cx, nowhere, "modc diff needs two specs, OLD and NEW");
@@ -537,6 +547,12 @@ bool options_parse(struct cx *cx, int count, char **words, struct options *optio
                    options->target->name);
     else if (options->deptarget && !options->depfile)
         diag_error(cx, nowhere, "--deptarget is said in the file of --depfile, which is not asked for");
+    else if (bundle_is_arduino(options) && options->target && options->target->hosted)
+        diag_error(cx, nowhere, "--bundle=arduino is for boards; --target %s has an operating system",
+                   options->target->name);
+    else if (bundle_is_arduino(options) && options->weights_as && strcmp(options->weights_as, "c") != 0)
+        diag_error(cx, nowhere, "--bundle=arduino has weights as an array of C; --weights-as is %s",
+                   options->weights_as);
     else if (options->weights_as && !options->weights)
         diag_error(cx, nowhere, "--weights-as is about the file of --weights, which is not given");
     else

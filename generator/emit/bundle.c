@@ -107,7 +107,7 @@ static void print_dispatch(struct cx *cx, struct text *text, const struct plan *
 const char *bundle_cmake(struct cx *cx, const struct plan *plan)
 {
     struct text text = text_new(&cx->arena);
-    bool bundle = cx->options->bundle;
+    bool bundle = cx->options->bundle != NULL;
     const char *model = plan->model;
 
     if (bundle)
@@ -146,6 +146,48 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
                     "    target_include_directories(%s PUBLIC ${MODC_RUNTIME})\nendif()\n",
                     model, model);
     return text.data;
+}
+
+/* ---- Arduino ---------------------------------------------------------------------------------------------- */
+
+static const char arduino_library[] = "library.properties";
+static const char arduino_library_head[] = "# library.properties - written by modc";
+
+bool bundle_is_arduino(const struct options *options)
+{
+    return options->bundle && strcmp(options->bundle, "arduino") == 0;
+}
+
+const char *bundle_sketch(struct cx *cx, const char *model)
+{
+    return arena_format(&cx->arena, "examples/%s/%s.ino", model, model);
+}
+
+/* Names of libraries start with a letter. Boards with an int of 16 bits are not among the architectures. */
+static const char *library_properties(struct cx *cx, const char *model)
+{
+    return arena_format(
+        &cx->arena,
+        "%s (generate --bundle=arduino)\nname=%s%s\nversion=1.0.0\nauthor=written by modc\nmaintainer=whoever has the spec\n"
+        "sentence=The model %s in C.\n"
+        "paragraph=Written by modc generate --bundle=arduino, with the runtime that it needs.\n"
+        "category=Data Processing\nurl=https://www.arduino.cc/reference/en/libraries/\n"
+        "architectures=sam,samd,mbed,mbed_edge,mbed_giga,mbed_nano,mbed_nicla,mbed_opta,mbed_portenta,mbed_rp2040,"
+        "renesas,renesas_portenta,renesas_uno,nrf52,rp2040,stm32,STM32F1,STM32F4,teensy,esp8266,esp32\nincludes=%s.h\n",
+        arduino_library_head, model[0] == '_' ? "modc " : "", model, model, model);
+}
+
+static const char *library_page(struct cx *cx, const char *model)
+{
+    return arena_format(
+        &cx->arena,
+        "%s, written by modc generate --bundle=arduino: a model in C as a library for Arduino.\n\n"
+        "Put this folder into the folder libraries of your sketches; #include <%s.h>, whose first comment shows\n"
+        "the calls. examples/%s/%s.ino is a sketch that makes one. The board has to have an int of 32 bits, which\n"
+        "those with AVR have not, and RAM for the blocks of the sketch: let modc generate count it with --target.\n\n"
+        "src/%s* and the example are yours, under any terms. The files modc* are those of modc, under the Apache\n"
+        "License 2.0: see modc_LICENSE.txt and modc_NOTICE.txt.\n",
+        model, model, model, model, model);
 }
 
 /* ---- a folder that compiles alone ------------------------------------------------------------------------- */
@@ -224,6 +266,7 @@ static struct output_file text_file(const char *name, const char *text)
 struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count,
                                   const char *model)
 {
+    bool arduino = bundle_is_arduino(cx->options);
     struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, false);
     static const char *const own[] = {"LICENSE", "NOTICE"};
     const char *readme;
@@ -231,26 +274,36 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
 
     for (int i = 0; i < *count; i++)
         assembly |= text_ends_with(all[i].path, ".S");
-    readme = page(cx, model, assembly, all, *count);
+    for (int i = 0; i < *count && arduino; i++)
+        if (!text_ends_with(all[i].path, ".ino"))
+            all[i].path = arena_format(&cx->arena, "src/%s", all[i].path);
+    readme = arduino ? library_page(cx, model) : page(cx, model, assembly, all, *count);
     for (int i = 0; i < embedded_file_count; i++)
         for (int k = 0; k < 2; k++)
             if (strcmp(embedded_files[i].name, own[k]) == 0)
                 all[(*count)++] = (struct output_file){arena_format(&cx->arena, "modc_%s.txt", own[k]),
                                                        embedded_files[i].bytes, embedded_files[i].length};
-    all[(*count)++] = text_file(cmake_lists, lists(cx));
+    if (arduino)
+        all[(*count)++] = text_file(arduino_library, library_properties(cx, model));
+    else
+        all[(*count)++] = text_file(cmake_lists, lists(cx));
     all[(*count)++] = text_file(arena_format(&cx->arena, "%s_README.txt", model), readme);
     return all;
 }
 
-bool bundle_would_replace(struct cx *cx, const char *folder)
+const char *bundle_would_replace(struct cx *cx, const char *folder)
 {
-    char head[sizeof cmake_lists_head] = {0};
-    FILE *old = fopen(arena_format(&cx->arena, "%s/%s", folder, cmake_lists), "rb");
+    bool arduino = bundle_is_arduino(cx->options);
+    const char *name = arduino ? arduino_library : cmake_lists;
+    const char *head = arduino ? arduino_library_head : cmake_lists_head;
+    size_t length = strlen(head);
+    char *found = ARENA_ARRAY(&cx->arena, length + 1, char);
+    FILE *old = fopen(arena_format(&cx->arena, "%s/%s", folder, name), "rb");
     bool other;
 
     if (!old)
-        return false;
-    other = fread(head, 1, sizeof head - 1, old) != sizeof head - 1 || strcmp(head, cmake_lists_head) != 0;
+        return NULL;
+    other = fread(found, 1, length, old) != length || memcmp(found, head, length) != 0;
     fclose(old);
-    return other;
+    return other ? name : NULL;
 }

@@ -4,6 +4,8 @@
 
 #include "plan/plan.h"
 
+struct options;
+
 /* A file of the runtime that needs an operating system, or serves those who have one. */
 bool bundle_is_hosted(const char *name);
 
@@ -15,12 +17,17 @@ struct output_file *bundle_runtime(struct cx *cx, const struct output_file *file
  * modc::runtime. */
 const char *bundle_cmake(struct cx *cx, const struct plan *plan);
 
+/* generate --bundle=arduino: a library, with the sources in src/ and a sketch in examples/. */
+bool bundle_is_arduino(const struct options *options);
+const char *bundle_sketch(struct cx *cx, const char *model); /* where the sketch is */
+
 /* generate --bundle: with those files of the runtime that the target can compile, the licence that they are under, a
- * CMakeLists.txt and a page that says how to compile the folder. */
+ * CMakeLists.txt, or what says it to Arduino, and a page that says how to compile the folder. */
 struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count,
                                   const char *model);
 
-/* Whether the folder has a CMakeLists.txt that is not modc's, which a bundle would take the place of. */
-bool bundle_would_replace(struct cx *cx, const char *folder);
+/* CMakeLists.txt or library.properties, where the folder has one that is not modc's and that a bundle would take the place of; else
+ * NULL. */
+const char *bundle_would_replace(struct cx *cx, const char *folder);
 
 #endif

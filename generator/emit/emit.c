@@ -325,16 +325,25 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
         add_file(&e, files, count, arena_format(&cx->arena, "%s_weights.bin", e.m), e.weights->bytes,
                  e.weights->length);
     }
+    if (bundle_is_arduino(cx->options) && plan->program->entry_count > 0) {
+        struct text sketch = text_new(&cx->arena);
+
+        print_sketch(&e, &sketch);
+        add_text(&e, files, count, bundle_sketch(cx, e.m), emit_fit(&cx->arena, sketch.data));
+    }
 }
 
 struct output_file *emit_files(struct cx *cx, const struct plan *plan, int *count)
 {
     struct output_file *files = NULL;
-    const char *cmake = bundle_cmake(cx, plan);
+    const char *cmake;
 
     *count = 0;
     for (const struct plan *variant = plan; variant; variant = variant->next)
         add_model(cx, variant, &files, count);
+    if (bundle_is_arduino(cx->options))
+        return files;
+    cmake = bundle_cmake(cx, plan);
     ARENA_PUSH(
         &cx->arena, files, *count,
         ((struct output_file){arena_format(&cx->arena, "%s.cmake", plan->model), cmake, strlen(cmake)}));

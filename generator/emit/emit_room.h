@@ -82,6 +82,10 @@ void print_header(struct emit *e, struct text *out);
 const char *backward_name(struct emit *e,
                           const struct entry *entry); /* backward of forward, act_backward of act */
 
+/* ---- emit_sketch.c ---- */
+
+void print_sketch(struct emit *e, struct text *out); /* of a model with an entry */
+
 /* ---- emit_pack.c ---- */
 
 void print_array(struct emit *e, struct text *out, const char *name, const struct tensor *tensor);

@@ -49,11 +49,12 @@ typedef struct {
 typedef DWORD(WINAPI *LPTHREAD_START_ROUTINE)(void *argument);
 DWORD WINAPI GetLastError(void);
 DWORD WINAPI GetFileAttributesA(const char *path);
-HANDLE WINAPI CreateFileA(const char *path, DWORD access, DWORD share, void *security, DWORD disposition, DWORD flags,
-                          HANDLE like);
+HANDLE WINAPI CreateFileA(const char *path, DWORD access, DWORD share, void *security, DWORD disposition,
+                          DWORD flags, HANDLE like);
 DWORD WINAPI GetFileType(HANDLE file);
 BOOL WINAPI GetFileSizeEx(HANDLE file, LARGE_INTEGER *size);
-HANDLE WINAPI CreateFileMappingA(HANDLE file, void *security, DWORD protect, DWORD high, DWORD low, const char *name);
+HANDLE WINAPI CreateFileMappingA(HANDLE file, void *security, DWORD protect, DWORD high, DWORD low,
+                                 const char *name);
 void *WINAPI MapViewOfFile(HANDLE map, DWORD access, DWORD high, DWORD low, size_t bytes);
 BOOL WINAPI UnmapViewOfFile(const void *view);
 BOOL WINAPI WriteFile(HANDLE file, const void *bytes, DWORD count, DWORD *written, void *overlapped);
@@ -63,14 +64,15 @@ BOOL WINAPI DeleteFileA(const char *path);
 BOOL WINAPI MoveFileExA(const char *from, const char *to, DWORD flags);
 DWORD WINAPI GetFinalPathNameByHandleA(HANDLE file, char *path, DWORD room, DWORD flags);
 DWORD WINAPI GetCurrentProcessId(void);
-HANDLE WINAPI CreateThread(void *security, size_t stack, LPTHREAD_START_ROUTINE function, void *argument, DWORD flags,
-                           DWORD *number);
+HANDLE WINAPI CreateThread(void *security, size_t stack, LPTHREAD_START_ROUTINE function, void *argument,
+                           DWORD flags, DWORD *number);
 DWORD WINAPI WaitForSingleObject(HANDLE handle, DWORD milliseconds);
 void WINAPI InitializeSRWLock(SRWLOCK *lock);
 void WINAPI AcquireSRWLockExclusive(SRWLOCK *lock);
 void WINAPI ReleaseSRWLockExclusive(SRWLOCK *lock);
 void WINAPI InitializeConditionVariable(CONDITION_VARIABLE *condition);
-BOOL WINAPI SleepConditionVariableSRW(CONDITION_VARIABLE *condition, SRWLOCK *lock, DWORD milliseconds, DWORD flags);
+BOOL WINAPI SleepConditionVariableSRW(CONDITION_VARIABLE *condition, SRWLOCK *lock, DWORD milliseconds,
+                                      DWORD flags);
 void WINAPI WakeConditionVariable(CONDITION_VARIABLE *condition);
 void WINAPI WakeAllConditionVariable(CONDITION_VARIABLE *condition);
 BOOL WINAPI QueryPerformanceCounter(LARGE_INTEGER *ticks);

@@ -440,7 +440,7 @@ enum modc_status policy_act(struct policy *net, int batch, const float *observat
     return status;
 }
 
-static const float n_step_gammas_value[4] MODC_ALIGNED = {
+static MODC_ALIGNED const float n_step_gammas_value[4] = {
     1.0f, 0.99000001f, 0.980099976f, 0.970299006f
 };
 

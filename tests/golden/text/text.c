@@ -6,7 +6,7 @@
 
 #include "modc_simd.h"
 
-static const int64_t constant_16[16] MODC_ALIGNED = {
+static MODC_ALIGNED const int64_t constant_16[16] = {
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 };
 

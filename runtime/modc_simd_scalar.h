@@ -52,6 +52,53 @@ MODC_INLINE int64_t modc_pow_i64(int64_t base, int64_t exponent)
     return (int64_t)result;
 }
 
+MODC_INLINE int64_t modc_gcd_i64(int64_t a, int64_t b)
+{
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+
+    while (y != 0) {
+        const uint64_t rest = x % y;
+
+        x = y;
+        y = rest;
+    }
+    return (int64_t)x;
+}
+
+/* ---- the same bits as another type --------------------------------------------------------------------- */
+
+MODC_INLINE int32_t modc_f32_as_i32(float x)
+{
+    int32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+MODC_INLINE float modc_i32_as_f32(int32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+MODC_INLINE int64_t modc_f64_as_i64(double x)
+{
+    int64_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+MODC_INLINE double modc_i64_as_f64(int64_t bits)
+{
+    double x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 MODC_INLINE int modc_floordiv(int a, int b)
 {
     return (int)modc_floordiv_i32(a, b);

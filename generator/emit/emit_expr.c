@@ -161,6 +161,8 @@ static const char *const nouns[PRIM_COUNT] = {
     [PRIM_CONST] = "number",
     [PRIM_DIM] = "size",
     [PRIM_CAST] = "converted",
+    [PRIM_BITS] = "bits",
+    [PRIM_GCD] = "divisor",
     [PRIM_ADD] = "sum",
     [PRIM_SUB] = "difference",
     [PRIM_MUL] = "product",
@@ -446,7 +448,7 @@ static struct piece integer_call(struct printer *p, const struct dag_node *node,
                                  const struct piece *a)
 {
     const char *type = dtype_rows[node->dtype].c;
-    bool wide = node->dtype == DTYPE_INT64 || node->prim == PRIM_POW;
+    bool wide = node->dtype == DTYPE_INT64 || node->prim == PRIM_POW || node->prim == PRIM_GCD;
 
     if (dtype_rows[node->dtype].bytes == (wide ? 8 : 4))
         return format(p, RANK_PRIMARY, "%s_i%d(%s, %s)", function, wide ? 64 : 32, a[0].text, a[1].text);
@@ -476,10 +478,19 @@ static struct piece integer_abs(struct printer *p, enum dtype dtype, struct piec
     return format(p, RANK_UNARY, "(%s)(%s < 0 ? 0u - (u%s)%s : (u%s)%s)", type, text, type, text, type, text);
 }
 
+/* The bool that an integer is cast from; -1: it is another number. */
+static int truth_of(const struct printer *p, int index)
+{
+    while (p->dag->nodes[index].prim == PRIM_CAST && p->dag->nodes[index].dtype != DTYPE_BOOL)
+        index = p->dag->nodes[index].args[0];
+    return p->dag->nodes[index].dtype == DTYPE_BOOL ? index : -1;
+}
+
 static struct piece scalar_integer(struct printer *p, const struct dag_node *node, const struct piece *a)
 {
     const char *type = dtype_rows[node->dtype].c;
     bool narrow = dtype_rows[node->dtype].bytes < 4;
+    int truth;
 
     switch (node->prim) {
     case PRIM_ADD:
@@ -498,6 +509,8 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
         return integer_call(p, node, "modc_mod", a);
     case PRIM_POW:
         return integer_call(p, node, "modc_pow", a);
+    case PRIM_GCD:
+        return integer_call(p, node, "modc_gcd", a);
     case PRIM_MIN:
     case PRIM_MAX: {
         const char *test = node->prim == PRIM_MIN ? "<" : ">";
@@ -517,6 +530,11 @@ static struct piece scalar_integer(struct printer *p, const struct dag_node *nod
         return format(p, RANK_BITS, "%s %s %s", x, operator, y);
     }
     case PRIM_NOT:
+        truth = truth_of(p, node->args[0]);
+        if (truth >= 0) /* of a truth that was made a number compilers warn */
+            return choice(p, node->dtype, at(p, p->done[truth], RANK_COMPARE),
+                          number_piece(p, node->dtype, 0, dtype_wrap(node->dtype, ~1)),
+                          number_piece(p, node->dtype, 0, dtype_wrap(node->dtype, ~0)));
         if (narrow)
             return format(p, RANK_UNARY, "(%s)~%s", type, at(p, a[0], RANK_UNARY));
         return format(p, RANK_UNARY, "~%s", at(p, a[0], RANK_UNARY));
@@ -545,6 +563,15 @@ static struct piece cast_piece(struct printer *p, enum dtype from, enum dtype to
         return format(p, RANK_PRIMARY, "modc_f32_to_%s(%s)", to == DTYPE_FLOAT16 ? "half" : "bfloat16",
                       a.text);
     return format(p, RANK_UNARY, "(%s)%s", type, at(p, a, RANK_UNARY));
+}
+
+/* Of types of one width, of which one is floating. */
+static struct piece bits_piece(struct printer *p, enum dtype from, enum dtype to, struct piece a)
+{
+    const int bits = 8 * dtype_rows[from].bytes;
+
+    return format(p, RANK_PRIMARY, "modc_%c%d_as_%c%d(%s)", dtype_is_float(from) ? 'f' : 'i', bits,
+                  dtype_is_float(to) ? 'f' : 'i', bits, a.text);
 }
 
 /* The value of a dim, which is an int, as another type. */
@@ -612,6 +639,8 @@ static struct piece scalar_node(struct printer *p, const struct dag_node *node)
         return dim_piece(p, node->dim, node->dtype);
     case PRIM_CAST:
         return cast_piece(p, argument(p, node, 0)->dtype, node->dtype, a[0]);
+    case PRIM_BITS:
+        return bits_piece(p, argument(p, node, 0)->dtype, node->dtype, a[0]);
     case PRIM_ISNAN:
         if (!dtype_is_float(argument(p, node, 0)->dtype))
             return number_piece(p, DTYPE_BOOL, 0.0, 0);

@@ -36,6 +36,83 @@ static struct ev fn_to(struct eval *eval, struct ev *args, int count, struct loc
     return cast_to(eval, args, loc, dtype);
 }
 
+/* note [bits]
+ * x.view(dtype) goes by way of integers that are as wide as the elements: where the widths differ, elements are cut into parts or put
+ * together of them, the lowest first. The result shows x's memory through another type, which no view of the graph does; so what
+ * becomes of one in place is not known of the other (note [memory] in build_in_place.c). */
+
+/* The same bits in a type that is as wide. */
+static struct ev fn_same_bits(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct value *x = args[0].tensor;
+    enum dtype to = args[1].dtype;
+    struct dag *dag;
+    (void)count;
+
+    if (dtype_is_float(x->dtype) == dtype_is_float(to))
+        return ev_tensor(loc, build_cast(eval, loc, x, to));
+    dag = dag_new(arena, 1);
+    dag->result = dag_prim(arena, dag, PRIM_BITS, to, dag_load(arena, dag, 0, x->dtype), 0, 0);
+    return ev_tensor(loc, build_map(eval, loc, "bits", dag, &x, 1));
+}
+
+/* The integers that are as wide. */
+static struct ev fn_integers_of(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    static const enum dtype integers[] = {
+        [1] = DTYPE_UINT8, [2] = DTYPE_INT16, [4] = DTYPE_INT32, [8] = DTYPE_INT64};
+    (void)eval;
+    (void)count;
+
+    return ev_dtype(loc, integers[dtype_rows[args[0].dtype].bytes]);
+}
+
+/* The type in x.view(torch.int32) and x.view(dtype=torch.int32), which can be seen in input; None where there is none. */
+static struct ev fn_viewed_dtype(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct ev *given = args[1].kind == EV_TUPLE && args[1].count == 1 ? &args[1].items[0] : &args[1];
+    const struct dim *last, *quotient;
+    const struct value *x;
+    int from, to;
+    enum dtype dtype;
+    (void)count;
+
+    if (args[2].kind != EV_NONE)
+        given = &args[2];
+    if (!need_tensor(eval, "view", &args[0]))
+        return BAD;
+    if (given->kind != EV_DTYPE && given != &args[2])
+        return ev_none(loc);
+    if (!need_dtype(eval, given, DTYPE_FLOAT32, &dtype))
+        return BAD;
+    x = args[0].tensor;
+    from = dtype_rows[x->dtype].bytes;
+    to = dtype_rows[dtype].bytes;
+    if (from == to)
+        return ev_dtype(loc, dtype);
+    if (x->ndim == 0) {
+        diag_error(eval->cx, loc, "view: self.dim() cannot be 0 to view %s as %s (different element sizes)",
+                   dtype_rows[x->dtype].name, dtype_rows[dtype].name);
+        return BAD;
+    }
+    last = x->dims[x->ndim - 1];
+    if (from > to || dim_divides(&eval->cx->arena, last, dim_const(&eval->cx->arena, to / from), &quotient))
+        return ev_dtype(loc, dtype);
+    diag_error(
+        eval->cx, loc,
+        "view: self.size(-1) must be divisible by %d to view %s as %s (different element sizes), but got %s",
+        to / from, dtype_rows[x->dtype].name, dtype_rows[dtype].name, dim_text(&eval->cx->arena, last));
+    return BAD;
+}
+
+/* What shares input's memory, though no view leads there. */
+static struct ev fn_beside(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return build_beside(ev_tensor(loc, build_copy(eval, loc, args[0].tensor)), args[1].tensor);
+}
+
 static struct ev fn_is_floating_point(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
@@ -59,5 +136,28 @@ const struct function_row convert_functions[] = {
     {"to(input, dtype, non_blocking=False, copy=False)", METHOD | VIEW, .build = fn_to},
     {"type(input, dtype)", METHOD | VIEW, .build = fn_to},
     {"type_as(input, other)", METHOD | VIEW, .body = "return input.to(other.dtype)"},
+    {"view(input, shape=None, dtype=None)", METHOD | VARARGS | VIEW,
+     .body = "to = _viewed_dtype(input, shape, dtype)\n"
+             "return (_viewed(input, shape) if to == None else input.detach() if to == input.dtype else"
+             " _beside(_bits(_same_bits(input.detach(), _integers_of(input.dtype)), to), input))"},
+    {"_viewed_dtype(input, shape, dtype)", HIDDEN, .build = fn_viewed_dtype},
+    {"_beside(x, input)", HIDDEN, .build = fn_beside},
+    /* integers as numbers of that type, whatever its width */
+    {"_bits(x, dtype)", HIDDEN,
+     .body =
+         "own = _integers_of(dtype)\n"
+         "have = x.dtype.itemsize\n"
+         "want = dtype.itemsize\n"
+         "return _same_bits((x if have == want else _cut_bits(x, have // want, 8 * want) if have > want else"
+         " _joined_bits(x, own, want // have, 8 * have)).to(own), dtype)"},
+    {"_cut_bits(x, parts, width)", HIDDEN,
+     .body = "at = torch.arange(parts, dtype=x.dtype) * width\n"
+             "return torch.bitwise_right_shift(x[..., None], at).flatten(-2)"},
+    {"_joined_bits(x, own, parts, width)", HIDDEN,
+     .body = "at = torch.arange(parts, dtype=own) * width\n"
+             "digits = x.unflatten(-1, (-1, parts)).to(own) & (2 ** width - 1)\n"
+             "return torch.bitwise_left_shift(digits, at).sum(-1)"},
+    {"_same_bits(x, dtype)", HIDDEN, .build = fn_same_bits},
+    {"_integers_of(dtype)", HIDDEN, .build = fn_integers_of},
     {.signature = NULL},
 };

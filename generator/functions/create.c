@@ -149,6 +149,18 @@ static struct ev fn_tensor(struct eval *eval, struct ev *args, int count, struct
     return BAD;
 }
 
+/* data itself where it is a tensor of the type. */
+static struct ev fn_as_tensor(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    enum dtype dtype;
+
+    if (args[0].kind != EV_TENSOR)
+        return fn_tensor(eval, args, count, loc);
+    if (!need_dtype(eval, &args[1], args[0].tensor->dtype, &dtype))
+        return BAD;
+    return ev_tensor(loc, build_cast(eval, loc, args[0].tensor, dtype));
+}
+
 static struct ev fn_full(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
@@ -274,6 +286,7 @@ extern const struct function_row create_functions[];
 const struct function_row create_functions[] = {
     {"arange(start, end=None, step=None, dtype=None)", TORCH, .build = fn_arange},
     {"tensor(data, dtype=None)", TORCH, .build = fn_tensor},
+    {"as_tensor(data, dtype=None)", TORCH | VIEW, .build = fn_as_tensor},
     {"full(size, fill_value, dtype=None)", TORCH, .build = fn_full},
     {"zeros(size, dtype=None)", TORCH | FUNCTION_SIZES, .build = fn_zeros},
     {"ones(size, dtype=None)", TORCH | FUNCTION_SIZES, .build = fn_ones},

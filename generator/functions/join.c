@@ -476,6 +476,30 @@ static struct ev fn_narrow(struct eval *eval, struct ev *args, int count, struct
     return ev_tensor(loc, part(eval, loc, args[0].tensor, axis, start, length));
 }
 
+/* input, of which dimension dim is cut at given places or into equal parts. */
+static struct ev fn_check_split(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *quotient, *extent;
+    const char *what = outer(eval, "hsplit");
+    int64_t axis = 0, parts;
+    (void)count;
+
+    if (!need_tensor(eval, what, &args[0]) || !need_int(eval, what, &args[2], &axis))
+        return BAD;
+    if (args[1].kind == EV_TUPLE)
+        return args[0];
+    if (!need_int(eval, what, &args[1], &parts))
+        return BAD;
+    extent = args[0].tensor->dims[axis];
+    if (parts > 0 && dim_divides(&eval->cx->arena, extent, dim_const(&eval->cx->arena, parts), &quotient))
+        return args[0];
+    diag_error(
+        eval->cx, args[1].loc,
+        "torch.%s attempted to split along dimension %d, but the size of the dimension %s is not divisible by the split_size %lld!",
+        what, (int)axis, dim_text(&eval->cx->arena, extent), (long long)parts);
+    return BAD;
+}
+
 extern const struct function_row join_functions[];
 
 const struct function_row join_functions[] = {
@@ -503,6 +527,22 @@ const struct function_row join_functions[] = {
     {"split(tensor, split_size, dim=0)", METHOD | VIEW, .build = fn_split},
     {"split_with_sizes(input, split_sizes, dim=0)", TORCH | METHOD | VIEW, .build = fn_split},
     {"tensor_split(input, indices_or_sections, dim=0)", TORCH | METHOD | VIEW, .build = fn_tensor_split},
+    {"hsplit(input, indices_or_sections)", TORCH | VIEW,
+     .body = "return _hsplit(input, indices_or_sections)"},
+    {"hsplit(input, indices)", METHOD | VIEW, .body = "return _hsplit(input, indices)"},
+    {"_hsplit(input, indices)", HIDDEN,
+     .body = "return _split_at(_check_dims(input, 1, 8), indices, 0 if input.ndim == 1 else 1)"},
+    {"vsplit(input, indices_or_sections)", TORCH | VIEW,
+     .body = "return _split_at(_check_dims(input, 2, 8), indices_or_sections, 0)"},
+    {"vsplit(input, indices)", METHOD | VIEW,
+     .body = "return _split_at(_check_dims(input, 2, 8), indices, 0)"},
+    {"dsplit(input, indices_or_sections)", TORCH | VIEW,
+     .body = "return _split_at(_check_dims(input, 3, 8), indices_or_sections, 2)"},
+    {"dsplit(input, indices)", METHOD | VIEW,
+     .body = "return _split_at(_check_dims(input, 3, 8), indices, 2)"},
+    {"_split_at(input, indices, dim)", HIDDEN,
+     .body = "return _check_split(input, indices, dim).tensor_split(indices, dim)"},
+    {"_check_split(input, indices, dim)", HIDDEN, .build = fn_check_split},
     {"unbind(input, dim=0)", TORCH | METHOD | VIEW, .build = fn_unbind},
     {"narrow(input, dim, start, length)", TORCH | METHOD | VIEW, .build = fn_narrow},
     {.signature = NULL},

@@ -84,6 +84,21 @@ static struct ev fn_check_alike(struct eval *eval, struct ev *args, int count, s
     return BAD;
 }
 
+static struct ev fn_gcd(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    for (int i = 0; i < 2; i++) {
+        if (!need_tensor(eval, "gcd", &args[i]))
+            return BAD;
+        if (dtype_is_int(args[i].tensor->dtype))
+            continue;
+        diag_error(eval->cx, args[i].loc, "%s takes integers, found %s", outer(eval, "gcd"),
+                   dtype_rows[args[i].tensor->dtype].name);
+        return BAD;
+    }
+    return build_binary(eval, loc, PRIM_GCD, "gcd", &args[0], &args[1]);
+}
+
 extern const struct function_row math_functions[];
 
 const struct function_row math_functions[] = {
@@ -152,6 +167,44 @@ const struct function_row math_functions[] = {
     {"angle(input)", TORCH | METHOD,
      .body =
          "return where(input < 0, pi, where(isnan(input), input, 0.0)) if input.is_floating_point() else where(input < 0, pi, 0.0)"},
+    {"gcd(input, other)", TORCH | METHOD, .build = fn_gcd},
+    /* which divides before it multiplies, and wraps last, as PyTorch does */
+    {"lcm(input, other)", TORCH | METHOD,
+     .body =
+         "divisor = gcd(input, other)\n"
+         "wide = torch.promote_types(divisor.dtype, torch.int32)\n"
+         "return (input.to(wide) // where(divisor == 0, 1, divisor) * other.to(wide)).abs().to(divisor.dtype)"},
+    /* by one of the integers that the bits are: these count up away from 0 */
+    {"nextafter(input, other)", TORCH | METHOD,
+     .body = "_check_float(input)\n"
+             "_check_float(other)\n"
+             "return _nextafter(_met(input, other), _met(other, input).detach())"},
+    {"_nextafter(x, y)", HIDDEN,
+     .body = "own = _integers_of(x.dtype)\n"
+             "bits = _same_bits(x.detach(), own)\n"
+             "next = _same_bits(where((x.detach() < y) == (x.detach() > 0), bits + 1, bits - 1), x.dtype)\n"
+             "least = _with_sign(_same_bits(torch.ones_like(bits), x.dtype), y < 0)\n"
+             "moved = where(x.detach() == 0, least, next)\n"
+             "other = where(isnan(x.detach()) | isnan(y), nan, where(x.detach() == y, y, moved))\n"
+             "return _instead(_graded(x, (x.detach() != y).to(x.dtype)), other)"},
+    {"frexp(input)", TORCH | METHOD,
+     .body =
+         "_check_float(input)\n"
+         "wide = input.dtype == torch.float64\n"
+         "size = input.detach().abs()\n"
+         "normal = size >= finfo(input.dtype).tiny\n"
+         "raised = where(normal, size, size * 2.0 ** 60)\n"
+         "bits = _same_bits(raised, _integers_of(input.dtype))\n"
+         "field = torch.bitwise_right_shift(bits, 52 if wide else 23)\n"
+         "exponent = field - (1022 if wide else 126) - where(normal, 0, 60)\n"
+         "exponent = where((size == 0) | ~(size < inf), 0, exponent)\n"
+         "half = -exponent // 2\n"
+         "mantissa = input * _power_of_two(half, input.dtype) * _power_of_two(-exponent - half, input.dtype)\n"
+         "return _named(mantissa, 'mantissa', exponent.int(), 'exponent')"},
+    {"_power_of_two(exponent, dtype)", HIDDEN,
+     .body = "wide = dtype == torch.float64\n"
+             "return _same_bits(torch.bitwise_left_shift(exponent.to(_integers_of(dtype)) +"
+             " (1023 if wide else 127), 52 if wide else 23), dtype)"},
     {"finfo(type=None)", TORCH, .build = fn_finfo},
     {"iinfo(type)", TORCH, .build = fn_iinfo},
     {.signature = NULL},

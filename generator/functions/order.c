@@ -170,6 +170,106 @@ static struct ev fn_check_bins(struct eval *eval, struct ev *args, int count, st
     return BAD;
 }
 
+/* How many bins there are. */
+static struct ev fn_check_histogram(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct value *x = args[0].tensor, *bins = args[1].tensor, *weight = args[3].tensor;
+    const struct ev *range = &args[2];
+    double low, high;
+    int64_t n;
+    (void)count;
+
+    if (!need_tensor(eval, "histogram", &args[0]))
+        return BAD;
+    if (!dtype_is_float(x->dtype)) {
+        diag_error(eval->cx, args[0].loc, "histogram takes a floating tensor, found %s",
+                   dtype_rows[x->dtype].name);
+        return BAD;
+    }
+    if (args[3].kind != EV_NONE) {
+        if (!need_tensor(eval, "histogram", &args[3]))
+            return BAD;
+        if (weight->dtype != x->dtype || !dims_equal(weight, x)) {
+            diag_error(eval->cx, args[3].loc, "histogram: weight must be %s %s, as input, found %s %s",
+                       dtype_rows[x->dtype].name, shape_text(arena, x->ndim, x->dims),
+                       dtype_rows[weight->dtype].name, shape_text(arena, weight->ndim, weight->dims));
+            return BAD;
+        }
+    }
+    if (args[1].kind == EV_TENSOR) {
+        if (bins->ndim == 1 && bins->dtype == x->dtype && range->kind == EV_NONE &&
+            !(dim_is_const(bins->dims[0], &n) && n < 2))
+            return ev_dim(loc, dim_sub(arena, bins->dims[0], dim_const(arena, 1)));
+        diag_error(
+            eval->cx, args[1].loc,
+            "histogram: bins must be a number, or without range the edges, %s, one more than there are bins, "
+            "found %s %s",
+            dtype_rows[x->dtype].name, dtype_rows[bins->dtype].name,
+            shape_text(arena, bins->ndim, bins->dims));
+        return BAD;
+    }
+    if (!need_int(eval, "histogram", &args[1], &n))
+        return BAD;
+    if (n < 1 || n > EVAL_MAX_ITEMS) {
+        diag_error(eval->cx, args[1].loc, "histogram: bins must be > 0, but got %lld", (long long)n);
+        return BAD;
+    }
+    if (range->kind == EV_NONE ||
+        (range->kind == EV_TUPLE && range->count == 2 && ev_get_number(&range->items[0], &low) &&
+         ev_get_number(&range->items[1], &high) && low <= high && high - low < INFINITY))
+        return ev_int(eval, loc, n);
+    diag_error(eval->cx, range->loc, "histogram: range must be two finite numbers, the lower first, found %s",
+               ev_text(eval, range));
+    return BAD;
+}
+
+/* Known to have no elements. */
+static struct ev fn_has_none(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    return ev_bool(loc, dim_equals(dims_count(&eval->cx->arena, args[0].tensor), 0));
+}
+
+/* The indices of each dimension of a tensor of that shape, whose elements are counted row-major. */
+static struct ev fn_unravel(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    const struct dim *dims[MAX_DIMS], *behind = dim_const(arena, 1);
+    struct ev index, by, out;
+    int ndim;
+    (void)count;
+
+    if (!need_tensor(eval, "unravel_index", &args[0]) ||
+        !need_shape(eval, "unravel_index", &args[1], NULL, dims, &ndim))
+        return BAD;
+    if (!dtype_is_int(args[0].tensor->dtype)) {
+        diag_error(eval->cx, args[0].loc, "unravel_index takes integers as indices, found %s",
+                   dtype_rows[args[0].tensor->dtype].name);
+        return BAD;
+    }
+    index = ev_tensor(loc, build_cast(eval, loc, args[0].tensor, DTYPE_INT64));
+    out = ev_tuple(eval, loc, NULL, 0);
+    out.items = ARENA_ARRAY(arena, ndim + 1, struct ev);
+    out.count = out.total = ndim;
+    for (int i = ndim - 1; i >= 0; i--) {
+        if (dim_equals(dims[i], 0)) {
+            diag_error(eval->cx, args[1].loc, "unravel_index: no index is in a tensor of shape %s",
+                       shape_text(arena, ndim, dims));
+            return BAD;
+        }
+        by = ev_dim(loc, behind);
+        out.items[i] = build_binary(eval, loc, PRIM_FLOORDIV, "unravel", &index, &by);
+        by = ev_dim(loc, dims[i]);
+        if (out.items[i].kind != EV_BAD)
+            out.items[i] = build_binary(eval, loc, PRIM_MOD, "unravel", &out.items[i], &by);
+        if (out.items[i].kind == EV_BAD)
+            return BAD;
+        behind = dim_mul(arena, behind, dims[i]);
+    }
+    return out;
+}
+
 extern const struct function_row order_functions[];
 
 const struct function_row order_functions[] = {
@@ -300,5 +400,35 @@ const struct function_row order_functions[] = {
              "at = where(inside, (x - low) * bins / (high - low), 0).long().clamp(0, bins - 1)\n"
              "return torch.zeros(bins, dtype=x.dtype).index_add(0, at, inside.to(x.dtype))"},
     {"_check_bins(input, bins, min, max)", HIDDEN, .build = fn_check_bins},
+    {"histogram(input, bins, *, range=None, weight=None, density=False)", TORCH | METHOD,
+     .body = "n = _check_histogram(input, bins, range, weight)\n"
+             "x = input.detach().flatten()\n"
+             "edges = bins if _is_tensor(bins) else _edges(x, n, range)\n"
+             "at = torch.searchsorted(edges, x, right=True) - 1\n"
+             "at = where(x == edges[-1], n - 1, at).clamp(0, n - 1)\n"
+             "inside = (x >= edges[0]) & (x <= edges[-1])\n"
+             "w = torch.ones_like(x) if weight == None else weight.detach().flatten()\n"
+             "sums = zeros(n, dtype=x.dtype).scatter_add(0, at, where(inside, w, 0.0))\n"
+             "hist = sums / (sums.sum() * edges.diff()) if density else sums\n"
+             "return _named(hist, 'hist', edges, 'bin_edges')"},
+    {"_check_histogram(input, bins, range, weight)", HIDDEN, .build = fn_check_histogram},
+    {"_edges(x, bins, range)", HIDDEN,
+     .body =
+         "return (torch.linspace(_low(range[0], range[1]), _high(range[0], range[1]), bins + 1, dtype=x.dtype)"
+         " if range != None else torch.linspace(0.0, 1.0, bins + 1, dtype=x.dtype) if _has_none(x) else"
+         " _edges_of(x, bins))"},
+    {"_has_none(x)", HIDDEN, .build = fn_has_none},
+    {"_low(low, high)", HIDDEN, .body = "return low - 0.5 if low == high else low"},
+    {"_high(low, high)", HIDDEN, .body = "return high + 0.5 if low == high else high"},
+    {"_edges_of(x, bins)", HIDDEN,
+     .body = "_check_holds(x.isfinite(), 'input', 'finite numbers')\n"
+             "least = x.amin()\n"
+             "most = x.amax()\n"
+             "low = where(least == most, least - 0.5, least)\n"
+             "high = where(least == most, most + 0.5, most)\n"
+             "step = (high - low) / bins\n"
+             "i = torch.arange(bins + 1)\n"
+             "return where(i < (bins + 1) // 2, low + step * i, high - step * (bins - i))"},
+    {"unravel_index(indices, shape)", TORCH, .build = fn_unravel},
     {.signature = NULL},
 };

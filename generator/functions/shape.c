@@ -410,7 +410,7 @@ extern const struct function_row shape_functions[];
 
 const struct function_row shape_functions[] = {
     {"reshape(input, shape)", TORCH | METHOD | VARARGS | VIEW, .build = fn_reshape},
-    {"view(input, shape)", METHOD | VARARGS | VIEW, .build = fn_view},
+    {"_viewed(input, shape)", HIDDEN, .build = fn_view},
     {"flatten(input, start_dim=0, end_dim=-1)", TORCH | METHOD | VIEW, .build = fn_flatten},
     {"permute(input, dims)", TORCH | METHOD | VARARGS | VIEW, .build = fn_permute},
     {"transpose(input, dim0, dim1)", TORCH | METHOD | VIEW, .build = fn_transpose},

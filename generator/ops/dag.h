@@ -14,6 +14,8 @@
     X(CONST, "const", 0) /* number or integer, by dtype */                                                   \
     X(DIM, "dim", 0)     /* the current value of a dimension */                                              \
     X(CAST, "cast", 1)   /* to dtype */                                                                      \
+    X(BITS, "bits", 1)   /* the same bits as a number of another type that is as wide */                     \
+    X(GCD, "gcd", 2)     /* integers only */                                                                 \
     X(ADD, "add", 2)                                                                                         \
     X(SUB, "sub", 2)                                                                                         \
     X(MUL, "mul", 2)                                                                                         \
@@ -115,7 +117,7 @@ int dag_add(struct arena *arena, struct dag *dag, struct dag_node node);
 int dag_load(struct arena *arena, struct dag *dag, int input, enum dtype dtype);
 int dag_const(struct arena *arena, struct dag *dag, enum dtype dtype, double number);
 int dag_integer(struct arena *arena, struct dag *dag, enum dtype dtype, int64_t integer);
-/* Operands have one type, which is the result's but for comparisons, ISNAN (bool) and CAST; the condition of SELECT is
+/* Operands have one type, which is the result's but for comparisons, ISNAN (bool), CAST and BITS; the condition of SELECT is
  * bool. Unused operands are given as -1 or 0. */
 int dag_prim(struct arena *arena, struct dag *dag, enum prim prim, enum dtype dtype, int a, int b, int c);
 int dag_cast(struct arena *arena, struct dag *dag, int node, enum dtype dtype);

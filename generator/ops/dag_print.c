@@ -75,8 +75,9 @@ static void print_node(struct text *text, const struct dag *dag, const int *uses
         print_operator(text, dag, uses, node, level);
         return;
     }
-    text_printf(text, "%s(",
-                node->prim == PRIM_CAST ? dtype_rows[node->dtype].name : prim_rows[node->prim].name);
+    text_printf(text, "%s%s(", node->prim == PRIM_BITS ? "bits_as_" : "",
+                node->prim == PRIM_CAST || node->prim == PRIM_BITS ? dtype_rows[node->dtype].name
+                                                                   : prim_rows[node->prim].name);
     for (int k = 0; k < prim_rows[node->prim].arity; k++) {
         text_add(text, k > 0 ? ", " : "");
         print_node(text, dag, uses, node->args[k], LEVEL_ANY, false);

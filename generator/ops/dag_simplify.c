@@ -226,6 +226,9 @@ int dag_simplify(struct arena *arena, struct dag *dag, const struct dag_node *no
     switch (node->prim) {
     case PRIM_CAST:
         return simplify_cast(arena, dag, node);
+    case PRIM_BITS: /* back to what they were */
+        a = dag->nodes[a].prim == PRIM_BITS ? dag->nodes[a].args[0] : a;
+        return dag->nodes[a].dtype == node->dtype ? a : -1;
     case PRIM_ADD:
     case PRIM_SUB:
         return simplify_sum(arena, dag, node);

@@ -142,7 +142,8 @@ static struct operand build_name(struct line *line, const char *name)
 static bool find_prim(const char *name, enum prim *out)
 {
     for (int i = 0; i < PRIM_COUNT; i++) {
-        if (i != PRIM_CAST && prim_rows[i].arity > 0 && strcmp(prim_rows[i].name, name) == 0) {
+        if (i != PRIM_CAST && i != PRIM_BITS && prim_rows[i].arity > 0 &&
+            strcmp(prim_rows[i].name, name) == 0) {
             *out = (enum prim)i;
             return true;
         }

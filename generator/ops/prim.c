@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "modc_special.h"
 #include "ops/dag_parts.h"
@@ -242,6 +243,38 @@ static int64_t integer_divide(int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+
+    while (y != 0) {
+        uint64_t rest = x % y;
+
+        x = y;
+        y = rest;
+    }
+    return (int64_t)x;
+}
+
+/* Of 4 or 8 bytes, of which one type is floating, or both are one. */
+static union scalar same_bits(enum dtype from, enum dtype to, union scalar value)
+{
+    union scalar result = value;
+    int32_t narrow;
+    float number;
+
+    if (from == DTYPE_FLOAT32 && to != from) {
+        number = (float)value.f;
+        memcpy(&narrow, &number, sizeof narrow);
+        result.i = narrow;
+    } else if (to == DTYPE_FLOAT32 && to != from) {
+        narrow = (int32_t)value.i;
+        memcpy(&number, &narrow, sizeof number);
+        result.f = (double)number;
+    }
+    return result; /* of 8 bytes the union has both */
+}
+
 /* Wraps in 64 bits; the caller wraps further. */
 static int64_t integer_result(enum prim prim, int64_t a, int64_t b)
 {
@@ -276,6 +309,8 @@ static int64_t integer_result(enum prim prim, int64_t a, int64_t b)
         return a | b;
     case PRIM_XOR:
         return a ^ b;
+    case PRIM_GCD:
+        return greatest_divisor(a, b);
     default:
         assert(!"a primitive without integer result");
         return 0;
@@ -304,6 +339,8 @@ union scalar prim_eval(enum prim prim, enum dtype result, enum dtype operands, c
         return args[args[0].i ? 1 : 2];
     if (prim == PRIM_CAST)
         return dtype_convert(operands, result, args[0]);
+    if (prim == PRIM_BITS)
+        return same_bits(operands, result, args[0]);
     if (prim == PRIM_ISNAN)
         value.i = floating && isnan(args[0].f);
     else if (prim_is_comparison(prim))
@@ -329,6 +366,7 @@ bool prim_is_long(enum prim prim)
     if (prim_is_special(prim))
         return true;
     switch (prim) {
+    case PRIM_GCD:
     case PRIM_POW:
     case PRIM_EXP:
     case PRIM_EXP_UP:

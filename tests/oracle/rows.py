@@ -572,6 +572,14 @@ function("diagonal", input=T("A B c?"), offset=[1, -1, 0], dim1=[1, 0], dim2=[0,
 function("split", tensor=T("A:2-6 B:2-6 c?", "num"), split_size_or_sections=[2, 1, 3], split_size=[2, 1, 3], dim=[0, 1, -2])
 function("chunk", input=T("A:2-6 B c?", "num"), chunks=[1, 2, 3], dim=lambda d: d.pick([0, 1]))
 function("tensor_split", input=T("A:2-6 B:2-6 c?", "num"), indices_or_sections=[2, 3, (1, 2)], dim=[0, 1, -2])
+function("hsplit vsplit", input=T("A B c?", "num"), indices_or_sections=[1, (1, 2)], indices=[1, (1, 2)])
+function("dsplit", input=T("a b C", "num"), indices_or_sections=[1, (1, 2)], indices=[1, (1, 2)])
+function("unravel_index", indices=T("* a", "int", "labels"), shape=[(2, 3, 4), 24, (4, 6)], since="2.2")
+function("gcd lcm", input=T("* a", "int"), other=B("input", "int"))
+function("nextafter", input=T("* a"), other=B("input"))
+function("frexp", input=T("* a"))
+function("as_tensor", data=T("* a", "num"), dtype=DTYPE)
+function("histogram", input=T("* a"), bins=[1, 3, 5], range=[(-1.0, 1.5)], weight=S("input"), density=True)
 function("unbind", input=T("A:1-4 B:1-4 c?", "num"), dim=lambda d: d.pick([0, 1]))
 
 # ---- shapes and types

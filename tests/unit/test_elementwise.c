@@ -221,6 +221,9 @@ static void test_integers(void **state)
     assert_int_equal(ints(PRIM_POW, DTYPE_INT64, 3, 5), 243);
     assert_int_equal(ints(PRIM_POW, DTYPE_INT64, -1, -3), -1);
     assert_int_equal(ints(PRIM_POW, DTYPE_INT64, 2, -1), 0);
+    assert_int_equal(ints(PRIM_GCD, DTYPE_INT64, -12, 18), 6);
+    assert_int_equal(ints(PRIM_GCD, DTYPE_INT64, 0, INT64_MIN), INT64_MIN);
+    assert_int_equal(ints(PRIM_GCD, DTYPE_UINT8, 0, 0), 0);
     assert_int_equal(ints(PRIM_NOT, DTYPE_INT64, 5, 0), -6);
     assert_int_equal(ints(PRIM_NOT, DTYPE_UINT8, 5, 0), 250);
     assert_int_equal(ints(PRIM_NOT, DTYPE_BOOL, 1, 0), 0);
@@ -265,6 +268,23 @@ static void test_folding(void **state)
     assert_int_equal(dag->nodes[dag_prim(ARENA, dag, PRIM_FLOORDIV, DTYPE_INT64, one, zero, NONE)].prim,
                      PRIM_FLOORDIV);
     assert_int_equal(dag->nodes[dag_prim(ARENA, dag, PRIM_MOD, DTYPE_INT64, one, zero, NONE)].prim, PRIM_MOD);
+}
+
+/* Bits keep what they say, there and back, and make one node of two. */
+static void test_bits(void **state)
+{
+    struct dag *dag = dag_new(ARENA, 1);
+    int x = dag_load(ARENA, dag, 0, DTYPE_FLOAT32), half = dag_const(ARENA, dag, DTYPE_FLOAT32, -0.5);
+    int bits = dag_prim(ARENA, dag, PRIM_BITS, DTYPE_INT32, half, NONE, NONE);
+    int wide = dag_prim(ARENA, dag, PRIM_BITS, DTYPE_INT64, dag_const(ARENA, dag, DTYPE_FLOAT64, 2), NONE,
+                        NONE);
+    int own = dag_prim(ARENA, dag, PRIM_BITS, DTYPE_INT32, x, NONE, NONE);
+
+    (void)state;
+    assert_int_equal(dag->nodes[bits].integer, (int32_t)0xbf000000);
+    assert_int_equal(dag->nodes[wide].integer, 0x4000000000000000);
+    assert_int_equal(dag_prim(ARENA, dag, PRIM_BITS, DTYPE_FLOAT32, bits, NONE, NONE), half);
+    assert_int_equal(dag_prim(ARENA, dag, PRIM_BITS, DTYPE_FLOAT32, own, NONE, NONE), x);
 }
 
 static void test_sizes(void **state)
@@ -458,6 +478,8 @@ static bool takes(enum prim prim, enum dtype dtype)
 {
     if (prim == PRIM_LOAD || prim == PRIM_CONST || prim == PRIM_DIM || prim == PRIM_POW)
         return false; /* pow is what PyTorch does, not what pow does: test_simplification */
+    if (prim == PRIM_BITS || prim == PRIM_GCD)
+        return false; /* of other types: test_bits, test_integers */
     if (prim == PRIM_COPYSIGN)
         return false; /* NaN has some sign or other */
     if (prim >= PRIM_AND && prim <= PRIM_NOT)
@@ -1005,6 +1027,7 @@ int main(void)
         cmocka_unit_test_teardown(test_integers, tear_down),
         cmocka_unit_test_teardown(test_hash_consing, tear_down),
         cmocka_unit_test_teardown(test_folding, tear_down),
+        cmocka_unit_test_teardown(test_bits, tear_down),
         cmocka_unit_test_teardown(test_sizes, tear_down),
         cmocka_unit_test_teardown(test_limits, tear_down),
         cmocka_unit_test_teardown(test_simplification, tear_down),

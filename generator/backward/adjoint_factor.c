@@ -34,8 +34,27 @@ static const char *const texts[] = {
                     "values = y[..., 0, :]\n"
                     "gap = values[..., None, :] - values[..., None]\n"
                     "one = _eye(x)\n"
-                    "inner = (V.mT @ g[..., 1:, :]) * (1 - one) / (gap + one)\n"
+                    "turned = (V.mT @ g[..., 1:, :]) * (1 - one)\n"
+                    "inner = where(turned == 0, 0, turned / (gap + one))\n"
                     "return V @ (inner + torch.diag_embed(g[..., 0, :])) @ V.mT",
+    /* Equal values have no vectors of their own: what does not ask for these has a gradient all the same. */
+    [FACTOR_SVD] = "U = y[..., :m, :n]\n"
+                   "S = y[..., m, :n]\n"
+                   "V = y[..., m + 1:, :n]\n"
+                   "dU = g[..., :m, :n]\n"
+                   "dV = g[..., m + 1:, :n]\n"
+                   "one = _eye(x)\n"
+                   "gap = S[..., None, :] * S[..., None, :] - S[..., None] * S[..., None] + one\n"
+                   "left = U.mT @ dU\n"
+                   "right = V.mT @ dV\n"
+                   "turned = (left - left.mT) * S[..., None, :] + S[..., None] * (right - right.mT)\n"
+                   "inner = where(turned == 0, 0, turned / gap) + torch.diag_embed(g[..., m, :n])\n"
+                   "away = dU - U @ left\n"
+                   "outside = where(away == 0, 0, away / S[..., None, :])\n"
+                   "return (U @ inner + (outside if m > n else 0)) @ V.mT",
+    [FACTOR_EXP] = "top = torch.cat((x.mT, g), -1)\n"
+                   "low = torch.cat((torch.zeros_like(x), x.mT), -1)\n"
+                   "return _matrix_exp(torch.cat((top, low), -2))[..., :n, n:]",
 };
 
 static void give_factor(const struct adjoint *a, struct op *op, struct value *g)

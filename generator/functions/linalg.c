@@ -47,7 +47,7 @@ static struct ev factor(struct eval *eval, struct loc loc, enum factor_kind kind
     struct op *op = op_new(eval, GRAPH_OP_FACTOR, label, inputs, count);
 
     op->factor.kind = kind;
-    op->factor.complete = kind == FACTOR_QR && first;
+    op->factor.complete = (kind == FACTOR_QR || kind == FACTOR_SVD) && first;
     op->factor.lower = kind == FACTOR_TRIANGULAR && first;
     op->factor.unit = kind == FACTOR_TRIANGULAR && second;
     return ev_tensor(loc, build_op(eval, loc, op));
@@ -71,17 +71,42 @@ static struct ev fn_eigh(struct eval *eval, struct ev *args, int count, struct l
     return factor(eval, loc, FACTOR_EIGH, "eigh", &args[0].tensor, 1, false, false);
 }
 
-static struct ev fn_qr(struct eval *eval, struct ev *args, int count, struct loc loc)
+static struct ev fn_matrix_exp(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    const struct value *x = args[0].tensor;
+    (void)count;
+    return factor(eval, loc, FACTOR_EXP, "matrix_exp", &args[0].tensor, 1, false, false);
+}
+
+/* Of a matrix that is not wider than high. */
+static struct ev fn_svd(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
     bool complete = false;
     (void)count;
 
-    if (!dim_is_const(x->dims[x->ndim - 2], NULL) || !dim_is_const(x->dims[x->ndim - 1], NULL)) {
-        diag_error(eval->cx, loc, "%s takes matrices of a shape that is known while generating, found %s",
-                   outer(eval, "qr"), shape_text(&eval->cx->arena, x->ndim, x->dims));
+    ev_get_bool(&args[1], &complete);
+    return factor(eval, loc, FACTOR_SVD, complete ? "svd_complete" : "svd", &args[0].tensor, 1, complete, false);
+}
+
+/* input, matrices of a shape that is known. */
+static struct ev fn_known_matrices(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct value *x = args[0].tensor;
+    (void)count;
+
+    if (!need_matrices(eval, loc, &args[0], false))
         return BAD;
-    }
+    if (dim_is_const(x->dims[x->ndim - 2], NULL) && dim_is_const(x->dims[x->ndim - 1], NULL))
+        return args[0];
+    diag_error(eval->cx, loc, "%s takes matrices of a shape that is known while generating, found %s",
+               outer(eval, "svd"), shape_text(&eval->cx->arena, x->ndim, x->dims));
+    return BAD;
+}
+
+static struct ev fn_qr(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    bool complete = false;
+    (void)count;
+
     ev_get_bool(&args[1], &complete);
     return factor(eval, loc, FACTOR_QR, complete ? "qr_complete" : "qr", &args[0].tensor, 1, complete, false);
 }
@@ -225,6 +250,21 @@ static struct ev fn_qr_mode(struct eval *eval, struct ev *args, int count, struc
     return BAD;
 }
 
+static struct ev fn_driver(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    static const char *const drivers[] = {"gelsy", "gels", "gelsd", "gelss"};
+    (void)count;
+
+    if (args[0].kind == EV_NONE)
+        return (struct ev){.kind = EV_STRING, .loc = loc, .text = drivers[0]};
+    for (int i = 0; i < COUNT(drivers) && args[0].kind == EV_STRING; i++)
+        if (strcmp(args[0].text, drivers[i]) == 0)
+            return args[0];
+    diag_error(eval->cx, args[0].loc, "%s: driver is 'gels', 'gelsy', 'gelsd' or 'gelss', found %s",
+               outer(eval, "lstsq"), ev_text(eval, &args[0]));
+    return BAD;
+}
+
 static struct ev fn_check_pivot(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     bool pivot;
@@ -264,13 +304,13 @@ const struct function_row linalg_functions[] = {
     {"linalg.det(A)", TORCH,
      .body = "f = _lu(_matrices(A, True))\n"
              "n = A.shape[-1]\n"
-             "return f[..., :n].diagonal(0, -2, -1).prod(-1) * f[..., n + 1].detach().prod(-1)"},
+             "return f[..., :n].diagonal(0, -2, -1).prod(-1) * _turned(f, n)"},
     {"linalg.slogdet(A)", TORCH,
      .body =
          "f = _lu(_matrices(A, True))\n"
          "n = A.shape[-1]\n"
          "pivots = f[..., :n].diagonal(0, -2, -1)\n"
-         "turned = f[..., n + 1].detach().prod(-1)\n"
+         "turned = _turned(f, n)\n"
          "return _named(pivots.detach().sign().prod(-1) * turned, 'sign', pivots.abs().log().sum(-1), 'logabsdet')"},
     {"det(input)", TORCH | METHOD, .body = "return torch.linalg.det(input)"},
     {"slogdet(input)", TORCH | METHOD, .body = "return torch.linalg.slogdet(input)"},
@@ -295,7 +335,7 @@ const struct function_row linalg_functions[] = {
      .body = "return _cholesky_solve(_eye(input), _matrices(input, True), upper)"},
     {"linalg.qr(A, mode='reduced')", TORCH,
      .body = "how = _qr_mode(mode)\n"
-             "m, n = _matrices(A, False).shape[-2:]\n"
+             "m, n = _known_matrices(A).shape[-2:]\n"
              "f = _qr(A, how == 'complete')\n"
              "known = f.detach() if how == 'complete' and m > n else f\n"
              "Q = known[..., :m, :]\n"
@@ -350,7 +390,7 @@ const struct function_row linalg_functions[] = {
      .body = "x = _triangular(A.mT if transpose else A, b, upper == transpose, unitriangular)\n"
              "return _named(x, 'solution', A, 'cloned_coefficient')"},
     /* of full rank */
-    {"linalg.pinv(A)", TORCH, .body = "return _least(_matrices(A, False), eye(A.shape[-2], dtype=A.dtype))"},
+    {"linalg.pinv(A)", TORCH, .body = "return _least(_known_matrices(A), eye(A.shape[-2], dtype=A.dtype))"},
     {"pinverse(input)", TORCH | METHOD, .body = "return torch.linalg.pinv(input)"},
     {"_least(A, B)", HIDDEN,
      .body =
@@ -364,6 +404,65 @@ const struct function_row linalg_functions[] = {
          "least = size.amax(-1, keepdim=True) * (rows * finfo(A.dtype).eps)\n"
          "_check_holds(~(size <= least), 'A', 'of full rank')\n"
          "return _triangular(R, Q.mT @ B, False, False) if tall else Q @ _triangular(R.mT, B, True, False)"},
+    {"linalg.lstsq(A, B, rcond=None, *, driver=None)", TORCH,
+     .body = "x = _known_matrices(A)\n"
+             "m, n = x.shape[-2:]\n"
+             "vector = _is_vector(A, B)\n"
+             "b = B[..., None] if vector else B\n"
+             "solution = _least(x, b)\n"
+             "how = _driver(driver)\n"
+             "none = zeros(0, dtype=A.dtype)\n"
+             "away = (x @ solution - b).square().sum(-2) if m > n and how != 'gelsy' else none\n"
+             "rank = torch.full(A.shape[:-2] if how != 'gels' else (0,), min(m, n), dtype=torch.int64)\n"
+             "values = torch.linalg.svdvals(x.detach()) if how == 'gelsd' or how == 'gelss' else none\n"
+             "return _named(solution[..., 0] if vector else solution, 'solution', away, 'residuals', rank, 'rank',"
+             " values, 'singular_values')"},
+    {"_driver(driver)", HIDDEN, .build = fn_driver},
+    /* by singular values */
+    {"linalg.svd(A, full_matrices=True, *, driver=None)", TORCH,
+     .body = "U, S, V = _singular(_known_matrices(A), full_matrices)\n"
+             "return _named(U, 'U', S, 'S', V.mT, 'Vh')"},
+    {"svd(input, some=True, compute_uv=True)", TORCH | METHOD,
+     .body = "U, S, V = _singular(_known_matrices(input), not some)\n"
+             "return _named(U if compute_uv else torch.zeros_like(U), 'U', S, 'S', V if compute_uv else torch.zeros_like(V), 'V')"},
+    {"_singular(A, complete)", HIDDEN,
+     .body = "m, n = A.shape[-2:]\n"
+             "U, S, V = _singular_tall(A if m >= n else A.mT, complete)\n"
+             "return (U, S, V) if m >= n else (V, S, U)"},
+    {"_singular_tall(A, complete)", HIDDEN,
+     .body = "m, n = A.shape[-2:]\n"
+             "f = _svd(A, complete)\n"
+             "S = f[..., m, :n]\n"
+             "_check_holds(S == S, 'singular values', 'numbers')\n"
+             "return f[..., :m, :], S, f[..., m + 1:, :n]"},
+    {"linalg.svdvals(A, *, driver=None)", TORCH, .body = "return _singular(_known_matrices(A), False)[1]"},
+    {"linalg.cond(A, p=None)", TORCH,
+     .body = "return (_stretch(torch.linalg.svdvals(A)) if p is None or p == 2 else"
+             " 1 / _stretch(torch.linalg.svdvals(A)) if p == -2 else"
+             " torch.linalg.matrix_norm(A, p) * torch.linalg.matrix_norm(torch.linalg.inv(A), p))"},
+    {"_stretch(S)", HIDDEN, .body = "return S[..., 0] / S[..., -1]"},
+    {"linalg.matrix_exp(A)", TORCH, .body = "return _matrix_exp(_matrices(A, True))"},
+    {"matrix_exp(input)", TORCH | METHOD, .body = "return _matrix_exp(_matrices(input, True))"},
+    /* with their pivots, and what says where these fail */
+    {"linalg.lu_factor(A, *, pivot=True)", TORCH,
+     .body = "f = _lu(_matrices(A, _check_pivot(pivot)))\n"
+             "n = A.shape[-1]\n"
+             "return _named(f[..., :n], 'LU', f[..., n + 1].detach().int() + 1, 'pivots')"},
+    {"linalg.cholesky_ex(A, *, upper=False, check_errors=False)", TORCH,
+     .body = "x = _matrices(A, True)\n"
+             "L = torch.linalg.cholesky(A) if check_errors and not upper else _cholesky(x.mT if upper else x)\n"
+             "return _named(L.mT if upper else L, 'L', _first_fault(~(L.detach().diagonal(0, -2, -1) > 0)), 'info')"},
+    {"linalg.inv_ex(A, *, check_errors=False)", TORCH,
+     .body = "x = _matrices(A, True)\n"
+             "n = A.shape[-1]\n"
+             "f = _solved(x, _eye(x))\n"
+             "return _named(torch.linalg.inv(x) if check_errors else f[..., :n], 'inverse',"
+             " _first_fault(f[..., n].detach() == 0), 'info')"},
+    {"_first_fault(faults)", HIDDEN,
+     .body = "return where(faults.any(-1), faults.int().argmax(-1) + 1, 0).int()"},
+    {"linalg.tensorinv(A, ind=2)", TORCH,
+     .body = "x = A.flatten(0, ind - 1).flatten(1)\n"
+             "return torch.linalg.inv(x).reshape(A.shape[ind:] + A.shape[:ind])"},
     {"linalg.matmul(input, other)", TORCH, .body = "return input @ other"},
     {"linalg.diagonal(A, offset=0, dim1=-2, dim2=-1)", TORCH,
      .body = "return A.diagonal(offset, dim1, dim2)"},
@@ -378,6 +477,13 @@ const struct function_row linalg_functions[] = {
     {"_eye(input)", HIDDEN,
      .body = "i = arange(input.shape[-1], dtype=torch.int32)\n"
              "return (i[:, None] == i).to(input.dtype)"},
+    /* 1, or -1 where rows were exchanged an odd number of times */
+    {"_turned(f, n)", HIDDEN,
+     .body = "at = arange(n, dtype=torch.int32).to(f.dtype)\n"
+             "return where(f[..., n + 1].detach() == at, 1.0, -1.0).to(f.dtype).prod(-1)"},
+    {"_known_matrices(input)", HIDDEN, .build = fn_known_matrices},
+    {"_svd(A, complete)", HIDDEN, .build = fn_svd},
+    {"_matrix_exp(A)", HIDDEN, .build = fn_matrix_exp},
     {"_matrices(input, square)", HIDDEN, .build = fn_matrices},
     {"_lu(A)", HIDDEN, .build = fn_lu},
     {"_cholesky(A)", HIDDEN, .build = fn_cholesky},

@@ -228,12 +228,15 @@ static struct ev fn_as_float(struct eval *eval, struct ev *args, int count, stru
 /* Items of a tuple under their names in PyTorch. */
 static struct ev fn_named(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    struct ev items[2] = {args[0], args[2]}, out = ev_tuple(eval, loc, items, 2);
-    const char **fields = ARENA_ARRAY(&eval->cx->arena, 2, const char *);
-    (void)count;
+    struct ev items[4], out;
+    const char **fields = ARENA_ARRAY(&eval->cx->arena, 4, const char *);
+    int n = 0;
 
-    fields[0] = args[1].text;
-    fields[1] = args[3].text;
+    for (; 2 * n < count && args[2 * n + 1].kind == EV_STRING; n++) {
+        items[n] = args[2 * n];
+        fields[n] = args[2 * n + 1].text;
+    }
+    out = ev_tuple(eval, loc, items, n);
     out.fields = fields;
     return out;
 }
@@ -502,7 +505,7 @@ const struct function_row reduce_functions[] = {
     {"_is_bool(value)", HIDDEN, .build = fn_is_bool},
     {"_equal(a, b)", HIDDEN, .build = fn_equal},
     {"_as_float(input)", HIDDEN, .build = fn_as_float},
-    {"_named(first, name, second, other_name)", HIDDEN, .build = fn_named},
+    {"_named(first, name, second, other_name, third=None, third_name=None, fourth=None, fourth_name=None)", HIDDEN, .build = fn_named},
     {"mean(input, dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
      .body = "x = input if dtype == None else input.to(dtype)\n"
              "return x.sum(dim, keepdim) / _reduced_count(x, dim)"},

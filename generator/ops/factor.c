@@ -4,21 +4,24 @@
 
 static const char *const kind_names[] = {
     [FACTOR_LU] = "lu",     [FACTOR_CHOLESKY] = "cholesky", [FACTOR_QR] = "qr",
-    [FACTOR_EIGH] = "eigh", [FACTOR_SOLVE] = "solve",       [FACTOR_TRIANGULAR] = "triangular"};
+    [FACTOR_EIGH] = "eigh", [FACTOR_SVD] = "svd", [FACTOR_EXP] = "exp", [FACTOR_SOLVE] = "solve",       [FACTOR_TRIANGULAR] = "triangular"};
 
 static bool takes_two(const struct op *op)
 {
     return op->factor.kind == FACTOR_SOLVE || op->factor.kind == FACTOR_TRIANGULAR;
 }
 
-/* A square of the same rows as the other; of QR it has a height and width that are known. */
+/* A square of the same rows as the other; of QR and SVD it has a height and width that are known. */
 static bool has_shape(const struct op *op, const struct value *x)
 {
     const struct value *first = op->inputs[0];
     const struct dim *rows = x->dims[x->ndim - 2], *columns = first->dims[x->ndim - 1];
 
-    return op->factor.kind == FACTOR_QR ? dim_is_const(rows, NULL) && dim_is_const(columns, NULL)
-                                        : dim_equal(rows, columns);
+    int64_t m, n;
+
+    if (op->factor.kind != FACTOR_QR && op->factor.kind != FACTOR_SVD)
+        return dim_equal(rows, columns);
+    return dim_is_const(rows, &m) && dim_is_const(columns, &n) && (op->factor.kind == FACTOR_QR || m >= n);
 }
 
 static const char *factor_broken(struct cx *cx, const struct op *op)
@@ -55,6 +58,10 @@ static const char *factor_infer(struct cx *cx, struct op *op)
         *rows = dim_add(arena, m, n);
         *columns = op->factor.complete || height < width ? m : n;
         break;
+    case FACTOR_SVD:
+        *rows = dim_add(arena, dim_add(arena, m, n), dim_const(arena, 1));
+        *columns = op->factor.complete ? m : n;
+        break;
     case FACTOR_EIGH:
         *rows = dim_add(arena, n, dim_const(arena, 1));
         break;
@@ -76,14 +83,17 @@ static void factor_dump(struct text *text, const struct op *op)
                 op->factor.lower ? " lower" : "", op->factor.unit ? " unit" : "");
 }
 
-/* Of a matrix of n columns: n^2 for each row of the larger operand, and as many as sweeps of both sides take of EIGH. */
+/* Of a matrix of n columns: n^2 for each row of the larger operand, and as often as sweeps of EIGH and SVD and terms of EXP take. */
 static double factor_macs(const struct op *op)
 {
     const struct value *x = op->inputs[0], *y = op->outputs[0];
     const double n = (double)dim_upper(x->dims[x->ndim - 1]), rows = (double)dim_upper(y->dims[y->ndim - 2]),
                  columns = (double)dim_upper(y->dims[y->ndim - 1]);
 
-    return dims_upper(x->ndim - 2, x->dims) * rows * columns * n * (op->factor.kind == FACTOR_EIGH ? 30 : 1);
+    return dims_upper(x->ndim - 2, x->dims) * rows * columns * n *
+           (op->factor.kind == FACTOR_EIGH || op->factor.kind == FACTOR_SVD ? 30
+            : op->factor.kind == FACTOR_EXP                                 ? 20
+                                                                            : 1);
 }
 
 static void factor_work(const struct op *op, struct op_work *work)

@@ -183,17 +183,29 @@ enum fft_kind { FFT_COMPLEX, FFT_FROM_REAL, FFT_TO_REAL };
 /* note [factors]
  * One result, of which slices are what it is named for, so that passes and adjoints have one value of one type:
  *
- *   LU          (n, n) -> (n, n + 2): L below the diagonal, whose own is 1, and U; which row stands there; factors of the
- *               permutation's sign
+ *   LU          (n, n) -> (n, n + 2): L below the diagonal, whose own is 1, and U; which row stands there; with which row each was
+ *               exchanged in its turn, which may be itself
  *   CHOLESKY    (n, n), of which the part below the diagonal is read -> L (n, n); what follows a pivot that is not above 0 is NaN
  *   QR          (m, n) -> (m + n, k): Q (m, k) over R (k, n) transposed; k the lesser of m and n, or m where it is complete
  *   EIGH        (n, n), read as by CHOLESKY -> (n + 1, n): values, in order, over vectors in columns
+ *   SVD         (m, n), m not below n -> (m + n + 1, k): U (m, k) over singular values, the largest first, over V (n, n), in the first
+ *               columns; k is n, or m where it is complete
+ *   EXP         (n, n) -> (n, n): the exponential
  *   SOLVE       (n, n), (n, k) -> (n, k + 1): what the one gives times that is the other; the pivots of LU, of which one is 0 where
  *               there is no such
  *   TRIANGULAR  (n, n), (n, k) -> (n, k): the same by the part above the diagonal, or with `lower` below it; unit: with ones there
  *
  * Axes before these are batches, which both have. */
-enum factor_kind { FACTOR_LU, FACTOR_CHOLESKY, FACTOR_QR, FACTOR_EIGH, FACTOR_SOLVE, FACTOR_TRIANGULAR };
+enum factor_kind {
+    FACTOR_LU,
+    FACTOR_CHOLESKY,
+    FACTOR_QR,
+    FACTOR_EIGH,
+    FACTOR_SVD,
+    FACTOR_EXP,
+    FACTOR_SOLVE,
+    FACTOR_TRIANGULAR
+};
 
 enum fence_kind {
     FENCE_FORWARD_PRE,

@@ -762,17 +762,21 @@ FITS_FACTOR(lu, FACTOR_LU)
 FITS_FACTOR(cholesky, FACTOR_CHOLESKY)
 FITS_FACTOR(qr, FACTOR_QR)
 FITS_FACTOR(eigh, FACTOR_EIGH)
+FITS_FACTOR(svd, FACTOR_SVD)
+FITS_FACTOR(matrix_exp, FACTOR_EXP)
 FITS_FACTOR(lu_solve, FACTOR_SOLVE)
 FITS_FACTOR(triangular, FACTOR_TRIANGULAR)
 
 /* Copies of the matrix: of one that is solved with one, and with its vectors two; of QR what is left of it, the lengths of its
- * reflections and a row. */
+ * reflections and a row; of SVD its columns, their vectors and lengths. */
 static int64_t scratch_matrices(const struct op *op)
 {
     const struct value *x = op->inputs[0];
     const int64_t n = upper(x->dims[x->ndim - 1]), m = upper(x->dims[x->ndim - 2]);
     const int64_t count = op->factor.kind == FACTOR_QR     ? m * n + n + (m > n ? m : n)
+                          : op->factor.kind == FACTOR_SVD  ? m * n + n * n + n + m /* of no columns, too */
                           : op->factor.kind == FACTOR_EIGH ? 2 * n * n
+                          : op->factor.kind == FACTOR_EXP  ? 2 * n * n
                                                            : n * n;
 
     return (count > 0 ? count : 1) * computed_bytes(op->outputs[0]);
@@ -855,6 +859,10 @@ static const struct algorithm cpu_algorithms[] = {
      "by Householder's reflections", .core = true},
     {"eigh", GRAPH_OP_FACTOR, "eigh", NULL, fits_eigh, op_macs, NULL, PACKED_NONE, PACKED_NONE,
      scratch_matrices, "by Jacobi's rotations, sweep by sweep", .core = true},
+    {"svd", GRAPH_OP_FACTOR, "svd", NULL, fits_svd, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     scratch_matrices, "by rotations of pairs of columns", .core = true},
+    {"matrix_exp", GRAPH_OP_FACTOR, "matrix_exp", NULL, fits_matrix_exp, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     scratch_matrices, "by the series of what is halved, and squares", .core = true},
     {"lu_solve", GRAPH_OP_FACTOR, "lu_solve", NULL, fits_lu_solve, op_macs, NULL, PACKED_NONE, PACKED_NONE,
      scratch_matrices, "by elimination with the largest pivot, of all columns at a time", .core = true},
     {"triangular", GRAPH_OP_FACTOR, "triangular", NULL, fits_triangular, op_macs, NULL, PACKED_NONE,

@@ -1,5 +1,5 @@
 /* y (T_batch, T_n, T_n + 2) of matrices x (T_batch, T_n, T_n): in row i of y L and U of the row of x that column T_n says, L below
- * the diagonal; the product of column T_n + 1 is the sign of that order. Of equal pivots the first is taken, and a column of zeros
+ * the diagonal; column T_n + 1 says with which row each was exchanged in its turn. Of equal pivots the first is taken, and a column of zeros
  * stays. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
@@ -12,7 +12,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
         for (int i = 0; i < T_n; i++) {
             memcpy(a + i * ldy, x + (b * T_n + i) * T_n, sizeof *a * (size_t)T_n);
             a[i * ldy + T_n] = (T_real)i;
-            a[i * ldy + T_n + 1] = 1;
+            a[i * ldy + T_n + 1] = (T_real)i;
         }
         for (int k = 0; k < T_n; k++) {
             T_real *const top = a + k * ldy;
@@ -28,7 +28,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
                     top[j] = a[most * ldy + j];
                     a[most * ldy + j] = kept;
                 }
-                top[T_n + 1] = -1;
+                top[T_n + 1] = (T_real)most;
             }
             for (int i = k + 1; i < T_n && top[k] != 0; i++) {
                 T_real *const row = a + i * ldy;

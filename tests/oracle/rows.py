@@ -432,6 +432,9 @@ function("triangular_solve", b=T("b? K:1-4 m"), A=T("b? K K", values="dominant")
 function("cholesky_solve", B=T("b? K:1-4 m"), L=T("b? K K", values="dominant"), input=T("b? K:1-4 m"), input2=T("b? K K", values="dominant"))
 function("linalg.matrix_power", A=T("b? K:1-4 K", values="dominant"), n=[0, 1, 2, 3, -1])
 function("linalg.eigvalsh", A=MATRIX, UPLO=["U"])
+function("linalg.svdvals", A=T("b? K:1-4 m:1-4"), since="1.11")
+function("linalg.cond", A=MATRIX, p=[2, -2, 1, math.inf, "fro"])
+function("linalg.matrix_exp matrix_exp", A=T("b? K:1-4 K"), input=T("b? K:1-4 K"))
 function("linalg.matmul", input=T("b? m K"), other=T("K n"))
 function("linalg.diagonal", A=T("a? b:2-4 c:2-4"), offset=[1, -1])
 function("linalg.vecdot", x=T("* a"), y=S("x"), dim=DIM, since="2.0")
@@ -843,7 +846,8 @@ NOT_DRAWN = {
     "linear_cross_entropy.options": "None is all there is",
     "embedding.max_norm": "writes the weight; the layers have it",
     **{name: "tests/layers has it" for name in (
-        "cholesky_inverse", "linalg.qr", "linalg.lu", "linalg.eigh", "linalg.pinv", "pinverse", "matrix_power", "linalg.solve.left",
+        "linalg.svd", "svd", "linalg.svdvals.driver", "linalg.lstsq", "linalg.lu_factor", "linalg.cholesky_ex", "linalg.inv_ex",
+        "linalg.tensorinv", "cholesky_inverse", "linalg.qr", "linalg.lu", "linalg.eigh", "linalg.pinv", "pinverse", "matrix_power", "linalg.solve.left",
         "linalg.solve_triangular.left", "triangular_solve.unitriangular", "cholesky_solve.upper", "linalg.diagonal.dim1",
         "linalg.diagonal.dim2")},
 }

@@ -23,6 +23,7 @@ static void holes_factor(struct draft *draft)
     static const char *const words[] = {
         [FACTOR_LU] = "L and U, rows, and signs of x", [FACTOR_CHOLESKY] = "L of x = L . L^T",
         [FACTOR_QR] = "Q over R^T of x = Q . R",       [FACTOR_EIGH] = "eigenvalues over eigenvectors of x",
+        [FACTOR_SVD] = "U over singular values over V of x", [FACTOR_EXP] = "the exponential of x",
         [FACTOR_SOLVE] = "x^-1 . e0 and pivots of x",  [FACTOR_TRIANGULAR] = "x^-1 . e0, of a triangular x"};
     struct cx *cx = draft->cx;
     const struct op *op = draft->op;
@@ -33,7 +34,7 @@ static void holes_factor(struct draft *draft)
         add_scratch(draft, "v");
     hole_extent(draft, "T_batch", dims_product(cx, x, 0, x->ndim - 2));
     hole_extent(draft, "T_n", x->dims[x->ndim - 1]);
-    if (op->factor.kind == FACTOR_QR) {
+    if (op->factor.kind == FACTOR_QR || op->factor.kind == FACTOR_SVD) {
         hole_extent(draft, "T_m", x->dims[x->ndim - 2]);
         hole_extent(draft, "T_k", y->dims[y->ndim - 1]);
     }

@@ -103,7 +103,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
                         v[i] -= sum * other[i * T_k];
                 }
                 sum = T_NAME_dot(v, v, T_m);
-                if (sum * (2 * T_m) < 1)
+                if (sum * (T_real)(2 * T_m) < 1)
                     continue;
                 for (int i = 0; i < T_m; i++)
                     u[i * T_k + j] = v[i] / T_S(sqrt)(sum);

@@ -68,25 +68,17 @@ static struct ev fn_integers_of(struct eval *eval, struct ev *args, int count, s
     return ev_dtype(loc, integers[dtype_rows[args[0].dtype].bytes]);
 }
 
-/* The type in x.view(torch.int32) and x.view(dtype=torch.int32), which can be seen in input; None where there is none. */
+/* The type as which input can be seen. */
 static struct ev fn_viewed_dtype(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    const struct ev *given = args[1].kind == EV_TUPLE && args[1].count == 1 ? &args[1].items[0] : &args[1];
+    const struct value *x = args[0].tensor;
     const struct dim *last, *quotient;
-    const struct value *x;
     int from, to;
     enum dtype dtype;
     (void)count;
 
-    if (args[2].kind != EV_NONE)
-        given = &args[2];
-    if (!need_tensor(eval, "view", &args[0]))
+    if (!need_dtype(eval, &args[1], DTYPE_FLOAT32, &dtype))
         return BAD;
-    if (given->kind != EV_DTYPE && given != &args[2])
-        return ev_none(loc);
-    if (!need_dtype(eval, given, DTYPE_FLOAT32, &dtype))
-        return BAD;
-    x = args[0].tensor;
     from = dtype_rows[x->dtype].bytes;
     to = dtype_rows[dtype].bytes;
     if (from == to)
@@ -121,6 +113,40 @@ static struct ev fn_is_floating_point(struct eval *eval, struct ev *args, int co
     return ev_bool(loc, dtype_is_float(args[0].tensor->dtype));
 }
 
+/* x.view(2, 3), x.view(torch.int32), x.view(dtype=torch.int32) */
+static struct ev fn_view(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct ev *given = args[1].kind == EV_TUPLE && args[1].count == 1 ? &args[1].items[0] : &args[1];
+    const char *within = eval->within;
+    const struct dim *dims[MAX_DIMS];
+    struct scope scope = {0};
+    struct ev out;
+    int ndim;
+    (void)count;
+
+    if (!need_tensor(eval, "view", &args[0]))
+        return BAD;
+    if (args[1].kind == EV_NONE) /* which has its place in the signature */
+        args[1].loc = loc;
+    if (args[2].kind != EV_NONE)
+        given = &args[2];
+    if (given->kind != EV_DTYPE && given != &args[2]) {
+        if (!need_shape(eval, "view", &args[1], args[0].tensor, dims, &ndim))
+            return BAD;
+        return ev_tensor(loc, build_reshaped(eval, loc, args[0].tensor, ndim, dims, true));
+    }
+    scope_bind(eval, &scope, "input", args[0]);
+    scope_bind(eval, &scope, "dtype", *given);
+    eval->at = loc;
+    eval->within = outer(eval, "view");
+    out = eval_body(eval, &scope,
+                    "to = _viewed_dtype(input, dtype)\n"
+                    "return (input.detach() if to == input.dtype else"
+                    " _beside(_bits(_same_bits(input.detach(), _integers_of(input.dtype)), to), input))");
+    eval->within = within;
+    return out;
+}
+
 extern const struct function_row convert_functions[];
 
 const struct function_row convert_functions[] = {
@@ -136,11 +162,8 @@ const struct function_row convert_functions[] = {
     {"to(input, dtype, non_blocking=False, copy=False)", METHOD | VIEW, .build = fn_to},
     {"type(input, dtype)", METHOD | VIEW, .build = fn_to},
     {"type_as(input, other)", METHOD | VIEW, .body = "return input.to(other.dtype)"},
-    {"view(input, shape=None, dtype=None)", METHOD | VARARGS | VIEW,
-     .body = "to = _viewed_dtype(input, shape, dtype)\n"
-             "return (_viewed(input, shape) if to == None else input.detach() if to == input.dtype else"
-             " _beside(_bits(_same_bits(input.detach(), _integers_of(input.dtype)), to), input))"},
-    {"_viewed_dtype(input, shape, dtype)", HIDDEN, .build = fn_viewed_dtype},
+    {"view(input, shape=None, dtype=None)", METHOD | VARARGS | VIEW, .build = fn_view},
+    {"_viewed_dtype(input, dtype)", HIDDEN, .build = fn_viewed_dtype},
     {"_beside(x, input)", HIDDEN, .build = fn_beside},
     /* integers as numbers of that type, whatever its width */
     {"_bits(x, dtype)", HIDDEN,

@@ -84,7 +84,8 @@ static struct ev fn_svd(struct eval *eval, struct ev *args, int count, struct lo
     (void)count;
 
     ev_get_bool(&args[1], &complete);
-    return factor(eval, loc, FACTOR_SVD, complete ? "svd_complete" : "svd", &args[0].tensor, 1, complete, false);
+    return factor(eval, loc, FACTOR_SVD, complete ? "svd_complete" : "svd", &args[0].tensor, 1, complete,
+                  false);
 }
 
 /* input, matrices of a shape that is known. */
@@ -405,26 +406,28 @@ const struct function_row linalg_functions[] = {
          "_check_holds(~(size <= least), 'A', 'of full rank')\n"
          "return _triangular(R, Q.mT @ B, False, False) if tall else Q @ _triangular(R.mT, B, True, False)"},
     {"linalg.lstsq(A, B, rcond=None, *, driver=None)", TORCH,
-     .body = "x = _known_matrices(A)\n"
-             "m, n = x.shape[-2:]\n"
-             "vector = _is_vector(A, B)\n"
-             "b = B[..., None] if vector else B\n"
-             "solution = _least(x, b)\n"
-             "how = _driver(driver)\n"
-             "none = zeros(0, dtype=A.dtype)\n"
-             "away = (x @ solution - b).square().sum(-2) if m > n and how != 'gelsy' else none\n"
-             "rank = torch.full(A.shape[:-2] if how != 'gels' else (0,), min(m, n), dtype=torch.int64)\n"
-             "values = torch.linalg.svdvals(x.detach()) if how == 'gelsd' or how == 'gelss' else none\n"
-             "return _named(solution[..., 0] if vector else solution, 'solution', away, 'residuals', rank, 'rank',"
-             " values, 'singular_values')"},
+     .body =
+         "x = _known_matrices(A)\n"
+         "m, n = x.shape[-2:]\n"
+         "vector = _is_vector(A, B)\n"
+         "b = B[..., None] if vector else B\n"
+         "solution = _least(x, b)\n"
+         "how = _driver(driver)\n"
+         "none = zeros(0, dtype=A.dtype)\n"
+         "away = (x @ solution - b).square().sum(-2) if m > n and how != 'gelsy' else none\n"
+         "rank = torch.full(A.shape[:-2] if how != 'gels' else (0,), min(m, n), dtype=torch.int64)\n"
+         "values = torch.linalg.svdvals(x.detach()) if how == 'gelsd' or how == 'gelss' else none\n"
+         "return _named(solution[..., 0] if vector else solution, 'solution', away, 'residuals', rank, 'rank',"
+         " values, 'singular_values')"},
     {"_driver(driver)", HIDDEN, .build = fn_driver},
     /* by singular values */
     {"linalg.svd(A, full_matrices=True, *, driver=None)", TORCH,
      .body = "U, S, V = _singular(_known_matrices(A), full_matrices)\n"
              "return _named(U, 'U', S, 'S', V.mT, 'Vh')"},
     {"svd(input, some=True, compute_uv=True)", TORCH | METHOD,
-     .body = "U, S, V = _singular(_known_matrices(input), not some)\n"
-             "return _named(U if compute_uv else torch.zeros_like(U), 'U', S, 'S', V if compute_uv else torch.zeros_like(V), 'V')"},
+     .body =
+         "U, S, V = _singular(_known_matrices(input), not some)\n"
+         "return _named(U if compute_uv else torch.zeros_like(U), 'U', S, 'S', V if compute_uv else torch.zeros_like(V), 'V')"},
     {"_singular(A, complete)", HIDDEN,
      .body = "m, n = A.shape[-2:]\n"
              "U, S, V = _singular_tall(A if m >= n else A.mT, complete)\n"
@@ -449,9 +452,10 @@ const struct function_row linalg_functions[] = {
              "n = A.shape[-1]\n"
              "return _named(f[..., :n], 'LU', f[..., n + 1].detach().int() + 1, 'pivots')"},
     {"linalg.cholesky_ex(A, *, upper=False, check_errors=False)", TORCH,
-     .body = "x = _matrices(A, True)\n"
-             "L = torch.linalg.cholesky(A) if check_errors and not upper else _cholesky(x.mT if upper else x)\n"
-             "return _named(L.mT if upper else L, 'L', _first_fault(~(L.detach().diagonal(0, -2, -1) > 0)), 'info')"},
+     .body =
+         "x = _matrices(A, True)\n"
+         "L = torch.linalg.cholesky(A) if check_errors and not upper else _cholesky(x.mT if upper else x)\n"
+         "return _named(L.mT if upper else L, 'L', _first_fault(~(L.detach().diagonal(0, -2, -1) > 0)), 'info')"},
     {"linalg.inv_ex(A, *, check_errors=False)", TORCH,
      .body = "x = _matrices(A, True)\n"
              "n = A.shape[-1]\n"

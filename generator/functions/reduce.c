@@ -505,7 +505,8 @@ const struct function_row reduce_functions[] = {
     {"_is_bool(value)", HIDDEN, .build = fn_is_bool},
     {"_equal(a, b)", HIDDEN, .build = fn_equal},
     {"_as_float(input)", HIDDEN, .build = fn_as_float},
-    {"_named(first, name, second, other_name, third=None, third_name=None, fourth=None, fourth_name=None)", HIDDEN, .build = fn_named},
+    {"_named(first, name, second, other_name, third=None, third_name=None, fourth=None, fourth_name=None)",
+     HIDDEN, .build = fn_named},
     {"mean(input, dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
      .body = "x = input if dtype == None else input.to(dtype)\n"
              "return x.sum(dim, keepdim) / _reduced_count(x, dim)"},

@@ -16,18 +16,6 @@ static struct ev fn_reshape(struct eval *eval, struct ev *args, int count, struc
     return ev_tensor(loc, build_reshaped(eval, loc, args[0].tensor, ndim, dims, false));
 }
 
-static struct ev fn_view(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    const struct dim *dims[MAX_DIMS];
-    int ndim;
-    (void)count;
-
-    if (!need_tensor(eval, "view", &args[0]) ||
-        !need_shape(eval, "view", &args[1], args[0].tensor, dims, &ndim))
-        return BAD;
-    return ev_tensor(loc, build_reshaped(eval, loc, args[0].tensor, ndim, dims, true));
-}
-
 static struct ev fn_flatten(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     struct arena *arena = &eval->cx->arena;
@@ -410,7 +398,6 @@ extern const struct function_row shape_functions[];
 
 const struct function_row shape_functions[] = {
     {"reshape(input, shape)", TORCH | METHOD | VARARGS | VIEW, .build = fn_reshape},
-    {"_viewed(input, shape)", HIDDEN, .build = fn_view},
     {"flatten(input, start_dim=0, end_dim=-1)", TORCH | METHOD | VIEW, .build = fn_flatten},
     {"permute(input, dims)", TORCH | METHOD | VARARGS | VIEW, .build = fn_permute},
     {"transpose(input, dim0, dim1)", TORCH | METHOD | VIEW, .build = fn_transpose},

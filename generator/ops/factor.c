@@ -2,9 +2,10 @@
 #include "base/text.h"
 #include "ops/rows.h"
 
-static const char *const kind_names[] = {
-    [FACTOR_LU] = "lu",     [FACTOR_CHOLESKY] = "cholesky", [FACTOR_QR] = "qr",
-    [FACTOR_EIGH] = "eigh", [FACTOR_SVD] = "svd", [FACTOR_EXP] = "exp", [FACTOR_SOLVE] = "solve",       [FACTOR_TRIANGULAR] = "triangular"};
+static const char *const kind_names[] = {[FACTOR_LU] = "lu",       [FACTOR_CHOLESKY] = "cholesky",
+                                         [FACTOR_QR] = "qr",       [FACTOR_EIGH] = "eigh",
+                                         [FACTOR_SVD] = "svd",     [FACTOR_EXP] = "exp",
+                                         [FACTOR_SOLVE] = "solve", [FACTOR_TRIANGULAR] = "triangular"};
 
 static bool takes_two(const struct op *op)
 {

@@ -20,11 +20,14 @@ static const char *factor_stem(struct cx *cx, const struct op *op)
 
 static void holes_factor(struct draft *draft)
 {
-    static const char *const words[] = {
-        [FACTOR_LU] = "L and U, rows, and signs of x", [FACTOR_CHOLESKY] = "L of x = L . L^T",
-        [FACTOR_QR] = "Q over R^T of x = Q . R",       [FACTOR_EIGH] = "eigenvalues over eigenvectors of x",
-        [FACTOR_SVD] = "U over singular values over V of x", [FACTOR_EXP] = "the exponential of x",
-        [FACTOR_SOLVE] = "x^-1 . e0 and pivots of x",  [FACTOR_TRIANGULAR] = "x^-1 . e0, of a triangular x"};
+    static const char *const words[] = {[FACTOR_LU] = "L and U, rows, and signs of x",
+                                        [FACTOR_CHOLESKY] = "L of x = L . L^T",
+                                        [FACTOR_QR] = "Q over R^T of x = Q . R",
+                                        [FACTOR_EIGH] = "eigenvalues over eigenvectors of x",
+                                        [FACTOR_SVD] = "U over singular values over V of x",
+                                        [FACTOR_EXP] = "the exponential of x",
+                                        [FACTOR_SOLVE] = "x^-1 . e0 and pivots of x",
+                                        [FACTOR_TRIANGULAR] = "x^-1 . e0, of a triangular x"};
     struct cx *cx = draft->cx;
     const struct op *op = draft->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];

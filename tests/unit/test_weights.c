@@ -146,7 +146,8 @@ static void compare_entry(const struct packed *entry, const char *found, const c
 
     for (int i = 0; i < entry->operand_count; i++)
         sums |= entry->operand_entries[i] != NULL;
-    if (entry->dag && dag_is_identity(entry->dag) && !entry->operand_entries[0]) {
+    if (!dtype_is_float(entry->dtype) ||
+        (entry->dag && dag_is_identity(entry->dag) && !entry->operand_entries[0])) {
         assert_memory_equal(found, expected, (size_t)(entry->count * size));
         return;
     }

@@ -431,6 +431,8 @@ function("linalg.solve_triangular", A=MATRIX, B=T("b? K m"), upper=[True, False]
 function("triangular_solve", b=T("b? K:1-4 m"), A=T("b? K K", values="dominant"), upper=False, transpose=True)
 function("cholesky_solve", B=T("b? K:1-4 m"), L=T("b? K K", values="dominant"), input=T("b? K:1-4 m"), input2=T("b? K K", values="dominant"))
 function("linalg.matrix_power", A=T("b? K:1-4 K", values="dominant"), n=[0, 1, 2, 3, -1])
+function("linalg.matrix_exp", A=T("b? K:1-4 K"))
+function("matrix_exp", input=T("b? K:1-4 K"))
 function("linalg.eigvalsh", A=MATRIX, UPLO=["U"])
 function("linalg.svdvals", A=T("b? K:1-4 m:1-4"), since="1.11")
 function("linalg.cond", A=MATRIX, p=[2, -2, 1, math.inf, "fro"])

@@ -43,13 +43,14 @@ static bool is_packed_already(struct planner *planner, const struct op *op, cons
     return pack_find(planner->cx, home.group, home.root, weight_packing(planner, op, row), op->inputs[1]);
 }
 
-/* A fenced variant runs only while hooks do; gradients of inputs are for callers of backward, not for a step of training. */
+/* A fenced variant runs only while hooks do, training mode without backward for who draws dropout; gradients of inputs are for
+ * callers of backward, not for a step of training. */
 static bool is_seldom_run(const struct planner *planner, const struct op *op)
 {
     const struct graph *graph = planner->variant->graph;
     int index = 0;
 
-    return graph->fenced ||
+    return graph->fenced || (graph->training && !graph->saves && !graph->region) ||
            (planner->plan->program->tree->training &&
             planner_is_output(graph, op->outputs[0]->base, &index) && index >= graph->result_count);
 }

@@ -124,6 +124,21 @@ static void weights_are_packed_once(void **state)
     model_free(m);
 }
 
+/* Dropout keeps training mode from turning the columns of the weight instead of the image: it reads the parameter. */
+static void training_alone_packs_nothing(void **state)
+{
+    struct plan *plan;
+    struct model *m = planned("modc: 1\nmodel: m\nhooks: none\ninputs: {x: [1, 4, 6, 6]}\nmodules:\n"
+                              "  - Conv2d(4, 16, 3)\n  - Flatten()\n  - Dropout()\n  - Linear(256, 16)\n",
+                              &plan);
+
+    (void)state;
+    assert_int_equal(plan->groups[0]->entry_count, 2);
+    assert_non_null(step_packed(step_of(variant_of(plan, "forward_eval"), GRAPH_OP_CONTRACT, 0), 1));
+    assert_null(step_packed(step_of(variant_of(plan, "forward_train"), GRAPH_OP_CONTRACT, 0), 1));
+    model_free(m);
+}
+
 static void nothing_is_packed_without_leave(void **state)
 {
     struct plan *plan;
@@ -323,6 +338,7 @@ int main(void)
         cmocka_unit_test(the_cheapest_that_fits_is_taken),
         cmocka_unit_test(plan_forces_what_fits),
         cmocka_unit_test(weights_are_packed_once),
+        cmocka_unit_test(training_alone_packs_nothing),
         cmocka_unit_test(nothing_is_packed_without_leave),
         cmocka_unit_test(values_lie_where_they_belong),
         cmocka_unit_test(no_two_values_have_one_name),

@@ -848,7 +848,7 @@ NOT_DRAWN = {
     "linear_cross_entropy.options": "None is all there is",
     "embedding.max_norm": "writes the weight; the layers have it",
     **{name: "tests/layers has it" for name in (
-        "linalg.svd", "svd", "linalg.svdvals.driver", "linalg.lstsq", "linalg.lu_factor", "linalg.cholesky_ex", "linalg.inv_ex",
+        "view.dtype", "linalg.svd", "svd", "linalg.svdvals.driver", "linalg.lstsq", "linalg.lu_factor", "linalg.cholesky_ex", "linalg.inv_ex",
         "linalg.tensorinv", "cholesky_inverse", "linalg.qr", "linalg.lu", "linalg.eigh", "linalg.pinv", "pinverse", "matrix_power", "linalg.solve.left",
         "linalg.solve_triangular.left", "triangular_solve.unitriangular", "cholesky_solve.upper", "linalg.diagonal.dim1",
         "linalg.diagonal.dim2")},

@@ -6,7 +6,7 @@
 
 #include "modc_simd.h"
 
-static const float constant_frequency[64] MODC_ALIGNED = {
+static MODC_ALIGNED const float constant_frequency[64] = {
     1.0f, 0.930572033f, 0.865964353f, 0.805842221f, 0.749894202f, 0.697830558f, 0.649381638f,
     0.604296386f, 0.562341332f, 0.523299158f, 0.486967534f, 0.453158349f, 0.421696514f,
     0.392418981f, 0.365174145f, 0.339820832f, 0.316227764f, 0.294272721f, 0.273841977f,

@@ -450,6 +450,8 @@ bool eval_call_builtin(struct eval *eval, const struct ev *value, const struct e
 
     if (base.kind == EV_SPACE && base.module) /* self.children() */
         base = ev_module(base.loc, base.module);
+    if (base.kind == EV_MODULE && module_child(base.module, attr->text)) /* a child may be called `keys` */
+        return false;
     for (int i = 0; i < COUNT(rows); i++) {
         bool fine = owns(&base, rows[i].owner, rows[i].space) && strcmp(rows[i].name, attr->text) == 0;
 

@@ -66,6 +66,7 @@ void eval_place(struct expr *expr, struct loc loc)
     if (!expr)
         return;
     expr->loc = expr->name_loc = loc;
+    expr->end = loc.offset + (size_t)loc.length; /* its text is what stands there */
     eval_place(expr->a, loc);
     eval_place(expr->b, loc);
     eval_place(expr->c, loc);

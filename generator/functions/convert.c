@@ -99,7 +99,7 @@ static struct ev fn_viewed_dtype(struct eval *eval, struct ev *args, int count, 
 }
 
 /* What shares input's memory, though no view leads there. */
-static struct ev fn_beside(struct eval *eval, struct ev *args, int count, struct loc loc)
+static struct ev fn_shows(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
     return build_beside(ev_tensor(loc, build_copy(eval, loc, args[0].tensor)), args[1].tensor);
@@ -142,7 +142,7 @@ static struct ev fn_view(struct eval *eval, struct ev *args, int count, struct l
     out = eval_body(eval, &scope,
                     "to = _viewed_dtype(input, dtype)\n"
                     "return (input.detach() if to == input.dtype else"
-                    " _beside(_bits(_same_bits(input.detach(), _integers_of(input.dtype)), to), input))");
+                    " _shows(_bits(_same_bits(input.detach(), _integers_of(input.dtype)), to), input))");
     eval->within = within;
     return out;
 }
@@ -164,7 +164,7 @@ const struct function_row convert_functions[] = {
     {"type_as(input, other)", METHOD | VIEW, .body = "return input.to(other.dtype)"},
     {"view(input, shape=None, dtype=None)", METHOD | VARARGS | VIEW, .build = fn_view},
     {"_viewed_dtype(input, dtype)", HIDDEN, .build = fn_viewed_dtype},
-    {"_beside(x, input)", HIDDEN, .build = fn_beside},
+    {"_shows(x, input)", HIDDEN, .build = fn_shows},
     /* integers as numbers of that type, whatever its width */
     {"_bits(x, dtype)", HIDDEN,
      .body =

@@ -292,12 +292,6 @@ static struct ev fn_lower(struct eval *eval, struct ev *args, int count, struct 
     return BAD;
 }
 
-/* note [exponential]
- * exp(A) = exp(A / 2^times)^(2^times), where A / 2^times has a norm of at most 1/2 and its exponential is Taylor's polynomial of
- * degree 15, whose rest is below 1e-18. How often it is squared is known in the call alone: all squares are there, and each is
- * taken or left; so norms above 2048 are not scaled enough. */
-#define SQUARED(time) "e = where(times > " time ", e @ e, e)\n"
-
 extern const struct function_row linalg_functions[];
 
 const struct function_row linalg_functions[] = {
@@ -359,23 +353,6 @@ const struct function_row linalg_functions[] = {
      .body = "x = _squares(input)\n"
              "return (_power(x, n) if n > 0 else _eye(x).expand(x.shape) if n == 0 else"
              " _power(torch.linalg.inv(x), -n))"},
-    {"linalg.matrix_exp(A)", TORCH,
-     .body = "x = _matrices(A, True)\n"
-             "return _exponential(x) if x.shape[-1] > 0 else x"},
-    {"matrix_exp(input)", TORCH | METHOD, .body = "return torch.linalg.matrix_exp(input)"},
-    {"_exponential(A)", HIDDEN, /* note [exponential] */
-     .body = "size = A.detach().abs().sum(-2, keepdim=True).amax(-1, keepdim=True)\n"
-             "times = (size * 2).log2().ceil().clamp(0, 12)\n"
-             "x = A * torch.exp2(-times)\n"
-             "x2 = x @ x\n"
-             "x3 = x2 @ x\n"
-             "x4 = x2 @ x2\n"
-             "e = _eye(x) / 479001600 + x / 6227020800 + x2 / 87178291200 + x3 / 1307674368000\n"
-             "e = e @ x4 + _eye(x) / 40320 + x / 362880 + x2 / 3628800 + x3 / 39916800\n"
-             "e = e @ x4 + _eye(x) / 24 + x / 120 + x2 / 720 + x3 / 5040\n"
-             "e = e @ x4 + _eye(x) + x + x2 / 2 + x3 / 6\n" SQUARED("0") SQUARED("1") SQUARED("2")
-                 SQUARED("3") SQUARED("4") SQUARED("5") SQUARED("6") SQUARED("7") SQUARED("8") SQUARED("9")
-                     SQUARED("10") SQUARED("11") "return e"},
     /* with two */
     {"linalg.solve(A, B, left=True)", TORCH,
      .body = "vector = left and _is_vector(A, B)\n"

@@ -174,7 +174,7 @@ def generated(modc, out, path, options):
     if status == 0:
         return True, None, command
     refused = re.search(r"\.yaml:\d+:\d+: error: ", said)
-    if status == 1 and refused or status == 3 and refused and "extends:" in said:
+    if status == 1 and refused or status == 3 and refused and "cannot read" in said:
         return False, None, command
     if status == 2 and options:  # what a spec of this kind cannot be generated with
         return False, None, command

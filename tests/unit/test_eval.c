@@ -336,6 +336,8 @@ static void functions_have_names_of_their_own(void **state)
             for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
                 if ((row->flags & forms[f]) && function_find(name, forms[f]) != row)
                     fail_msg("%s: there is another %s", family->name, name);
+            if ((row->flags & FUNCTION_HIDDEN) && elementwise_find(name))
+                fail_msg("%s: %s is a line of elementwise.c, too", family->name, name);
         }
     }
 }

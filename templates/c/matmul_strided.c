@@ -13,7 +13,7 @@
 MODC_INLINE void T_NAME_lines(T_real *restrict to, const int ld, const T_of_x *restrict from, const int rows,
                               const int columns, const int row, const int column)
 {
-#if T_copies
+#if T_copies && !T_converts_x
     if (row == 1 && rows * columns > 512) { /* constant loops are faster than a call for fewer */
         T_V(transpose)(to, ld, from, column, rows, columns);
         return;

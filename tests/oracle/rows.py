@@ -791,6 +791,18 @@ COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for 
 COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft"]
 
 NOT_DRAWN = {
+    **{name: "random numbers, which differ; tests/layers has its shape and range"
+       for name in ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint_like", "uniform_", "normal_",
+                    "bernoulli_", "exponential_", "bernoulli", "normal")},
+    **{name: "changes what it is given; tests/layers has it" for name in ("copy_", "fill_", "fill", "zero_")},
+    **{name: "its operands have to fit each other; tests/layers has it"
+       for name in ("slice_scatter", "diagonal_scatter", "index_put", "mode", "searchsorted", "bucketize", "bincount", "histc",
+                    "linalg.cross", "as_strided", "corrcoef")},
+    **{name: "changes no result, or only behind other arguments; tests/layers has it"
+       for name in ("isin.assume_unique", "tril_indices.dtype", "triu_indices.dtype", "trapezoid.x", "cumulative_trapezoid.x",
+                    "cov.fweights", "cov.aweights", "cdist.compute_mode")},
+    **{name: "gives what it is given, or is another one's name; tests/layers has it"
+       for name in ("conj_physical", "resolve_neg", "trapz")},
     **{name: "of complex tensors; tests/layers has it" for name in COMPLEX},
     "ops.generalized_box_iou": "divides by areas that may be 0; tests/layers has it",
     **{f"ops.{name}": "its regions have to be in the image; tests/layers has it"

@@ -25,7 +25,8 @@ static bool flag_of(const struct kernel *kernel, const char *name)
 /* Of matrices, which no narrow type stores: graph_check refuses them. */
 static bool is_of_matrices(const char *template)
 {
-    static const char *const names[] = {"cholesky", "eigh", "lu", "lu_solve", "qr", "triangular"};
+    static const char *const names[] = {"cholesky",   "eigh", "lu",  "lu_solve",
+                                        "matrix_exp", "qr",   "svd", "triangular"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(template, names[i]) == 0)
@@ -53,6 +54,9 @@ static const struct scratch {
                {"fft", "w", NULL}, /* factors are of the type that is computed in */
                {"fft", "scale", NULL},
                {"attention", "s", NULL},
+               {"matmul_strided", "v", NULL},
+               {"matmul_strided", "p", "T_packs_x"},
+               {"matmul_strided", "q", "T_packs_w"},
                {"recurrent", "v", NULL},
                {"recurrent", "inputs", "T_ahead"},
                {"recurrent_gradient", "v", NULL},
@@ -64,7 +68,8 @@ static const struct scratch {
 /* Parts that read or write the scratch of the kernel that calls them, where a flag of that says so. */
 static const struct {
     const char *role, *name, *flag;
-} handed_scratch[] = {{"scores", "y", NULL},  {"scores", "w", "T_turned"}, {"softmax", "y", NULL},
+} handed_scratch[] = {{"scores", "y", NULL},  {"scores", "w", "T_turned"}, {"scores", "q", "T_turned"},
+                      {"values", "p", NULL}, {"softmax", "y", NULL},
                       {"softmax", "x", NULL}, {"values", "x", NULL},       {"keys", "y", NULL},
                       {"convert", "y", NULL}, {"project", "y", NULL}};
 
@@ -414,6 +419,7 @@ static void test_scratch(void **state)
         {"pool_planes", "at"},
         {"conv_winograd", "m"},
         {"recurrent_parts", "p"},
+        {"matmul_strided", "to"},
         {"fft", NULL}, /* what is stored goes in and out of planes in functions that take T_of_x and T_of_y */
         {"fft_parts", NULL}};
     struct arena arena = {0};

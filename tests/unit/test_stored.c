@@ -68,10 +68,10 @@ static const struct scratch {
 /* Parts that read or write the scratch of the kernel that calls them, where a flag of that says so. */
 static const struct {
     const char *role, *name, *flag;
-} handed_scratch[] = {{"scores", "y", NULL},  {"scores", "w", "T_turned"}, {"scores", "q", "T_turned"},
-                      {"values", "p", NULL}, {"softmax", "y", NULL},
-                      {"softmax", "x", NULL}, {"values", "x", NULL},       {"keys", "y", NULL},
-                      {"convert", "y", NULL}, {"project", "y", NULL}};
+} handed_scratch[] = {{"scores", "y", NULL}, {"scores", "w", "T_turned"}, {"scores", "q", "T_turned"},
+                      {"values", "p", NULL}, {"softmax", "y", NULL},      {"softmax", "x", NULL},
+                      {"values", "x", NULL}, {"keys", "y", NULL},         {"convert", "y", NULL},
+                      {"project", "y", NULL}};
 
 /* `whole`: of which it is a part, or the kernel itself. */
 static bool is_scratch(const struct kernel *kernel, const struct kernel *whole, const char *name)

@@ -627,26 +627,25 @@ static void set_unit(const struct modc_tensor *x, double least)
         set_element(x, i, element(x, i) / (norm > least ? norm : least));
 }
 
-/* u = W v, v = W^T u, each of norm 1. */
+/* to = W from, or W^T from where it is turned, of norm 1. */
+static void set_product(const struct modc_tensor *to, const struct matrix *w, bool turned,
+                        const struct modc_tensor *from, double least)
+{
+    for (size_t i = 0; i < (turned ? w->columns : w->rows); i++) {
+        double sum = 0.0;
+
+        for (size_t j = 0; j < (turned ? w->rows : w->columns); j++)
+            sum += (turned ? entry(w, j, i) : entry(w, i, j)) * element(from, j);
+        set_element(to, i, sum);
+    }
+    set_unit(to, least);
+}
+
 static void power_step(const struct modc_tensor *u, const struct modc_tensor *v, const struct matrix *w,
                        double least)
 {
-    for (size_t row = 0; row < w->rows; row++) {
-        double sum = 0.0;
-
-        for (size_t column = 0; column < w->columns; column++)
-            sum += entry(w, row, column) * element(v, column);
-        set_element(u, row, sum);
-    }
-    set_unit(u, least);
-    for (size_t column = 0; column < w->columns; column++) {
-        double sum = 0.0;
-
-        for (size_t row = 0; row < w->rows; row++)
-            sum += entry(w, row, column) * element(u, row);
-        set_element(v, column, sum);
-    }
-    set_unit(v, least);
+    set_product(u, w, false, v, least);
+    set_product(v, w, true, u, least);
 }
 
 /* One matrix of a tensor, turned where it is wide. */

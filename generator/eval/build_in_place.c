@@ -456,14 +456,6 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
     return true;
 }
 
-bool build_write(struct eval *eval, struct loc loc, const char *what, struct value *x,
-                 const struct ev *source)
-{
-    struct value *to = build_filling(eval, loc, what, x, source);
-
-    return to && build_in_place(eval, loc, what, x, to);
-}
-
 struct value *build_filling(struct eval *eval, struct loc loc, const char *what, const struct value *x,
                             const struct ev *source)
 {

@@ -269,9 +269,7 @@ bool build_type_fits(struct eval *eval, struct loc loc, const char *name, enum d
 /* x, the newest version, becomes `to`, of its dims and type, in place: whoever reads x from now on, or what x is a view of,
  * reads that. The tensor of a caller stays as it is. False after a fault. */
 bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to);
-/* The same of a number or a tensor that becomes what fits x; or that alone, NULL after an error. */
-bool build_write(struct eval *eval, struct loc loc, const char *what, struct value *x,
-                 const struct ev *source);
+/* A number or a tensor that becomes what fits x; NULL after an error. */
 struct value *build_filling(struct eval *eval, struct loc loc, const char *what, const struct value *x,
                             const struct ev *source);
 /* What the value became in place; NULL after an error: that is not known. */

@@ -84,6 +84,18 @@ static struct ev fn_check_alike(struct eval *eval, struct ev *args, int count, s
     return BAD;
 }
 
+static struct ev fn_positive(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    (void)count;
+    if (!need_tensor(eval, "positive", &args[0]))
+        return BAD;
+    if (args[0].tensor->dtype != DTYPE_BOOL)
+        return args[0];
+    diag_error(eval->cx, loc, "%s is not defined for bool", outer(eval, "positive"));
+    diag_hint(eval->cx, "convert first, as x.float()");
+    return BAD;
+}
+
 static struct ev fn_gcd(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
@@ -155,9 +167,7 @@ const struct function_row math_functions[] = {
              "return where(input > 0, 1, where(input == 0, values, 0)).to(input.dtype)"},
     {"_check_alike(input, values)", HIDDEN, .build = fn_check_alike},
     {"ldexp(input, other)", TORCH | METHOD, .body = "return input * 2.0 ** other"},
-    {"positive(input)", TORCH | METHOD | VIEW,
-     .body = "x = neg(input) if input.dtype == torch.bool else None\n" /* which is not defined */
-             "return input"},
+    {"positive(input)", TORCH | METHOD | VIEW, .build = fn_positive},
     {"real(input)", TORCH | VIEW, .body = "return input"},
     {"conj(input)", TORCH | METHOD | VIEW, .body = "return input"},
     {"conj_physical(input)", TORCH | METHOD | VIEW, .body = "return input"},

@@ -191,7 +191,6 @@ const struct elementwise_row elementwise_rows[] = {
      HIDDEN | ONLY_FLOAT},
     {"_gammaincc", "input, a", 2, "gammaincc(a, x)", "-g * exp((a - 1) * log(x) - x - lgamma(a))", NULL, NULL,
      HIDDEN | ONLY_FLOAT},
-    {"_heaviside", "input, values", 2, "where(x == 0, values, where(x > 0, 1, 0))", NULL, NULL, NULL, HIDDEN},
     /* a quotient that is rounded has no slope, not even where it is infinite */
     {"_trunc_div", "input, other", 2, "trunc(x / other)", NULL, NULL, NULL, HIDDEN | FLOAT},
 

@@ -16,6 +16,7 @@ find_program(MODC_AARCH64 NAMES aarch64-linux-gnu-gcc DOC "Cross compiler for te
 find_program(MODC_QEMU NAMES qemu-aarch64 DOC "Runs what the cross compiler made")
 find_program(MODC_ARM NAMES arm-none-eabi-gcc DOC "Firmware compiler for tests of emitted code")
 find_program(MODC_QEMU_ARM NAMES qemu-arm DOC "Runs what the firmware compiler made")
+find_program(MODC_QEMU_BOARD NAMES qemu-system-arm DOC "Runs the example for a board")
 find_program(MODC_CLANG_FORMAT NAMES clang-format-14 clang-format DOC "For the test of the layout of C files")
 find_program(MODC_PYTHON NAMES python3 DOC "Python for tests of numbers; with torch for the label long")
 
@@ -703,7 +704,8 @@ set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
         cmake_path(GET folder FILENAME name)
         file(GLOB cxx ${PROJECT_SOURCE_DIR}/${folder}/*.cc)
         if(NOT MODC_PYTHON OR (cxx AND NOT MODC_CXX) OR
-           (EXISTS ${PROJECT_SOURCE_DIR}/${folder}/meson.build AND NOT MODC_MESON))
+           (EXISTS ${PROJECT_SOURCE_DIR}/${folder}/meson.build AND NOT MODC_MESON) OR
+           (EXISTS ${PROJECT_SOURCE_DIR}/${folder}/start.c AND NOT (MODC_ARM AND MODC_QEMU_BOARD)))
             continue()
         endif()
         list(POP_FRONT generators generator) # each in turn

@@ -41,6 +41,7 @@ meson: meson --version
 qemu-user: qemu-aarch64 --version
 gcc-arm-none-eabi: arm-none-eabi-gcc --version
 libnewlib-arm-none-eabi: echo "#include <stdlib.h>" | arm-none-eabi-gcc -E -
+qemu-system-arm: qemu-system-arm --version
 '
 # PyTorch, for the tests labelled `long`. MODC_ORACLE_PACKAGES="" does without.
 oracle_packages=${MODC_ORACLE_PACKAGES-'

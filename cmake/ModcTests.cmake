@@ -502,7 +502,7 @@ function(modc_names_tests)
     list(JOIN compilers "," compilers)
     list(JOIN MODC_WARNINGS "," warnings)
     list(JOIN MODC_CXX_WARNINGS "," cxx_warnings)
-    foreach(kind modules parameters state inputs locals outputs sizes classes arguments entries models)
+    foreach(kind modules parameters state inputs locals outputs sizes classes arguments entries templates models reserved)
         modc_test(names_${kind} compile ${MODC_PYTHON} tests/support/c_names.py $<TARGET_FILE:modc>
                   ${CMAKE_CURRENT_BINARY_DIR}/names/${kind} ${kind} ${compilers} "${MODC_CXX}" ${warnings} ${cxx_warnings})
     endforeach()

@@ -117,11 +117,30 @@ static bool is_of_tables(const char *name)
     return strcmp(name, "sizes") == 0 || strcmp(name, "dims") == 0 || strcmp(name, "index") == 0;
 }
 
+/* What kernels have of their own, beside what only their templates name: parameters, and what is said of these. */
+static bool is_of_kernels(const char *name)
+{
+    static const char *const words[] = {
+        "batch0", "batch1", "before",     "bias",    "bias_input", "cell",      "channel", "columns",
+        "count",  "dcell",  "dcell_last", "dhidden", "dlast",      "dstate",    "dsum",    "dy",
+        "first",  "gates",  "inputs",     "last",    "ldy",        "lengths",   "lines",   "row",
+        "scale",  "slice",  "slopes",     "state",   "states",     "threshold", "w_input",
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], name) == 0)
+            return true;
+    return islower((unsigned char)name[0]) &&
+           !name[1 + strspn(name + 1, "0123456789")]; /* x0, v, e1; the variables of loops */
+}
+
 const char *emitted_size(struct cx *cx, const char *name)
 {
     const char *own = c_argument(cx, name);
+    const bool taken = is_of_tables(own) || is_of_kernels(own) || template_argument(own) ||
+                       template_calls(own);
 
-    return is_of_tables(own) || template_uses(own) ? arena_format(&cx->arena, "%s_", own) : own;
+    return taken ? arena_format(&cx->arena, "%s_", own) : own;
 }
 
 /* ---- names that every model has -------------------------------------------------------------------------------- */

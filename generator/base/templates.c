@@ -49,42 +49,39 @@ static const char *next_word(const char *text, size_t *length)
     return NULL;
 }
 
-static bool has_word(const char *text, const char *word)
+/* `word` occurs in some template's code, called or not. */
+static bool has_word(const char *word, bool called)
 {
     size_t length, wanted = strlen(word);
 
-    for (const char *at = text; (at = next_word(at, &length)); at += length)
-        if (length == wanted && memcmp(at, word, length) == 0)
-            return true;
+    for (int i = 0; i < embedded_file_count; i++) {
+        if (strncmp(embedded_files[i].name, FOLDER, strlen(FOLDER)) != 0)
+            continue;
+        for (const char *at = embedded_files[i].bytes; (at = next_word(at, &length)); at += length)
+            if (length == wanted && memcmp(at, word, length) == 0 && (!called || at[length] == '('))
+                return true;
+    }
     return false;
 }
 
-/* An argument of cores: "LDX" is the hole T_ldx. */
-static const char *hole_of(const char *word, char *room, size_t size)
+bool template_argument(const char *word)
 {
+    char hole[32] = "T_";
     size_t length = strlen(word);
 
-    if (length + 3 > size)
-        return word;
-    memcpy(room, "T_", 2);
+    if (length + 3 > sizeof hole)
+        return false;
     for (size_t i = 0; i <= length; i++) {
         if (islower((unsigned char)word[i]))
-            return word;
-        room[2 + i] = (char)tolower((unsigned char)word[i]);
+            return false;
+        hole[2 + i] = (char)tolower((unsigned char)word[i]);
     }
-    return room;
+    return has_word(hole, false);
 }
 
-bool template_uses(const char *word)
+bool template_calls(const char *word)
 {
-    char room[32];
-
-    word = hole_of(word, room, sizeof room);
-    for (int i = 0; i < embedded_file_count; i++)
-        if (strncmp(embedded_files[i].name, FOLDER, strlen(FOLDER)) == 0 &&
-            has_word(embedded_files[i].bytes, word))
-            return true;
-    return false;
+    return has_word(word, true);
 }
 
 static bool lists(const struct template_holes *holes, const char *word, size_t length)

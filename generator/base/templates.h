@@ -9,8 +9,11 @@
 /* The text of a template of the machine ("gemm_panel"), or NULL. */
 const char *template_find(const struct backend *backend, const char *name);
 
-/* Is `word` an identifier of some template's code (not of its comments)? */
-bool template_uses(const char *word);
+/* Is `word` a hole of some template as cores call it: LDX, which is T_ldx? */
+bool template_argument(const char *word);
+
+/* Does some template's code (not its comments) call a function of that name? */
+bool template_calls(const char *word);
 
 /* The holes of a machine's templates, each file's read once. */
 struct template_holes {

@@ -545,11 +545,13 @@ static const char *function_declaration(const struct rendering *r, bool vector)
 /* What a kernel's functions take beside the parameters of its template, and what they hand on. */
 struct extras {
     struct text args, pass;
+    const char **sizes; /* those of them that are sizes of the spec, or of a block */
+    int size_count;
 };
 
 static struct extras extras_new(struct cx *cx)
 {
-    return (struct extras){text_new(&cx->arena), text_new(&cx->arena)};
+    return (struct extras){.args = text_new(&cx->arena), .pass = text_new(&cx->arena)};
 }
 
 static void add_sizes(const struct rendering *r, struct extras *extras, const struct kernel *kernel,
@@ -562,6 +564,7 @@ static void add_sizes(const struct rendering *r, struct extras *extras, const st
         if (used[i]) {
             text_printf(&extras->args, ", int %s", size->c_name);
             text_printf(&extras->pass, ", %s", size->c_name);
+            ARENA_PUSH(&r->cx->arena, extras->sizes, extras->size_count, size->c_name);
         }
     }
 }
@@ -664,6 +667,31 @@ static struct fill_pointer *fill_pointers(struct cx *cx, const struct kernel *ke
     return list;
 }
 
+/* Does what is filled in call something of the template so? That cannot give way to a size: note [sizes in templates]. */
+static bool says_word(const struct kernel *kernel, const char *word)
+{
+    for (int i = 0; i < kernel->parameter_count; i++)
+        if (strcmp(kernel->parameters[i].name, word) == 0)
+            return true;
+    for (int i = 0; i < kernel->hole_count; i++) {
+        const struct hole *hole = &kernel->holes[i];
+
+        if (hole->kind == HOLE_WORD && strcmp(hole->word, word) == 0 && !kernel->block)
+            return true;
+        for (int j = 0; hole->kind == HOLE_PASSED && j < hole->count; j++) {
+            const struct passed *passed = &hole->passed[j];
+
+            if (passed->name != word && strcmp(passed->name, word) == 0) /* else it is the size */
+                return true;
+            for (int k = 0; k < passed->step_count; k++)
+                if (strcmp(passed->steps[k].index, word) == 0)
+                    return true;
+        }
+    }
+    return (kernel->split.slices > 1 && strcmp(word, "slice") == 0) ||
+           (kernel->parts_template && (strcmp(word, "row") == 0 || strcmp(word, "channel") == 0));
+}
+
 /* Fills a template of the kernel under a name. `parts`: what T_PARTS names, which takes `to_parts` of the extras. */
 static void fill_template(struct rendering *r, struct text *out, const char *file, const char *name,
                           const char *parts, const struct extras *extras, const char *to_parts)
@@ -672,6 +700,8 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
     struct filling *holes = ARENA_ARRAY(&r->cx->arena, kernel->hole_count + 4, struct filling);
     int count = 0;
 
+    for (int i = 0; i < extras->size_count; i++)
+        assert(!says_word(kernel, extras->sizes[i]));
     for (int i = 0; i < kernel->hole_count; i++)
         holes[count++] = (struct filling){kernel->holes[i].name,
                                           hole_value(r->cx, kernel, &kernel->holes[i])};
@@ -689,6 +719,8 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
                                  .count = count,
                                  .pointers = fill_pointers(r->cx, kernel),
                                  .pointer_count = kernel->parameter_count + kernel->pointer_count,
+                                 .sizes = extras->sizes,
+                                 .size_count = extras->size_count,
                                  .epilogue = epilogue,
                                  .data = r});
 }
@@ -770,8 +802,10 @@ static const char *fill_kernel(struct rendering *r, struct forms takes)
         to_parts = inner.pass.data;
         parts = kernel->handed ? text_upper(&cx->arena, own_parts->role) : own_parts->name;
     } else if (kernel->parts_template) { /* the tail is in them, and wants to know where it is */
-        struct extras inner = extras_new(cx);
+        struct extras inner = extras;
 
+        inner.args = text_new(&cx->arena);
+        inner.pass = text_new(&cx->arena);
         text_printf(&inner.args, ", const int row, const int channel%s", extras.args.data);
         text_printf(&inner.pass, ", row, channel%s", extras.pass.data);
         to_parts = inner.pass.data;

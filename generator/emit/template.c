@@ -182,6 +182,17 @@ struct piece {
     size_t length;
 };
 
+/* What names a function or a pointer, which no size does. */
+static const char *fill_name(struct cx *cx, struct piece piece, const struct fill *fill)
+{
+    struct text out = text_new(&cx->arena);
+    struct fill named = *fill;
+
+    named.size_count = 0;
+    fill_text(cx, &out, piece.text, piece.length, &named);
+    return out.data;
+}
+
 static const char *fill_piece(struct cx *cx, struct piece piece, const struct fill *fill)
 {
     struct text out = text_new(&cx->arena);
@@ -279,7 +290,9 @@ static size_t fill_through(struct cx *cx, struct text *out, const char *word, co
 {
     struct piece arguments[2];
     size_t behind = split_arguments(text, end, length, fill, arguments, 2);
-    const char *name = fill_piece(cx, arguments[0], fill), *what = fill_piece(cx, arguments[1], fill);
+    const char *name = fill_name(cx, arguments[0], fill);
+    const char *what = word[2] == 'O' || word[2] == 'M' ? fill_name(cx, arguments[1], fill)
+                                                        : fill_piece(cx, arguments[1], fill);
     const struct fill_pointer *pointer = find_pointer(cx, fill, name, strlen(name));
     const char *convert = word[2] == 'G' ? pointer->get : pointer->put;
 
@@ -292,16 +305,69 @@ static size_t fill_through(struct cx *cx, struct text *out, const char *word, co
     return behind;
 }
 
+/* Where the next T_word begins, from `at` on; `length`: there is none. */
+static size_t next_hole(const char *text, size_t at, size_t length)
+{
+    for (const char *next; at < length && (next = memchr(text + at, 'T', length - at)); at++) {
+        at = (size_t)(next - text);
+        if (at + 1 < length && text[at + 1] == '_' && (at == 0 || !is_word(text[at - 1])))
+            return at;
+    }
+    return length;
+}
+
+static bool is_size(const struct fill *fill, const char *word, size_t length)
+{
+    for (int i = 0; i < fill->size_count; i++)
+        if (strncmp(fill->sizes[i], word, length) == 0 && !fill->sizes[i][length])
+            return true;
+    return false;
+}
+
+/* A word of the template's own, which a size has as well. */
+static void add_apart(struct cx *cx, struct text *out, const char *word, size_t length,
+                      const struct fill *fill)
+{
+    const char *own = arena_copy(&cx->arena, word, length);
+
+    while (is_size(fill, own, strlen(own)))
+        own = arena_format(&cx->arena, "%s_", own);
+    text_add(out, own);
+}
+
+/* What of a line has no holes; see note [sizes in templates]. A word before a parenthesis is a function's, one in a comment or
+ * a directive nobody's. */
+static void add_plain(struct cx *cx, struct text *out, const char *text, size_t length,
+                      const struct fill *fill)
+{
+    bool comment = false;
+
+    if (fill->size_count == 0 || (length > 0 && text[strspn(text, " ")] == '#')) {
+        text_add_bytes(out, text, length);
+        return;
+    }
+    for (size_t i = 0, end; i < length; i = end) {
+        for (end = i; end < length && is_word(text[end]);)
+            end++;
+        if (end > i && !comment && text[end] != '(' && is_size(fill, text + i, end - i)) {
+            add_apart(cx, out, text + i, end - i, fill);
+            continue;
+        }
+        end += end == i;
+        if (end < length && text[end - 1] == (comment ? '*' : '/') && text[end] == (comment ? '/' : '*'))
+            comment = !comment;
+        text_add_bytes(out, text + i, end - i);
+    }
+}
+
 static void fill_text(struct cx *cx, struct text *out, const char *text, size_t length,
                       const struct fill *fill)
 {
     for (size_t i = 0; i < length;) {
-        const char *next = memchr(text + i, 'T', length - i);
-        size_t end = next ? (size_t)(next - text) : length;
+        size_t end = next_hole(text, i, length);
 
-        if (end > i || i + 1 >= length || text[i + 1] != '_' || (i > 0 && is_word(text[i - 1]))) {
-            end += end == i;
-            text_add_bytes(out, text + i, end - i);
+        if (end > i) {
+            add_plain(cx, out, text + i, end - i, fill);
             i = end;
             continue;
         }
@@ -327,7 +393,7 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
 
             i = split_arguments(text, end, length, fill, function, 1);
             text_printf(out, "%s%s_%s", fill->vector, word[2] == 'S' ? "s" : "",
-                        fill_piece(cx, function[0], fill));
+                        fill_name(cx, function[0], fill));
         } else if (reads_pointer(word, size)) {
             i = fill_through(cx, out, word, text, end, length, fill);
         } else if (begins(word, size, "T_of_")) {

@@ -8,7 +8,12 @@
  * T_PUT(NAME, value) the other way round, both the value alone where the types are equal; T_converts_NAME is 1 where they are not.
  * T_EPILOGUE(value, row, column) and T_EPILOGUE_V are the fused tail. Where the hole is not 0, T_IF(hole, a, b) is the text a, else b; T_MORE(hole, a, ...) is `, a` ..., else nothing. Lines `#if`, `#elif`,
  * `#else`, `#endif` whose condition has a T_ word are decided here; others stay. The comment at the head of a template is
- * for its readers and is not printed. */
+ * for its readers and is not printed.
+ *
+ * note [sizes in templates]. A size of the spec is a parameter of the kernels that need it, under the name that it has in the
+ * spec. Where a template calls something of its own so, the template gives way: its word gets an underscore, in that kernel
+ * alone. So a template may take any new word, and no model's text changes. Only what holes and wrappers say of a template by
+ * name (its parameters, the indices of operands) cannot: emitted_size knows these words. */
 #ifndef MODC_TEMPLATE_H
 #define MODC_TEMPLATE_H
 
@@ -38,6 +43,8 @@ struct fill {
     int count;
     const struct fill_pointer *pointers;
     int pointer_count;
+    const char *const *sizes; /* parameters that are sizes of the spec: note [sizes in templates] */
+    int size_count;
     /* The tail of one value, or of a vector of values. */
     const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column);
     void *data;

@@ -38,7 +38,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
         T_of_y *const out = y + r * T_ldy;
 #endif
 #if T_causal
-        const int width = modc_min(T_reach + r, T_all);
+        const int reached = modc_min(T_reach + r, T_all);
 #endif
 #if T_head && !T_first
         for (int k = 0; k < T_k; k++)

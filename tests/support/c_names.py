@@ -1,16 +1,18 @@
 """Names of a spec that are something else in C: what emitted code becomes of them compiles, without a warning.
 
     python3 tests/support/c_names.py MODC WORK KIND COMPILERS CXX CFLAGS CXXFLAGS     from the root of the repository
+    python3 tests/support/c_names.py --update MODC WORK
 
-KIND is what of a spec has the names (`SPECS`), or `models`. COMPILERS and the flags are lists with commas; those COMPILERS
+KIND is what of a spec has the names (`SPECS`), `models`, or `reserved` (`check_reserved`), whose list --update writes. COMPILERS and the flags are lists with commas; those COMPILERS
 that make programs for this machine compile what comes out, by turns as C99 and with GNU's C17, and CXX
 its header. Names are
 - all words of C and C++,
 - what each of the compilers says that it and the headers that emitted code includes define (`-dM -E`), and the types and
   functions that these declare,
-- every identifier of what is emitted for the spec with two harmless names.
+- every identifier of what is emitted for the spec with two harmless names, and of the templates, where these see the names.
 So a header of tomorrow needs no change here. c_names.c knows those of compilers that are not here, too.
 """
+import difflib
 import keyword
 import pathlib
 import re
@@ -61,7 +63,41 @@ def spec_of_arguments(names):
     return text + "  - return v_x\n"
 
 
+def spec_of_templates(names):
+    """Kernels of each kind of template that take all the sizes, since what is computed behind them does."""
+    size = " * ".join(names)
+    return ("sizes:\n" + each(names, '  "@": 1\n') + f"""inputs:
+  v_image: [{size}, 32, 12, 12]
+  v_line: [{size}, 48]
+  v_rows: [2, {size}, 48]
+  v_times: [5, {size}, 16]
+modules:
+  v_depthwise: Conv2d(32, 32, 3, padding=1, groups=32)
+  v_grouped: Conv2d(32, 32, 3, padding=1, groups=4)
+  v_dense: Conv2d(32, 32, 3, padding=1)
+  v_strided: Conv2d(32, 32, 3, padding=1, stride=2)
+  v_fc: Linear(48, 48)
+  v_norm: LayerNorm(48)
+  v_gru: GRU(16, 16)
+  v_lstm: LSTM(16, 16)
+  v_rnn: RNN(16, 16, nonlinearity='relu')
+forward:
+  - v_size = 1.0 * {size}
+  - v_a = relu(v_depthwise(v_image) * v_size) + relu(v_grouped(v_image) * v_size) + relu(v_dense(v_image) * v_size)
+  - v_b = max_pool2d(v_a, 3, 1) * v_size + avg_pool2d(v_a, 3, 1) * v_size
+  - v_c = relu(v_strided(v_image) * v_size)
+  - v_d = relu(v_fc(v_line) * v_size) + v_norm(v_line) * v_size + softmax(v_line * v_size, 1) + softmax(v_line, 0) * v_size
+  - v_e = relu(v_rows @ v_rows.mT * v_size)
+  - v_f = scaled_dot_product_attention(v_rows, v_rows, v_rows, is_causal=True) * v_size
+  - v_g = v_gru(v_times)[0] * v_size + v_lstm(v_times)[0] * v_size + v_rnn(v_times)[0] * v_size
+  - v_h = view_as_real(torch.fft.fft(v_line)) * v_size
+  - v_i = v_line.cumsum(1) * v_size + v_line.sort(1)[0] * v_size
+  - return v_a, v_b, v_c, v_d, v_e, v_f, v_g, v_h, v_i
+""")
+
+
 SPECS = {
+    "templates": spec_of_templates,
     "modules": lambda names: INPUT + "modules:\n" + each(names, '  "@": Linear(2, 2)\n') + "forward:\n  - v_x = v_in\n" +
     each(names, "  - v_x = self.@(v_x)\n") + "  - return v_x\n",
     "parameters": lambda names: INPUT + "parameters:\n" + each(names, '  "@": {shape: [2, 2]}\n') +
@@ -82,7 +118,11 @@ SPECS = {
     each(names, "  @(v_in):\n    - return v_fc(v_in)\n"),
 }
 BATCH = 250  # names of one spec
-BACKWARD = {"modules", "parameters", "arguments"}  # are generated with --backward, too
+BACKWARD = {"modules", "parameters", "arguments", "templates"}  # are generated with --backward, too
+PRODUCT = 24  # sizes of one spec of templates, which multiplies them
+
+# Names that are free in C, but not in what modc emits: sorted words behind what of a spec cannot have them as they are.
+RESERVED = pathlib.Path("tests/support/reserved.txt")
 
 # Why a name may be refused, with its place.
 REFUSALS = re.compile(r"error: .*'(\w+)'.* (?:would have the name of|give one name in C|has a key of its own)")
@@ -111,10 +151,10 @@ def names_of_headers(work, compilers):
     return names - set(reserved) | set(reserved[::20])  # which all are one case
 
 
-def generate(modc, work, kind, names):
+def generate(modc, work, kind, names, *more):
     """Leaves out which names are refused; what was said of the others."""
     spec, out = work / "net.yaml", work / "out"
-    options = ["--backward"] if kind in BACKWARD else []
+    options = [*(["--backward"] if kind in BACKWARD else []), *more]
     while True:
         spec.write_text(HEAD + SPECS[kind](names))
         result = run(modc, "generate", spec, "-o", out, *options)
@@ -130,6 +170,35 @@ def identifiers(folder):
     text = "".join(path.read_text() for path in sorted(folder.glob("*.[ch]")))
     text = re.sub(r'/\*.*?\*/|"[^"\n]*"', " ", text, flags=re.S)
     return set(re.findall(r"\b[A-Za-z_]\w*", text))
+
+
+def words_of(paths):
+    """Identifiers of C files with holes, without what only the runtime has."""
+    text = "".join(path.read_text() for path in paths)
+    text = re.sub(r'/\*.*?\*/|"[^"\n]*"', " ", text, flags=re.S)
+    words = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text))
+    return sorted(word for word in words - LANGUAGE if not re.match(r"T_|_|modc_|MODC_", word))
+
+
+def templates():
+    return words_of(sorted(pathlib.Path("templates").rglob("*.c")))
+
+
+def check_reserved(modc, work):
+    """Of the words of templates and of headers of the runtime, those that a size, an input or a module does not keep in C.
+
+    So somebody sees it who lets a template or a header take another word from all models. Words of C itself, its headers and
+    the compilers are left out: those differ from machine to machine.
+    """
+    words = words_of([*pathlib.Path("templates").rglob("*.c"), *pathlib.Path("runtime").glob("*.h")])
+    words = [word for word in different(words) if word not in KEYWORDS and not re.search(r"_t$|^U?INT\w*_(MAX|MIN|C)$", word)]
+    found = {}
+    for kind, place in (("sizes", r"\bint (\w+)"), ("inputs", r"\bfloat \*(\w+)"), ("modules", r"^    struct \{.*\} (\w+);")):
+        found[kind] = set()
+        for first in range(0, len(words), BATCH):
+            out, _ = generate(modc, work, kind, words[first:first + BATCH])
+            found[kind] |= set(words[first:first + BATCH]) - set(re.findall(place, (out / "net.h").read_text(), re.M))
+    return "".join(f"{kind}:\n" + "".join(f"  {name}\n" for name in sorted(names)) for kind, names in found.items())
 
 
 def different(names):
@@ -165,6 +234,12 @@ def check_models(modc, work, names):
 def main(modc, work, kind, compilers, cxx, flags, cxx_flags):
     work = pathlib.Path(work)
     work.mkdir(parents=True, exist_ok=True)
+    if kind == "reserved":
+        found = check_reserved(modc, work)
+        faults = [] if found == RESERVED.read_text() else list(
+            difflib.unified_diff(RESERVED.read_text().splitlines(), found.splitlines(), str(RESERVED), "found", lineterm=""))
+        print("\n".join(faults))
+        return 1 if faults else 0
     compilers = compilers.split(",")
     names = {*KEYWORDS, *names_of_headers(work, compilers)}
     faults = []
@@ -191,6 +266,12 @@ def main(modc, work, kind, compilers, cxx, flags, cxx_flags):
         for turn, name in enumerate(accepted[::6]):
             compile_all(work / "out", name, turn)
         print(f"{len(names)} names, {len(accepted)} accepted")
+    elif kind == "templates":
+        names = templates()
+        for turn, first in enumerate(range(0, len(names), PRODUCT)):
+            out, accepted = generate(modc, work, kind, names[first:first + PRODUCT], *(["--plan", "split=2"] if turn % 2 else []))
+            compile_all(out, "net", turn)
+        print(f"{len(names)} words of templates")
     else:
         out, _ = generate(modc, work, kind, ["first", "second"])
         own = identifiers(out)
@@ -207,4 +288,8 @@ def main(modc, work, kind, compilers, cxx, flags, cxx_flags):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--update":
+        pathlib.Path(sys.argv[3]).mkdir(parents=True, exist_ok=True)
+        RESERVED.write_text(check_reserved(sys.argv[2], pathlib.Path(sys.argv[3])))
+        sys.exit()
     sys.exit(main(*sys.argv[1:]))

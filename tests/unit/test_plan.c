@@ -198,17 +198,20 @@ static void no_two_values_have_one_name(void **state)
     model_free(m);
 }
 
-/* What a function calls something itself is no name of an argument; sizes are not called as templates call something. */
+/* What a function calls something itself is no name of an argument, and what kernels do none of a size; words that only
+ * templates have are free. */
 static void names_of_c_are_kept_clear(void **state)
 {
     struct plan *plan;
-    struct model *m = planned(HEAD "sizes: {sum: 4}\ninputs: {k: [sum, 8]}\nforward:\n  - return k\n", &plan);
+    struct model *m = planned(
+        HEAD "sizes: {row: 2, rows: 4}\ninputs: {k: [row * rows, 8]}\nforward:\n  - return k\n", &plan);
     const struct graph *graph = variant_of(plan, "forward_eval")->graph;
 
     (void)state;
     assert_string_equal(c_argument(&m->cx, "k"), "k_");
     assert_string_equal(c_output(&m->cx, graph, 0), "k__out");
-    assert_string_equal(plan->program->tree->sizes[0].c_name, "sum_");
+    assert_string_equal(plan->program->tree->sizes[0].c_name, "row_");
+    assert_string_equal(plan->program->tree->sizes[1].c_name, "rows");
     assert_string_equal(c_path(&m->cx, "trunk.0.default"), "trunk._0.default_");
     model_free(m);
 }

@@ -17,8 +17,9 @@
 static struct cx cx;
 
 static const struct filling fillings[] = {
-    {"T_m", "batch"}, {"T_n", "64"},         {"T_k", "batch * 3"}, {"T_on", "1"},      {"T_off", "0"},
-    {"T_form", "2"},  {"T_ARGS", ", int b"}, {"T_PASS", ", b"},    {"T_RESTRICT", ""}, {"T_real", "float"},
+    {"T_m", "batch"},  {"T_n", "64"},      {"T_k", "batch * 3"}, {"T_on", "1"},
+    {"T_off", "0"},    {"T_form", "2"},    {"T_rows", "rows"},   {"T_ARGS", ", int b"},
+    {"T_PASS", ", b"}, {"T_RESTRICT", ""}, {"T_real", "float"},
 };
 
 static const struct fill_pointer pointers[] = {
@@ -31,7 +32,9 @@ static const char *tail(void *data, bool vector, const char *value, const char *
     return arena_format(&cx.arena, "%s(%s, %s, %s)", vector ? "wide" : "tail", value, row, column);
 }
 
-static const char *filled(const char *text, bool *called)
+static const char *const sizes[] = {"rows", "rows_", "exp", "x"};
+
+static const char *filled_among(int size_count, const char *text, bool *called)
 {
     struct text out = text_new(&cx.arena);
     bool unused;
@@ -43,6 +46,8 @@ static const char *filled(const char *text, bool *called)
                         .count = (int)(sizeof fillings / sizeof *fillings),
                         .pointers = pointers,
                         .pointer_count = (int)(sizeof pointers / sizeof *pointers),
+                        .sizes = sizes,
+                        .size_count = size_count,
                         .epilogue = tail,
                         .data = called ? called : &unused};
 
@@ -50,7 +55,13 @@ static const char *filled(const char *text, bool *called)
     return out.data;
 }
 
+static const char *filled(const char *text, bool *called)
+{
+    return filled_among(0, text, called);
+}
+
 #define FILLS(text, expected) assert_string_equal(filled(text, NULL), expected)
+#define FILLS_AMONG_SIZES(text, expected) assert_string_equal(filled_among(4, text, NULL), expected)
 
 static void test_holes(void **state)
 {
@@ -62,6 +73,20 @@ static void test_holes(void **state)
     FILLS("T_V(load)(x) + T_S(exp)(y);\n", "modc_f32_load(x) + modc_f32s_exp(y);\n");
     FILLS("T_real *T_RESTRICT y;\n", "float *y;\n");
     FILLS("WHAT_m = 1;\n", "WHAT_m = 1;\n"); /* T_m inside of a word is none */
+}
+
+/* What a template calls as a size is called gives way, where it is not a function, a pointer's name, or nothing at all. */
+static void test_sizes(void **state)
+{
+    (void)state;
+    FILLS_AMONG_SIZES("int rows = T_n, columns = rows * 2 + T_rows;\n",
+                      "int rows__ = 64, columns = rows__ * 2 + rows;\n");
+    FILLS_AMONG_SIZES("y[arrows + rows] = exp(T_IF(T_on, rows, exp)); /* rows */\n",
+                      "y[arrows + rows__] = exp(rows__); /* rows */\n");
+    FILLS_AMONG_SIZES("T_V(exp)(T_GET(x, x[rows])) + T_OF(x, load)(x);\n",
+                      "modc_f32_exp(x_[rows__]) + modc_f32_load(x_);\n");
+    FILLS_AMONG_SIZES("#if MODC_LANES > 1\nrows++;\n#endif\n", "#if MODC_LANES > 1\nrows__++;\n#endif\n");
+    FILLS("int rows = 1;\n", "int rows = 1;\n");
 }
 
 /* What goes by the element that a pointer points to. */
@@ -216,17 +241,12 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pointers),
-        cmocka_unit_test(test_holes),
-        cmocka_unit_test(test_head_comment),
-        cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_nested_conditions),
-        cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_comments),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_pointers),   cmocka_unit_test(test_holes),
+        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_head_comment),
+        cmocka_unit_test(test_conditions), cmocka_unit_test(test_nested_conditions),
+        cmocka_unit_test(test_choices),    cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_layout),     cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_comments),   cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void holes_softmax(struct draft *draft)
     add_scratch(draft, "v");
     hole_extent(draft, "T_m", dims_product(cx, x, 0, axis));
     if (draft->causal) {
-        hole_word(draft, "T_k", "width");
+        hole_word(draft, "T_k", "reached");
         hole_dim(draft, "T_all", x->dims[axis]);
         hole_dim(draft, "T_reach", dim_size(&cx->arena, &draft->block[BLOCK_REACH]));
         along = "the last dimension, row r over reach + r values";

@@ -880,9 +880,9 @@ endfunction()
 
 # Libraries for Arduino; with the firmware's compiler, of which newlib is asked for too.
 function(modc_arduino_test)
-    if(MODC_ARM)
+    if(MODC_ARM AND MODC_PYTHON)
         modc_test(arduino compile tests/support/arduino.sh $<TARGET_FILE:modc> ${CMAKE_CURRENT_BINARY_DIR}/arduino)
-        modc_compiles(arduino ${MODC_ARM})
+        modc_compiles(arduino ${MODC_ARM} "PYTHON=${MODC_PYTHON}")
     endif()
 endfunction()
 

@@ -28,6 +28,12 @@
 #ifdef __FAST_MATH__
 #error "-ffast-math breaks the polynomials of modc_simd.h; kernels are fast without it"
 #endif
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "embedded weights and safetensors files are little-endian, and so must be the machine"
+#endif
+#if defined __SIZEOF_INT__ && __SIZEOF_INT__ < 4
+#error "kernels compute places in int, which must have 32 bits"
+#endif
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* bundle.c - the runtime as files, and what a folder needs to be compiled alone; see bundle.h. */
 #include "emit/bundle.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -150,6 +151,8 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
 
 /* ---- Arduino ---------------------------------------------------------------------------------------------- */
 
+enum { LIBRARY_NAME = 63 }; /* characters that names of libraries and sketches have at most */
+
 static const char arduino_library[] = "library.properties";
 static const char arduino_library_head[] = "# library.properties - written by modc";
 
@@ -158,23 +161,43 @@ bool bundle_is_arduino(const struct options *options)
     return options->bundle && strcmp(options->bundle, "arduino") == 0;
 }
 
-const char *bundle_sketch(struct cx *cx, const char *model)
+/* The end of a long name, where those of two dtypes differ. */
+static const char *sketch_name(const char *model)
 {
-    return arena_format(&cx->arena, "examples/%s/%s.ino", model, model);
+    const size_t length = strlen(model);
+
+    return length > LIBRARY_NAME ? model + length - LIBRARY_NAME : model;
 }
 
-/* Names of libraries start with a letter. Boards with an int of 16 bits are not among the architectures. */
+const char *bundle_sketch(struct cx *cx, const char *model)
+{
+    return arena_format(&cx->arena, "examples/%s/%s.ino", sketch_name(model), sketch_name(model));
+}
+
+/* Of libraries only Arduino's own are named like it; longer names are cut off. */
+static const char *library_name(struct cx *cx, const char *model)
+{
+    static const char others[] = "arduino";
+    size_t same = 0;
+
+    while (others[same] && tolower((unsigned char)model[same]) == others[same])
+        same++;
+    return arena_format(&cx->arena, "%s%.*s", others[same] ? "" : "modc_",
+                        LIBRARY_NAME - (int)strlen("modc_"), model);
+}
+
+/* Boards with an int of 16 bits are not among the architectures. */
 static const char *library_properties(struct cx *cx, const char *model)
 {
     return arena_format(
         &cx->arena,
-        "%s (generate --bundle=arduino)\nname=%s%s\nversion=1.0.0\nauthor=written by modc\nmaintainer=whoever has the spec\n"
+        "%s (generate --bundle=arduino)\nname=%s\nversion=1.0.0\nauthor=written by modc\nmaintainer=whoever has the spec\n"
         "sentence=The model %s in C.\n"
         "paragraph=Written by modc generate --bundle=arduino, with the runtime that it needs.\n"
         "category=Data Processing\nurl=https://www.arduino.cc/reference/en/libraries/\n"
         "architectures=sam,samd,mbed,mbed_edge,mbed_giga,mbed_nano,mbed_nicla,mbed_opta,mbed_portenta,mbed_rp2040,"
         "renesas,renesas_portenta,renesas_uno,nrf52,rp2040,stm32,STM32F1,STM32F4,teensy,esp8266,esp32\nincludes=%s.h\n",
-        arduino_library_head, model[0] == '_' ? "modc " : "", model, model, model);
+        arduino_library_head, library_name(cx, model), model, model);
 }
 
 static const char *library_page(struct cx *cx, const char *model)
@@ -187,7 +210,7 @@ static const char *library_page(struct cx *cx, const char *model)
         "those with AVR have not, and RAM for the blocks of the sketch: let modc generate count it with --target.\n\n"
         "src/%s* and the example are yours, under any terms. The files modc* are those of modc, under the Apache\n"
         "License 2.0: see modc_LICENSE.txt and modc_NOTICE.txt.\n",
-        model, model, model, model, model);
+        model, model, sketch_name(model), sketch_name(model), model);
 }
 
 /* ---- a folder that compiles alone ------------------------------------------------------------------------- */
@@ -287,7 +310,8 @@ struct output_file *bundle_folder(struct cx *cx, const struct output_file *files
         all[(*count)++] = text_file(arduino_library, library_properties(cx, model));
     else
         all[(*count)++] = text_file(cmake_lists, lists(cx));
-    all[(*count)++] = text_file(arena_format(&cx->arena, "%s_README.txt", model), readme);
+    all[(*count)++] = text_file(arduino ? "README.txt" : arena_format(&cx->arena, "%s_README.txt", model),
+                                readme);
     return all;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# arduino.sh - libraries of generate --bundle=arduino: their folders as Arduino wants them, each file compiled as its builds do, with
+# arduino.sh - libraries of generate --bundle=arduino: their folders as Arduino's linter wants them (arduino.py), each file compiled as its builds do, with
 # src/ alone to include from, the sketch as C++ behind a small Arduino.h, and all of it linked for a board's core.
 #
-#     CC=arm-none-eabi-gcc tests/support/arduino.sh MODC WORK      from the root of the repository
+#     CC=arm-none-eabi-gcc PYTHON=python3 tests/support/arduino.sh MODC WORK      from the root of the repository
 set -euo pipefail
 
 modc=$1 work=$2
@@ -52,9 +52,7 @@ library() { # MODEL SPEC [OPTION]...
     local folder=$work/$1 model=$1 objects=()
     shift
     "$modc" generate "$@" --bundle=arduino -o "$folder"
-    for key in name version author maintainer sentence paragraph category url architectures includes; do
-        grep -q "^$key=." "$folder/library.properties"
-    done
+    "$PYTHON" tests/support/arduino.py "$folder"
     if find "$folder" -name '*.cmake' -o -name CMakeLists.txt -o -name '*.S' -o -name '*.bin' -o -name 'modc_*host.c' \
         -o -name modc_threads.c | grep .; then
         echo "arduino.sh: $model: files that are not for Arduino" >&2
@@ -78,3 +76,21 @@ library() { # MODEL SPEC [OPTION]...
 library policy specs/cartpole/policy.yaml --set batch=1 --weights specs/cartpole/weights.safetensors
 library mlp specs/digits/mlp.yaml --set batch=1 --target cortex-m4f
 library pair tests/specs/dtypes.yaml
+
+# Names that libraries of others may not have.
+"$PYTHON" tests/support/arduino.py --self-test
+for model in arduino_net ArduinoNet "$(printf 'long%.0s' {1..20})"; do
+    "$modc" generate tests/specs/dtypes.yaml --model "$model" --bundle=arduino -o "$work/named"
+    "$PYTHON" tests/support/arduino.py "$work/named"
+    rm -r "$work/named"
+done
+
+# What no machine of the libraries' architectures is: with an int of 16 bits, or big-endian.
+for machine in "-U__SIZEOF_INT__ -D__SIZEOF_INT__=2" -mbig-endian; do
+    # shellcheck disable=SC2086
+    if $CC $core $machine -std=c11 -I"$work/policy/src" -fsyntax-only "$work/policy/src/policy.c" 2>"$work/said" ||
+        ! grep -q '#error' "$work/said"; then
+        echo "arduino.sh: compiles with $machine" >&2
+        exit 1
+    fi
+done

@@ -172,41 +172,41 @@ MODC_INLINE MODC_T MODC_F(log1p)(MODC_T a)
     return MODC_F(with_sign)(MODC_F(log)(u) + rest, a);
 }
 
-/* The quotients pass 1 before the bound of c, so that infinity gives 1 exactly. */
+/* |a| = n ln 2 / 2 + h, s = 2^n, u = tanh(h): (s (1 + u) - (1 - u)) / (s (1 + u) + (1 - u)), which is 1 before the bound
+ * of |a|. A float is nearer to ln 2 / 2 than 1e-9, so that h needs no second part. */
 MODC_INLINE MODC_T MODC_F(tanh)(MODC_T a)
 {
-    const MODC_T c = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-9.7f)), MODC_F(set)(9.7f)), t = c * c;
-    MODC_T p = MODC_F(set)(1.3319315e-08f), q = MODC_F(set)(7.762125e-07f);
+    const MODC_T size = MODC_F(atmost)(MODC_F(abs)(a), MODC_F(set)(9.7f));
+    const MODC_T t = size * 2.88539008f + (MODC_ROUND + 127.0f), n = t - (MODC_ROUND + 127.0f);
+    const MODC_T s = MODC_F(of_bits)(MODC_F(bits)(t) << 23);
+    const MODC_T h = size - n * 0.346573591f;
+    MODC_T u = MODC_F(set)(0.131088644f);
 
-    p = p * t + 2.0583677e-05f;
-    p = p * t + 0.0034940473f;
-    p = p * t + 0.13379729f;
-    p = p * t + 1.0f;
-    q = q * t + 0.00032831132f;
-    q = q * t + 0.025871122f;
-    q = q * t + 0.46713045f;
-    q = q * t + 1.0f;
-    p = MODC_F(atmost)(MODC_F(atleast)(c * p / q, MODC_F(set)(-1.0f)), MODC_F(set)(1.0f));
-    return p;
+    u = u * (h * h) - 0.33331239f;
+    u = u * (h * h) * h + h;
+    return MODC_F(with_sign)(((s + 1.0f) * u + (s - 1.0f)) / ((s - 1.0f) * u + (s + 1.0f)), a);
 }
 
+/* The greater of a series, which falls behind beyond 0.86, and of 1 - q^8, which is the lesser before it and 1 at the bound:
+ * two short sums beside each other, and no division. */
 MODC_INLINE MODC_T MODC_F(erf)(MODC_T a)
 {
-    const MODC_T c = MODC_F(atmost)(MODC_F(atleast)(a, MODC_F(set)(-4.15f)), MODC_F(set)(4.15f)), t = c * c;
-    MODC_T p = MODC_F(set)(2.0259256e-06f), q = MODC_F(set)(3.783187e-05f);
+    const MODC_T c = MODC_F(atmost)(MODC_F(abs)(a), MODC_F(set)(3.95f)), t = c * c;
+    MODC_T p = MODC_F(set)(-0.00061430444f), q = MODC_F(set)(0.000131844921f);
 
-    p = p * t + 0.0002846856f;
-    p = p * t + 0.003808067f;
-    p = p * t + 0.052875157f;
-    p = p * t + 0.19154811f;
-    p = p * t + 1.1283791f;
-    q = q * t + 0.0011707027f;
-    q = q * t + 0.015054901f;
-    q = q * t + 0.11455871f;
-    q = q * t + 0.50308776f;
-    q = q * t + 1.0f;
-    p = MODC_F(atmost)(MODC_F(atleast)(c * p / q, MODC_F(set)(-1.0f)), MODC_F(set)(1.0f));
-    return p;
+    p = p * t + 0.0050194580f;
+    p = p * t - 0.026781892f;
+    p = p * t + 0.11282153f;
+    p = p * t - 0.37612516f;
+    p = p * t + 0.12837915f;
+    p = p * c + c;
+    q = q * c - 0.00228628516f;
+    q = q * t + (0.0121672219f * c - 0.00974273123f);
+    q = q * t + (-0.0633497089f * c - 0.143879563f);
+    q = q * c + 1.00053942f;
+    q = q * q;
+    q = q * q;
+    return MODC_F(with_sign)(MODC_F(atleast)(p, 1.0f - q * q), a);
 }
 
 /* a = n pi / 2 + r with |r| <= pi / 4: returns r and the low bits of n. */

@@ -179,6 +179,16 @@
 /* An element of a tensor of bools, whose bytes may come from elsewhere: as in PyTorch, what is not 0 is true. */
 #define MODC_TRUE(element) (*(const unsigned char *)&(element) != 0)
 
+/* memcpy of bools: each is 0 or 1 behind it. */
+MODC_INLINE void modc_copy_bools(void *to, const void *from, const size_t bytes)
+{
+    const unsigned char *const in = (const unsigned char *)from;
+    bool *const out = (bool *)to;
+
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = in[i] != 0;
+}
+
 /* MODC_UNROLL before a loop of the register tile, whose bounds are constants once it is inlined: all of it, early.
  * With a count, or without the word full, clang unrolls too late, and the tile stays in memory.
  * MODC_ROLL before the loop around it, which clang would unroll into more than the registers hold; MODC_ROLL_SHORT where gcc

@@ -38,11 +38,12 @@ static void map_rows(struct loops *k, struct value_source *source)
 static void map_bytes(struct loops *k, bool zeros)
 {
     int last = k->nest.ndim - 1;
-    const char *count = dim_c_text(k->cx, k->nest.dims[last], true);
+    const char *count = dim_c_text(k->cx, k->nest.dims[last], true),
+               *copy = zeros ? "memset" : copy_of_elements(k->nest.operands[0].dtype);
 
     for (int axis = 0; axis < last; axis++)
         open_loop(k, axis);
-    statement(k, "%s(%s, %s, %s%s * sizeof *%s);", zeros ? "memset" : "memcpy", address(k, 0),
+    statement(k, "%s(%s, %s, %s%s * sizeof *%s);", copy, address(k, 0),
               zeros ? "0" : address(k, 1), dim_is_const(k->nest.dims[last], NULL) ? "" : "(size_t)", count,
               k->parameter[0]);
     close_blocks(k, last);
@@ -130,8 +131,8 @@ void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const
         const char *from = gather_row(&k, step);
 
         if (stride_is(&k, 0, last, 1) && stride_is(&k, 1, last, 1) && !converts) {
-            statement(&k, "memcpy(%s, %s, (size_t)%s * sizeof *%s);", address(&k, 0), from,
-                      dim_c_text(cx, k.nest.dims[last], true), from);
+            statement(&k, "%s(%s, %s, (size_t)%s * sizeof *%s);", copy_of_elements(nest.operands[0].dtype),
+                      address(&k, 0), from, dim_c_text(cx, k.nest.dims[last], true), from);
         } else {
             open_loop(&k, last);
             k.pointer[1] = from;

@@ -61,6 +61,11 @@ static int turned_axis(const struct nest *nest, const struct dag *dag)
     return -1;
 }
 
+const char *copy_of_elements(enum dtype dtype)
+{
+    return dtype == DTYPE_BOOL ? "modc_copy_bools" : "memcpy";
+}
+
 struct nest_form map_form(const struct nest *nest, const struct dag *dag)
 {
     struct nest_form form = {.turned = turned_axis(nest, dag), .split = -1, .lanes = DTYPE_FLOAT32};

@@ -33,6 +33,9 @@ struct nest_form {
 
 struct nest_form map_form(const struct nest *nest, const struct dag *dag);
 
+/* What copies runs of elements as memcpy does; of bools, whose bytes may come from elsewhere, each is 0 or 1 then. */
+const char *copy_of_elements(enum dtype dtype);
+
 /* head, tail: as in a kernel's record. */
 struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
                              const struct dag *tail);

@@ -162,5 +162,39 @@ static void give_scatter(const struct adjoint *a, struct op *op, struct value *g
 
 const struct adjoint_row scatter_adjoint = {.one = give_scatter};
 
+static struct value *sample_slopes(const struct adjoint *a, const struct op *op, struct value *const *inputs,
+                                   int count, enum sample_part part)
+{
+    const struct value *x = op->inputs[0];
+    struct op *slopes = op_new(a->eval, GRAPH_OP_SAMPLE, arena_format(&a->eval->cx->arena, "d%s", op->label),
+                               inputs, count);
+
+    slopes->sample = op->sample;
+    slopes->sample.part = part;
+    memcpy(slopes->sample.dims, x->dims, (size_t)x->ndim * sizeof *x->dims);
+    return build_op(a->eval, op->loc, slopes);
+}
+
+/* Those of boxes are none. Of an image in half precision sums are made in full. */
+static void give_sample(const struct adjoint *a, struct op *op, struct value *g)
+{
+    struct value *x = op->inputs[0], *places = op->inputs[1];
+    enum dtype wide = x->dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+
+    if (a->wants(a, places) && op->sample.of == SAMPLE_GRID)
+        a->give(a, places,
+                sample_slopes(a, op, (struct value *[]){x, places, g}, 3, SAMPLE_TO_PLACES));
+    if (a->wants(a, x))
+        a->give(a, x,
+                build_cast(a->eval, op->loc,
+                           sample_slopes(a, op,
+                                         (struct value *[]){build_cast(a->eval, op->loc, g, wide),
+                                                            build_cast(a->eval, op->loc, places, wide)},
+                                         2, SAMPLE_TO_IMAGES),
+                           x->dtype));
+}
+
+const struct adjoint_row sample_adjoint = {.one = give_sample};
+
 /* Integers have no gradients. */
 const struct adjoint_row sort_adjoint = {0};

@@ -8,6 +8,8 @@
 #include "functions/rows.h"
 #include "graph/graph.h"
 
+enum { MOST_POINTS = 1 << 12 }; /* along a part of a box */
+
 /* _check_boxes(boxes, name): (n, 4), floating. */
 static struct ev fn_check_boxes(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
@@ -119,19 +121,30 @@ static struct ev fn_roi_size(struct eval *eval, struct ev *args, int count, stru
     return BAD;
 }
 
-static struct ev fn_sampling_ratio(struct eval *eval, struct ev *args, int count, struct loc loc)
+/* _roi_align(input, boxes in elements, sides, sampling_ratio, aligned) */
+static struct ev fn_roi_align(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    int64_t ratio;
+    struct value *inputs[] = {args[0].tensor, args[1].tensor};
+    struct op *op = op_new(eval, GRAPH_OP_SAMPLE, "roi_align", inputs, 2);
+    int64_t points;
+    int sides[2];
     (void)count;
 
-    if (!need_int(eval, "sampling_ratio", &args[0], &ratio))
+    if (!need_ints(eval, outer(eval, "output_size"), &args[2], 2, sides) ||
+        !need_int(eval, "sampling_ratio", &args[3], &points) ||
+        !need_bool(eval, "aligned", &args[4], &op->sample.aligned))
         return BAD;
-    if (ratio > 0 && ratio <= 64)
-        return ev_none(loc);
-    diag_error(eval->cx, loc, "%s: with sampling_ratio=%lld the boxes say how many points there are",
-               outer(eval, "this"), (long long)ratio);
-    diag_hint(eval->cx, "give it, from 1 to 64: detection networks have 2");
-    return BAD;
+    if (points > MOST_POINTS) {
+        diag_error(eval->cx, loc, "%s: sampling_ratio must be at most %d, found %lld", outer(eval, "this"),
+                   MOST_POINTS, (long long)points);
+        diag_hint(eval->cx, "detection networks have 2; 0: as many as a part of a box has elements");
+        return BAD;
+    }
+    op->sample.of = SAMPLE_BOXES;
+    op->sample.high = sides[0];
+    op->sample.wide = sides[1];
+    op->sample.points = points > 0 ? (int)points : 0;
+    return ev_tensor(loc, build_op(eval, loc, op));
 }
 
 static struct ev fn_bad_format(struct eval *eval, struct ev *args, int count, struct loc loc)
@@ -239,41 +252,13 @@ const struct function_row box_functions[] = {
     {"ops.roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False)", VISION,
      .body = "rois = _joined_boxes(boxes)\n"
              "_check_rois(input, rois)\n"
-             "_sampling_ratio(sampling_ratio)\n"
-             "high, wide = _roi_size(output_size)\n"
+             "sides = _roi_size(output_size)\n"
              "rois = rois.detach()\n"
+             "_check_below(rois[:, 0].long(), input.shape[0])\n"
              "places = rois[:, 1:] * spatial_scale - (0.5 if aligned else 0.0)\n"
-             "y = _roi_axis(places[:, 1], places[:, 3], high, sampling_ratio, aligned, input.shape[2])\n"
-             "x = _roi_axis(places[:, 0], places[:, 2], wide, sampling_ratio, aligned, input.shape[3])\n"
-             "image = rois[:, 0].long()\n"
-             "return _roi_sum(input, image, y, x, high, wide, sampling_ratio)"},
-    /* Of each of `size` bins the points along an axis: two taps each, with their weights, which are 0 outside. */
-    {"_roi_axis(start, end, size, points, aligned, length)", HIDDEN,
-     .body =
-         "whole = end - start if aligned else (end - start).clamp(min=1.0)\n"
-         "bin = whole / size\n"
-         "inner = (arange(points).to(start.dtype) + 0.5) / points\n"
-         "at = (start[:, None, None] + (arange(size).to(start.dtype)[:, None] + inner) * bin[:, None, None])\n"
-         "inside = (at >= -1.0) & (at <= length)\n"
-         "at = where(inside, at, 0).clamp(min=0)\n"
-         "low = torch.floor(at).clamp(max=length - 1)\n"
-         "high = (low + 1).clamp(max=length - 1)\n"
-         "part = where(low >= length - 1, 0, at - low)\n"
-         "weight = where(inside[..., None], stack((1 - part, part), -1), 0)\n"
-         "return stack((low, high), -1).long().flatten(1), weight.flatten(1)"},
-    /* Along x of all rows that are looked at, then along y. */
-    {"_roi_sum(input, image, y, x, high, wide, points)", HIDDEN,
-     .body = "k, c = image.shape[0], input.shape[1]\n"
-             "n, h, w = input.shape[0], input.shape[2], input.shape[3]\n"
-             "rows, columns = y[0].shape[1], x[0].shape[1]\n"
-             "_check_below(image, n)\n"
-             "at = (image[:, None] * h + y[0])[..., None] * w + x[0][:, None]\n"
-             "flat = input.transpose(0, 1).reshape((1, c, n * h * w)).expand(k, c, n * h * w)\n"
-             "index = at.reshape((k, 1, rows * columns)).expand(k, c, rows * columns)\n"
-             "values = _taken(flat, index).reshape((k, c, rows, columns))\n"
-             "weight = y[1][..., None] * x[1][:, None]\n"
-             "parts = (values * weight[:, None]).reshape((k, c, high, 2 * points, wide, 2 * points))\n"
-             "return parts.sum((3, 5)) / (points * points)"},
+             "places = cat((rois[:, :1], places), 1)\n"
+             "return _roi_align(input, places, sides, sampling_ratio, aligned)"},
+    {"_roi_align(input, places, sides, sampling_ratio, aligned)", HIDDEN, .build = fn_roi_align},
     {"ops.roi_pool(input, boxes, output_size, spatial_scale=1.0)", VISION,
      .body = "rois = _joined_boxes(boxes)\n"
              "_check_rois(input, rois)\n"
@@ -298,6 +283,5 @@ const struct function_row box_functions[] = {
     {"_joined_boxes(boxes)", HIDDEN, .build = fn_joined_boxes},
     {"_check_rois(input, boxes)", HIDDEN, .build = fn_check_rois},
     {"_roi_size(output_size)", HIDDEN, .build = fn_roi_size},
-    {"_sampling_ratio(sampling_ratio)", HIDDEN, .build = fn_sampling_ratio},
     {.signature = NULL},
 };

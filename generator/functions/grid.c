@@ -1,34 +1,34 @@
 /* grid.c - images sampled at places that a grid names, as a spatial transformer or a flow of pixels needs it: grid_sample and
- * affine_grid.
- *
- * Along each axis a place is made of taps: one (nearest), two (bilinear) or four (bicubic), with their weights, of which those
- * outside of the image are 0, and what lies there is not looked at. All combinations of them are gathered at once. */
+ * affine_grid. */
 #include <string.h>
 
 #include "functions/rows.h"
 #include "graph/graph.h"
 
+static const char *const modes[] = {"nearest", "bilinear", "bicubic", NULL}; /* enum sample_mode */
+static const char *const paddings[] = {"zeros", "border", "reflection", NULL}; /* enum sample_padding */
+
+/* Which of the words it is; -1: none. */
+static int word_at(const struct ev *value, const char *const *words)
+{
+    for (int i = 0; value->kind == EV_STRING && words[i]; i++)
+        if (strcmp(value->text, words[i]) == 0)
+            return i;
+    return -1;
+}
+
 /* mode and padding_mode. */
 static bool check_words(struct eval *eval, const struct ev *mode, const struct ev *padding)
 {
-    static const char *const modes[] = {"bilinear", "nearest", "bicubic"}, *const paddings[] = {"zeros",
-                                                                                                "border",
-                                                                                                "reflection"};
-    bool known = false, padded = false;
-
-    for (int i = 0; i < COUNT(modes); i++) {
-        known |= mode->kind == EV_STRING && strcmp(mode->text, modes[i]) == 0;
-        padded |= padding->kind == EV_STRING && strcmp(padding->text, paddings[i]) == 0;
-    }
-    if (!known) {
+    if (word_at(mode, modes) < 0) {
         diag_error(eval->cx, mode->loc, "grid_sample: there is no mode %s", ev_text(eval, mode));
         diag_hint(eval->cx, "there are 'bilinear', 'nearest' and 'bicubic'");
-    } else if (!padded) {
+    } else if (word_at(padding, paddings) < 0) {
         diag_error(eval->cx, padding->loc, "grid_sample: there is no padding mode %s",
                    ev_text(eval, padding));
         diag_hint(eval->cx, "there are 'zeros', 'border' and 'reflection'");
     }
-    return known && padded;
+    return word_at(mode, modes) >= 0 && word_at(padding, paddings) >= 0;
 }
 
 /* _check_grid(input, grid, mode, padding_mode) */
@@ -120,14 +120,19 @@ static struct ev fn_check_affine(struct eval *eval, struct ev *args, int count, 
     return BAD;
 }
 
-/* _taken(x, index): the elements of the last dimension at an index that is inside, of x's other dimensions. */
-static struct ev fn_taken(struct eval *eval, struct ev *args, int count, struct loc loc)
+/* _grid_sample(input (n, c, d.., h, w), places (n, k, axes), mode, padding_mode, align_corners): (n, c, k) */
+static struct ev fn_grid_sample(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    struct value *x = args[0].tensor;
+    struct value *inputs[] = {args[0].tensor, args[1].tensor};
+    struct op *op = op_new(eval, GRAPH_OP_SAMPLE, "grid_sample", inputs, 2);
     (void)count;
 
-    return ev_tensor(
-        loc, build_gather_inside(eval, loc, outer(eval, "taken"), x, x->ndim - 1, args[1].tensor, true));
+    op->sample.of = SAMPLE_GRID;
+    op->sample.mode = (enum sample_mode)word_at(&args[2], modes);
+    op->sample.padding = (enum sample_padding)word_at(&args[3], paddings);
+    if (!need_bool(eval, "align_corners", &args[4], &op->sample.corners))
+        return BAD;
+    return ev_tensor(loc, build_op(eval, loc, op));
 }
 
 extern const struct function_row grid_functions[];
@@ -136,56 +141,11 @@ const struct function_row grid_functions[] = {
     {"grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None)", FUNCTIONAL,
      .body = "_check_grid(input, grid, mode, padding_mode)\n"
              "corners = False if align_corners is None else align_corners\n"
-             "sizes = input.shape[2:]\n"
              "places = grid.reshape((grid.shape[0], -1, input.ndim - 2))\n"
-             "x = _grid_axis(places[..., 0], sizes[-1], mode, padding_mode, corners)\n"
-             "y = _grid_axis(places[..., 1], sizes[-2], mode, padding_mode, corners)\n"
-             "taps = _grid_product(y, x, sizes[-1])\n"
-             "taps = taps if input.ndim == 4 else _grid_product(_grid_axis(places[..., 2], sizes[0], mode,"
-             " padding_mode, corners), taps, sizes[1] * sizes[2])\n"
-             "return _grid_sum(input, taps[0], taps[1], taps[2], grid.shape[1:-1])"},
-    /* Taps of two axes: where they are, their weights, which are inside; those of the other axis lie `step` apart. */
-    {"_grid_product(a, b, step)", HIDDEN,
-     .body = "return ((a[0][..., None] * step + b[0][..., None, :]).flatten(-2),"
-             " (a[1][..., None] * b[1][..., None, :]).flatten(-2),"
-             " (a[2][..., None] & b[2][..., None, :]).flatten(-2))"},
-    {"_grid_sum(input, at, weight, inside, shape)", HIDDEN,
-     .body = "n, c, points, count = input.shape[0], input.shape[1], at.shape[1], at.shape[2]\n"
-             "index = at.reshape((n, 1, points * count)).expand(n, c, points * count)\n"
-             "values = _taken(input.flatten(2), index).reshape((n, c, points, count))\n"
-             "held = where(inside[:, None], values, 0)\n"
-             "held = held * weight[:, None]\n"
-             "return held.sum(-1).reshape((n, c) + shape)"},
-    {"_grid_axis(place, size, mode, padding_mode, align_corners)", HIDDEN,
-     .body =
-         "at = (place + 1) / 2 * (size - 1) if align_corners else ((place + 1) * size - 1) / 2\n"
-         "cubic = mode == 'bicubic'\n"
-         "at = at if cubic else _grid_pad(at, size, padding_mode, align_corners)\n"
-         "first = torch.round(at).detach() if mode == 'nearest' else torch.floor(at).detach()\n"
-         "part = at - first\n"
-         "weight = (torch.ones_like(at)[..., None] if mode == 'nearest' else _grid_cubic(part) if cubic else"
-         " stack((1 - part, part), -1))\n"
-         "count = weight.shape[-1]\n"
-         "cells = first[..., None] + arange(count) - (1 if cubic else 0)\n"
-         "cells = _grid_pad(cells, size, padding_mode, align_corners).detach() if cubic else cells\n"
-         "inside = (cells >= 0) & (cells <= size - 1)\n"
-         "return where(inside, cells, 0).long(), weight, inside"},
-    /* Keys' kernel with A = -0.75. */
-    {"_grid_cubic(part)", HIDDEN,
-     .body = "a, b, rest = part + 1, 2 - part, 1 - part\n"
-             "return stack((((-0.75 * a + 3.75) * a - 6) * a + 3, (1.25 * part - 2.25) * part * part + 1,"
-             " (1.25 * rest - 2.25) * rest * rest + 1, ((-0.75 * b + 3.75) * b - 6) * b + 3), -1)"},
-    {"_grid_pad(at, size, padding_mode, align_corners)", HIDDEN,
-     .body = "at = _grid_reflect(at, size, align_corners) if padding_mode == 'reflection' else at\n"
-             "return at if padding_mode == 'zeros' else where(at.isnan(), 0, torch.clamp(at, 0, size - 1))"},
-    {"_grid_reflect(at, size, align_corners)", HIDDEN,
-     .body = "low = 0 if align_corners else -0.5\n"
-             "span = max(size - 1, 1) if align_corners else size\n"
-             "off = abs(at - low)\n"
-             "extra = torch.fmod(off, span)\n"
-             "return where(torch.floor(off.detach() / span) % 2 == 0, extra + low, span - extra + low)"},
+             "y = _grid_sample(input, places, mode, padding_mode, corners)\n"
+             "return y.reshape(y.shape[:2] + grid.shape[1:-1])"},
     {"_check_grid(input, grid, mode, padding_mode)", HIDDEN, .build = fn_check_grid},
-    {"_taken(input, index)", HIDDEN, .build = fn_taken},
+    {"_grid_sample(input, places, mode, padding_mode, align_corners)", HIDDEN, .build = fn_grid_sample},
 
     {"affine_grid(theta, size, align_corners=None)", FUNCTIONAL,
      .body = "_check_affine(theta, size)\n"

@@ -109,6 +109,7 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(CTC, ctc)   /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */    \
     OP(FFT, fft)   /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */     \
     OP(FACTOR, factor) /* factors of matrices, the last two axes, and what they solve; see note [factors] */ \
+    OP(SAMPLE, sample) /* images at places between their elements, or the slopes of that; see note [samples] */ \
     OP(NMS, nms)       /* int64: which boxes overlap none before them in an order, and how many these are */ \
     OP(WRITE, write)   /* slot version, target view of it, dag over inputs 2.. -> next version */            \
     OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */
@@ -206,6 +207,21 @@ enum factor_kind {
     FACTOR_SOLVE,
     FACTOR_TRIANGULAR
 };
+
+/* note [samples]
+ * What a grid or boxes (`of`) take of images (n, c, d.., h, w), each result a sum of some elements with their weights:
+ *
+ *   VALUES     images, places -> samples
+ *   TO_IMAGES  slopes of samples, places -> slopes of the images, which have `dims`
+ *   TO_PLACES  images, places, slopes of samples -> slopes of the places, of a grid alone
+ *
+ * GRID: places (n, k, axes), of which the first number is along the last axis, -1 to 1; samples (n, c, k).
+ * BOXES: places (k, 5), the number of an image and x1, y1, x2, y2; samples (k, c, high, wide), each the mean of `points` by `points`
+ * places of one of high x wide parts of a box, or of as many as it is elements large (0). */
+enum sample_of { SAMPLE_GRID, SAMPLE_BOXES };
+enum sample_part { SAMPLE_VALUES, SAMPLE_TO_IMAGES, SAMPLE_TO_PLACES };
+enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
+enum sample_padding { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION };
 
 enum fence_kind {
     FENCE_FORWARD_PRE,
@@ -350,6 +366,17 @@ struct op {
             enum factor_kind kind;
             bool complete, lower, unit;
         } factor;
+        /* mode, padding, corners (-1 and 1 are the middles of the outermost elements): of a grid. high, wide, points, aligned (a box
+         * may be smaller than an element): of boxes. */
+        struct {
+            enum sample_of of;
+            enum sample_part part;
+            enum sample_mode mode;
+            enum sample_padding padding;
+            bool corners, aligned;
+            int high, wide, points;
+            const struct dim *dims[MAX_DIMS];
+        } sample;
         struct {
             int64_t most;
         } nms; /* so many boxes */

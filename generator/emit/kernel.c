@@ -439,9 +439,9 @@ static const char *index_text(struct arena *arena, const char *index)
     return *c ? arena_format(arena, "(%s)", index) : index;
 }
 
-/* Loads of the tail's operands at (row, column), as inputs of its printer. */
+/* Loads of the tail's operands at (row, column), as inputs of its printer. count: of how many lanes; NULL: of all. */
 static const char *tail_operand(const struct rendering *r, int index, bool vector, const char *row,
-                                const char *column)
+                                const char *column, const char *count)
 {
     struct arena *arena = &r->cx->arena;
     const struct tail_operand *operand = &r->kernel->extras[index];
@@ -461,7 +461,8 @@ static const char *tail_operand(const struct rendering *r, int index, bool vecto
     if (at.length == 0)
         text_add(&at, "0");
     if (vector && !splat)
-        return arena_format(arena, "%s_load(e%d + %s)", element_vector(operand->element), index, at.data);
+        return arena_format(arena, count ? "%s_load_part(e%d + %s, %s)" : "%s_load(e%d + %s)",
+                            element_vector(operand->element), index, at.data, count);
     value = element_read(r->cx, operand->element, arena_format(arena, "e%d[%s]", index, at.data));
     return vector ? arena_format(arena, "%s_set(%s)", vector_prefix(r->kernel->computed), value) : value;
 }
@@ -478,7 +479,8 @@ static const char *function_argument(bool vector)
     return vector ? "TAIL_V" : "TAIL";
 }
 
-static const char *epilogue(void *data, bool vector, const char *value, const char *row, const char *column)
+static const char *epilogue(void *data, bool vector, const char *value, const char *row, const char *column,
+                            const char *count)
 {
     struct rendering *r = data;
     const struct kernel *kernel = r->kernel;
@@ -488,7 +490,7 @@ static const char *epilogue(void *data, bool vector, const char *value, const ch
         return value;
     inputs[0] = value;
     for (int i = 0; i < kernel->extra_count; i++)
-        inputs[1 + i] = tail_operand(r, i, vector, row, column);
+        inputs[1 + i] = tail_operand(r, i, vector, row, column, count);
     if (kernel->tail_shared || kernel->takes_function) {
         struct text call = text_new(&r->cx->arena);
 

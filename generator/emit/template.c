@@ -410,12 +410,14 @@ static void fill_text(struct cx *cx, struct text *out, const char *text, size_t 
             drop_line(out);
             i = split_more(cx, out, text, end, length, fill);
         } else if (size >= 10 && strncmp(word, "T_EPILOGUE", 10) == 0) {
-            struct piece arguments[3];
+            const bool part = size == strlen("T_EPILOGUE_PART");
+            struct piece arguments[4];
 
-            i = split_arguments(text, end, length, fill, arguments, 3);
-            text_add(out,
-                     fill->epilogue(fill->data, size == 12, fill_piece(cx, arguments[0], fill),
-                                    fill_piece(cx, arguments[1], fill), fill_piece(cx, arguments[2], fill)));
+            i = split_arguments(text, end, length, fill, arguments, part ? 4 : 3);
+            text_add(out, fill->epilogue(
+                              fill->data, size > strlen("T_EPILOGUE"), fill_piece(cx, arguments[0], fill),
+                              fill_piece(cx, arguments[1], fill), fill_piece(cx, arguments[2], fill),
+                              part ? fill_piece(cx, arguments[3], fill) : NULL));
         } else {
             const char *value = hole_text(cx, fill, word, size);
 

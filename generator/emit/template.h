@@ -45,8 +45,9 @@ struct fill {
     int pointer_count;
     const char *const *sizes; /* parameters that are sizes of the spec: note [sizes in templates] */
     int size_count;
-    /* The tail of one value, or of a vector of values. */
-    const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column);
+    /* The tail of one value, or of a vector of values, of which the first `count` are there; NULL: all are. */
+    const char *(*epilogue)(void *data, bool vector, const char *value, const char *row, const char *column,
+                            const char *count);
     void *data;
 };
 

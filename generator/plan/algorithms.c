@@ -257,13 +257,20 @@ static int64_t whole_panels(const struct op *op, int64_t count)
     return tiles_of(count, panel(op)) * panel(op);
 }
 
+/* What the tail reads varies along the channels alone: no pixel is looked for where a band of planes is made. */
+static bool tail_is_by_channel(const struct op *op)
+{
+    for (int i = op->tail ? op->tail_first : op->input_count; i < op->input_count; i++)
+        for (int axis = 0; axis < op->inputs[i]->ndim - 1; axis++)
+            if (!dim_equals(op->inputs[i]->dims[axis], 1))
+                return false;
+    return true;
+}
+
 bool conv_turns(const struct op *op, const struct value *place)
 {
-    bool alone = !op->tail ||
-                 op->tail_first == op->input_count; /* of the tail: it reads nothing by row and column */
-
-    return op->outputs[0]->dtype == DTYPE_FLOAT32 && alone && dim_equals(place->strides[2], 1) &&
-           upper(place->dims[2]) >= CONV_TURNED &&
+    return op->outputs[0]->dtype == DTYPE_FLOAT32 && tail_is_by_channel(op) &&
+           dim_equals(place->strides[2], 1) && upper(place->dims[2]) >= CONV_TURNED &&
            (!op_is_depthwise(op) || upper(place->dims[3]) >= CONV_TURNED);
 }
 

@@ -63,18 +63,16 @@ MODC_INLINE void T_NAME_tile(T_of_out *T_RESTRICT y, const T_of_lines *restrict 
 
 #if T_vector_tail
         if (lanes == T_LANES) {
-            T_OF(out, store)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel)));
+            T_OF(out, store)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), channel));
             continue;
         }
-#endif
-#if T_pure_tail
-        T_OF(out, store_part)(out, T_EPILOGUE_V(sum[i], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel)), lanes);
+        T_OF(out, store_part)(out, T_EPILOGUE_PART(sum[i], T_IF(T_turned, 0, r), channel, lanes), lanes);
 #else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);
         for (int l = 0; l < lanes; l++)
-            out[l] = T_PUT(out, T_EPILOGUE(part[l], T_IF(T_turned, 0, r), T_IF(T_turned, 0, channel) + l));
+            out[l] = T_PUT(out, T_EPILOGUE(part[l], T_IF(T_turned, 0, r), channel + l));
 #endif
     }
 }

@@ -45,11 +45,9 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_lines *const *line
         for (; c + T_LANES <= columns; c += T_LANES)
             T_OF(out, store)(out + i * ldy + c,
                              T_EPILOGUE_V(T_OF(out, load)(out + i * ldy + c), T_IF(T_turned, 0, row) + i, channel + c));
-#endif
-#if T_pure_tail
         if (c < columns)
             T_OF(out, store_part)(out + i * ldy + c,
-                                  T_EPILOGUE_V(T_OF(out, load_part)(out + i * ldy + c, columns - c), T_IF(T_turned, 0, row) + i, channel + c),
+                                  T_EPILOGUE_PART(T_OF(out, load_part)(out + i * ldy + c, columns - c), T_IF(T_turned, 0, row) + i, channel + c, columns - c),
                                   columns - c);
 #else
         for (; c < columns; c++)

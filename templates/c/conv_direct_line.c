@@ -120,9 +120,8 @@ MODC_INLINE void T_NAME_tile(T_of_out *T_RESTRICT y, const int ldy, const T_of_l
             T_OF(out, store)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES));
             continue;
         }
-#endif
-#if T_apart || T_pure_tail
-        T_OF(out, store_part)(out, T_EPILOGUE_V(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES), rest);
+        T_OF(out, store_part)(
+            out, T_EPILOGUE_PART(sum[i], row + pixel + i / vectors, channel + i % vectors * T_LANES, rest), rest);
 #else
         T_real part[T_LANES];
 

@@ -67,9 +67,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
             T_OF(y, store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
             continue;
         }
-#endif
-#if T_pure_tail
-        T_OF(y, store_part)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), count);
+        T_OF(y, store_part)(y + r * T_ldy + c, T_EPILOGUE_PART(sum[i], r, c, count), count);
 #else
         T_real some[T_LANES];
 

@@ -56,13 +56,12 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
 
 #if T_pure_tail
         T_OF(y, store_most)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c), rest);
-#else
-#if T_vector_tail
-        if (rest >= T_LANES) {
+#elif T_vector_tail
+        if (rest >= T_LANES)
             T_OF(y, store)(y + r * T_ldy + c, T_EPILOGUE_V(sum[i], r, c));
-            continue;
-        }
-#endif
+        else
+            T_OF(y, store_part)(y + r * T_ldy + c, T_EPILOGUE_PART(sum[i], r, c, rest), rest);
+#else
         T_real part[T_LANES];
 
         T_V(store)(part, sum[i]);

@@ -75,9 +75,7 @@ MODC_INLINE void T_NAME_band(T_of_y *T_RESTRICT y, const T_of_x *restrict x, con
             T_OF(y, store)(y + c, T_EPILOGUE_V(sum[j], 0, c));
             continue;
         }
-#endif
-#if T_pure_tail
-        T_OF(y, store_part)(y + c, T_EPILOGUE_V(sum[j], 0, c), rest);
+        T_OF(y, store_part)(y + c, T_EPILOGUE_PART(sum[j], 0, c, rest), rest);
 #else
         T_real part[T_LANES];
 

@@ -95,9 +95,7 @@ MODC_INLINE void T_NAME_tile(T_of_y *T_RESTRICT y, const T_of_p *restrict p, con
             T_OF(y, store)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c));
             continue;
         }
-#endif
-#if T_pure_tail
-        T_OF(y, store_part)(y + r * T_ym + c, T_EPILOGUE_V(sum[i], first + r, c), count);
+        T_OF(y, store_part)(y + r * T_ym + c, T_EPILOGUE_PART(sum[i], first + r, c, count), count);
 #else
         T_real lanes[T_LANES];
 

@@ -82,8 +82,8 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x T_ARGS)
 #if !T_is_max
                 value *= scale;
 #endif
-#if T_pure_tail
-                T_OF(y, store_part)(y + r * T_ldy + full, T_EPILOGUE_V(value, r, full), rest);
+#if T_vector_tail
+                T_OF(y, store_part)(y + r * T_ldy + full, T_EPILOGUE_PART(value, r, full, rest), rest);
 #else
                 T_real part[T_LANES];
 

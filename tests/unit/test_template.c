@@ -26,10 +26,12 @@ static const struct fill_pointer pointers[] = {
     {"x", "float", "modc_f32", NULL, NULL},
     {"w", "modc_half", "modc_half", "modc_half_to_f32", "modc_f32_to_half"}};
 
-static const char *tail(void *data, bool vector, const char *value, const char *row, const char *column)
+static const char *tail(void *data, bool vector, const char *value, const char *row, const char *column,
+                        const char *count)
 {
     *(bool *)data = true;
-    return arena_format(&cx.arena, "%s(%s, %s, %s)", vector ? "wide" : "tail", value, row, column);
+    return arena_format(&cx.arena, "%s(%s, %s, %s%s%s)", vector ? "wide" : "tail", value, row, column,
+                        count ? ", " : "", count ? count : "");
 }
 
 static const char *const sizes[] = {"rows", "rows_", "exp", "x"};
@@ -151,6 +153,7 @@ static void test_tails(void **state)
                         "y = tail(sum[i], r + 1, c);\n");
     assert_true(called);
     FILLS("y = T_EPILOGUE_V(sum, 0, T_n);\n", "y = wide(sum, 0, 64);\n");
+    FILLS("y = T_EPILOGUE_PART(sum, 0, c, T_n - c);\n", "y = wide(sum, 0, c, 64 - c);\n");
 }
 
 static void test_layout(void **state)

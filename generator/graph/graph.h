@@ -114,9 +114,10 @@ struct settings {
     const struct source *source;   /* the spec's text, for its name */
     const struct backend *backend; /* the machine that it is compiled for */
     bool pack, hooks, state_dict, winograd;
-    bool flushes;  /* denormals: flush */
-    bool backward; /* gradients are wanted */
-    bool fused;    /* update: fused */
+    bool packs_once; /* a weight is packed in one form, whoever reads it: memory is scarcer than time */
+    bool flushes;    /* denormals: flush */
+    bool backward;   /* gradients are wanted */
+    bool fused;      /* update: fused */
     int threads;
 };
 

@@ -1,9 +1,13 @@
-/* fold.c - takes scales and shifts per channel into the weights before them: BatchNorm behind a convolution, a bias
- * added behind a product. The new weights are values computed from parameters, so `prepare` moves them to MODEL_pack
- * and weights stay swappable.
+/* fold.c - scales and shifts per channel behind a convolution or a product, as of BatchNorm. They go into its weights and its
+ * bias, or come to stand directly behind it, in front of the views between, so that `fuse` makes them its tail.
  *
- * Never where hooks see the values between (fenced), nor without a packed block; and no scale goes into weights that
- * `storage` rounds, which would be other weights then. */
+ * note [scales]
+ * Scaled weights are values computed from parameters, so `prepare` moves them to MODEL_pack, and weights stay swappable. They cost
+ * nothing, but no other graph reads them: training mode and hooks see the convolution's own result, and the state_dict wants the
+ * weights themselves. Where each weight is to be packed once (`settings.packs_once`) the scale therefore is a tail, which costs
+ * one multiply-add a result. The same where `storage` rounds weights: scaled ones would be others.
+ *
+ * Never where hooks see the values between (fenced), nor without a packed block. */
 #include "graph/make.h"
 #include "passes/pass.h"
 #include "passes/toolkit.h"
@@ -89,22 +93,18 @@ static int axis_behind(struct arena *arena, const struct op *view, int axis)
     return -1;
 }
 
-/* What reads the op's value alone, perhaps through views that leave the channels' axis whole; these move with it. */
+/* What reads a value alone, perhaps through views that leave the channels' axis whole. */
 struct reader {
     struct op *map, *views[8];
     int view_count, axis;
     struct value *seen; /* what the map reads */
 };
 
-static bool find_reader(struct graph *graph, struct op *op, struct reader *reader)
+static bool find_reader(struct graph *graph, struct value *value, int axis, struct reader *reader)
 {
     struct op *user;
 
-    reader->view_count = 0;
-    reader->axis = channel_axis(op);
-    if (reader->axis < 0) /* as of ops that have no output */
-        return false;
-    reader->seen = op->outputs[0];
+    *reader = (struct reader){.axis = axis, .seen = value};
     while (reader->axis >= 0 && (user = only_user(reader->seen))) {
         reader->map = user;
         if (user->code != GRAPH_OP_VIEW)
@@ -118,86 +118,165 @@ static bool find_reader(struct graph *graph, struct op *op, struct reader *reade
     return false;
 }
 
-/* Folds the map (its value: seen op factor) into the op; false if it does not fit. */
-static bool fold_map(struct graph *graph, struct op *op, const struct reader *reader)
+/* Whether the map is: seen, times or plus a factor that is there before the call and varies along the channels alone. */
+static bool is_by_channel(const struct graph *graph, const struct reader *reader, enum prim *prim,
+                          struct value **factor)
 {
-    struct value *product = reader->seen, *factor, *flat, *weight = op->inputs[1], *bias;
-    struct op *map = reader->map;
-    enum dtype dtype = product->dtype;
-    int axis = reader->axis, position = graph_position(graph, map);
-    const struct dim *channels, *dims[MAX_DIMS];
-    struct value *pair[2];
-    enum prim prim;
-    bool *has_bias = op->code == GRAPH_OP_CONV ? &op->window.bias : &op->contract.bias;
+    const struct value *seen = reader->seen;
 
-    if (!is_binary(map, product, &prim, &factor) || !value_is_static(graph, factor) ||
-        factor->dtype != dtype || (prim == PRIM_MUL && op_is_narrow(graph, op)) ||
-        !along_axis(factor, product, axis) || !value_is_static(graph, weight) ||
-        !dims_equal(map->outputs[0], product) || (*has_bias && !value_is_static(graph, op->inputs[2])) ||
-        pass_write_between(graph, op, graph_position(graph, op), position))
-        return false;
-    channels = product->dims[axis];
-    bias = *has_bias ? op->inputs[2] : NULL;
-    dims[0] = dims_count(&graph->cx->arena, factor);
-    flat = make_reshape(site_by(graph, &position, factor->op), factor, 1, dims);
-    flat = make_expand(site_by(graph, &position, flat->op), flat, 1, &channels);
-    if (prim == PRIM_MUL) {
-        if (op->code == GRAPH_OP_CONV) { /* (oc, ic, kh, kw) times (oc, 1, 1, 1) */
-            dims[0] = channels;
-            for (int i = 1; i < weight->ndim; i++)
-                dims[i] = dim_const(&graph->cx->arena, 1);
-            pair[1] = make_reshape(site_by(graph, &position, flat->op), flat, weight->ndim, dims);
-        } else {
-            pair[1] = flat; /* (k, n) times (n) */
-        }
-        pair[0] = weight;
-        graph_input(
-            graph, op, 1,
-            make_map(site_by(graph, &position, pair[0]->op), "mul", binary(graph, PRIM_MUL, dtype), pair, 2));
-    }
-    if (bias) {
-        pair[0] = bias;
-        pair[1] = flat;
-        bias = make_map(site_by(graph, &position, pair[0]->op), prim == PRIM_MUL ? "mul" : "add",
-                        binary(graph, prim, dtype), pair, 2);
-    } else if (prim == PRIM_ADD) {
-        bias = flat;
-    }
-    if (bias) {
-        if (!*has_bias) {
-            struct value **inputs = ARENA_ARRAY(&graph->cx->arena, 4, struct value *);
+    return is_binary(reader->map, seen, prim, factor) && value_is_static(graph, *factor) &&
+           (*factor)->dtype == seen->dtype && along_axis(*factor, seen, reader->axis) &&
+           dims_equal(reader->map->outputs[0], seen);
+}
 
-            memcpy(inputs, op->inputs, 2 * sizeof *inputs);
-            inputs[2] = bias;
-            graph_inputs(graph, op, inputs, 3);
-            op->tail_first = 3;
-            *has_bias = true;
-        }
-        graph_input(graph, op, 2, bias);
-    }
+/* The factor as (channels), made in front of `*position`. */
+static struct value *flatten(struct graph *graph, int *position, struct value *factor,
+                             const struct dim *channels)
+{
+    const struct dim *count = dims_count(&graph->cx->arena, factor);
 
-    /* The op moves behind what its new weights need, and takes the map's place. */
-    graph_move(graph, graph_position(graph, op), graph_position(graph, map) - 1);
+    factor = make_reshape(site_by(graph, position, factor->op), factor, 1, &count);
+    return make_expand(site_by(graph, position, factor->op), factor, 1, &channels);
+}
+
+/* The op, or the map in front of the views, stands behind what it newly reads: the views follow it. */
+static void follow(struct graph *graph, const struct reader *reader)
+{
     for (int i = 0; i < reader->view_count; i++)
-        graph_move(graph, graph_position(graph, reader->views[i]), graph_position(graph, map) - 1);
-    graph_replace(graph, map->outputs[0], product);
-    graph_remove(graph, graph_position(graph, map));
+        graph_move(graph, graph_position(graph, reader->views[i]), graph_position(graph, reader->map) - 1);
+    graph_replace(graph, reader->map->outputs[0], reader->seen);
+    graph_remove(graph, graph_position(graph, reader->map));
+}
+
+static bool *bias_of(struct op *op)
+{
+    return op->code == GRAPH_OP_CONV ? &op->window.bias : &op->contract.bias;
+}
+
+/* Whether the weights, and the bias that there is, are known before the call, and stay as they are up to the map. */
+static bool takes_factors(struct graph *graph, struct op *op, const struct reader *reader)
+{
+    return value_is_static(graph, op->inputs[1]) &&
+           (!*bias_of(op) || value_is_static(graph, op->inputs[2])) &&
+           !pass_write_between(graph, op, graph_position(graph, op), graph_position(graph, reader->map));
+}
+
+/* a times or plus b, in front of `*position`. */
+static struct value *join(struct graph *graph, int *position, enum prim prim, struct value *a,
+                          struct value *b)
+{
+    struct value *pair[2] = {a, b};
+
+    return make_map(site_by(graph, position, a->op), prim == PRIM_MUL ? "mul" : "add",
+                    binary(graph, prim, a->dtype), pair, 2);
+}
+
+/* The op reads this bias, and takes the map's place behind what makes it. */
+static void set_bias(struct graph *graph, struct op *op, struct value *bias)
+{
+    bool *has_bias = bias_of(op);
+
+    if (!*has_bias) {
+        struct value **inputs = ARENA_ARRAY(&graph->cx->arena, 4, struct value *);
+
+        memcpy(inputs, op->inputs, 2 * sizeof *inputs);
+        inputs[2] = bias;
+        graph_inputs(graph, op, inputs, 3);
+        op->tail_first = 3;
+        *has_bias = true;
+    }
+    graph_input(graph, op, 2, bias);
+}
+
+/* Makes the shift the op's bias, or a part of it; `shift` is flat. */
+static void fold_shift(struct graph *graph, struct op *op, int *position, struct value *shift)
+{
+    set_bias(graph, op, *bias_of(op) ? join(graph, position, PRIM_ADD, op->inputs[2], shift) : shift);
+}
+
+/* Makes the scale a part of the op's weights and bias; `scale` is flat. */
+static void fold_scale(struct graph *graph, struct op *op, int *position, struct value *scale)
+{
+    struct value *weight = op->inputs[1], *factor = scale; /* (k, n) times (n) */
+
+    if (op->code == GRAPH_OP_CONV) { /* (oc, ic, kh, kw) times (oc, 1, 1, 1) */
+        const struct dim *dims[MAX_DIMS];
+
+        for (int i = 0; i < weight->ndim; i++)
+            dims[i] = i == 0 ? scale->dims[0] : dim_const(&graph->cx->arena, 1);
+        factor = make_reshape(site_by(graph, position, scale->op), scale, weight->ndim, dims);
+    }
+    graph_input(graph, op, 1, join(graph, position, PRIM_MUL, weight, factor));
+    if (*bias_of(op))
+        graph_input(graph, op, 2, join(graph, position, PRIM_MUL, op->inputs[2], scale));
+}
+
+/* Makes the map a part of what the op multiplies by and adds; false if it does not fit. */
+static bool fold_map(struct graph *graph, struct op *op, const struct reader *reader, enum prim prim,
+                     struct value *factor)
+{
+    int position = graph_position(graph, reader->map);
+
+    if ((prim == PRIM_MUL && (graph->program->settings.packs_once || op_is_narrow(graph, op))) ||
+        !takes_factors(graph, op, reader))
+        return false;
+    factor = flatten(graph, &position, factor, reader->seen->dims[reader->axis]);
+    (prim == PRIM_MUL ? fold_scale : fold_shift)(graph, op, &position, factor);
+    graph_move(graph, graph_position(graph, op), graph_position(graph, reader->map) - 1);
+    follow(graph, reader);
     return true;
+}
+
+/* Puts the map in front of the views, behind `value`, whose channels lie on `axis`; what is there then. */
+static struct value *move_map(struct graph *graph, struct value *value, int axis, const struct reader *reader,
+                              enum prim prim, struct value *factor)
+{
+    int position = graph_position(graph, reader->map);
+    const struct dim *dims[MAX_DIMS];
+    struct value *pair[2];
+
+    if (reader->view_count == 0)
+        return reader->map->outputs[0];
+    for (int i = 0; i < value->ndim; i++)
+        dims[i] = i == axis ? value->dims[i] : dim_const(&graph->cx->arena, 1);
+    factor = flatten(graph, &position, factor, value->dims[axis]);
+    pair[0] = value;
+    pair[1] = make_reshape(site_by(graph, &position, factor->op), factor, value->ndim, dims);
+    value = make_map(site_by(graph, &position, reader->map), reader->map->label,
+                     binary(graph, prim, value->dtype), pair, 2);
+    graph_input(graph, reader->views[0], 0, value);
+    follow(graph, reader);
+    return value;
+}
+
+/* All that is by channel behind the op. */
+static void fold_behind(struct graph *graph, struct op *op)
+{
+    const int axis = channel_axis(op), from = graph_position(graph, op);
+    struct value *value = axis >= 0 ? op->outputs[0] : NULL; /* some ops have no output */
+    struct reader reader;
+
+    while (value && find_reader(graph, value, axis, &reader)) {
+        struct value *factor;
+        enum prim prim;
+
+        if (!is_by_channel(graph, &reader, &prim, &factor))
+            break;
+        if (value != op->outputs[0] || !fold_map(graph, op, &reader, prim, factor))
+            value = move_map(graph, value, axis, &reader, prim, factor);
+        pass_prepare_from(graph, from, value->op);
+    }
 }
 
 void pass_fold(struct graph *graph)
 {
-    const struct settings *settings = &graph->program->settings;
-
-    if (graph->fenced || graph->saves || !settings->pack)
+    if (graph->fenced || graph->saves || !graph->program->settings.pack)
         return;
     pass_prepare(graph);
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
-        struct reader reader;
 
-        while (find_reader(graph, op, &reader) && fold_map(graph, op, &reader))
-            pass_prepare_from(graph, i, op);
+        fold_behind(graph, op);
         if (graph->ops[i] != op)
             i--; /* it moved: look at what stands here now */
     }

@@ -372,7 +372,8 @@ static void softmax_last(struct graph *graph, int *at, struct op *op)
     }
 }
 
-/* linear(flatten(x)) with x a view of channels-last y: linear(flatten(y)) with the weight's rows in y's order. */
+/* linear(flatten(x)) with x a view of channels-last y: linear(flatten(y)) with the weight's rows in y's order. Behind Dropout and
+ * between hooks x is no such view, and the weight is read as it is: where each is packed once, x is turned instead. */
 static void flatten_last(struct graph *graph, int *at, struct op *op)
 {
     struct value *flat = op->inputs[0], *weight = op->inputs[1], *image, *last;
@@ -380,7 +381,7 @@ static void flatten_last(struct graph *graph, int *at, struct op *op)
     int perm[MAX_DIMS];
 
     if (flat->op->code != GRAPH_OP_VIEW || flat->op->view.kind != VIEW_RESHAPE || flat->ndim != 2 ||
-        weight->ndim != 2 || !value_is_static(graph, weight))
+        weight->ndim != 2 || !value_is_static(graph, weight) || graph->program->settings.packs_once)
         return;
     image = flat->op->inputs[0];
     if (!is_channels_first_view(image) || !dim_equal(image->dims[0], flat->dims[0]))

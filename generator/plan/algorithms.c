@@ -434,7 +434,17 @@ static double cost_depthwise(const struct op *op)
     return op_macs(op);
 }
 
-/* Channels are whole panels. The weights are larger: nothing for a chip, which counts its flash. */
+/* The weights are larger, and are not given back: nothing for a chip, which counts its flash, nor beside those of the state_dict
+ * and of backward where each lies once. */
+static bool has_room_for_winograd(const struct graph *graph)
+{
+    const struct settings *settings = &graph->program->settings;
+
+    return settings->winograd && target_of(graph->cx)->hosted &&
+           !(settings->packs_once && (settings->state_dict || settings->backward));
+}
+
+/* Channels are whole panels. */
 static bool fits_winograd(const struct graph *graph, const struct op *op)
 {
     int64_t in, out;
@@ -442,8 +452,8 @@ static bool fits_winograd(const struct graph *graph, const struct op *op)
     for (int i = 0; i < 2; i++)
         if (op->window.kernel[i] != 3 || op->window.stride[i] != 1 || op->window.dilation[i] != 1)
             return false;
-    return fits_conv(graph, op) && !has_head(op) && graph->program->settings.winograd &&
-           target_of(graph->cx)->hosted && op->outputs[0]->dtype == DTYPE_FLOAT32 && op->window.groups == 1 &&
+    return fits_conv(graph, op) && !has_head(op) && has_room_for_winograd(graph) &&
+           op->outputs[0]->dtype == DTYPE_FLOAT32 && op->window.groups == 1 &&
            dim_is_const(op->inputs[0]->dims[3], &in) && dim_is_const(op->outputs[0]->dims[3], &out) &&
            in % panel(op) == 0 && out % panel(op) == 0;
 }

@@ -129,9 +129,17 @@ static void make_part(struct cx *cx, struct packed *entry, const struct loop *lo
     }
 }
 
-/* What it is, `entry` if that is made before, and where its elements lie. */
+/* What an entry is made of, and the loops over it; computed on the way, where a prepared map can be. What another op makes
+ * is that op's own entry, without loops. */
+struct made {
+    const struct value *source; /* whose axes the loops are of */
+    struct loop loops[MAX_DIMS];
+    int loop_count;
+};
+
+/* What it is, `entry` if that is made before, and where its elements lie: by loop, of which those of one step are none. */
 static const char *operand_key(struct cx *cx, const struct module *root, const struct value *operand,
-                               const struct packed *entry)
+                               const struct packed *entry, const struct made *made)
 {
     struct text text = text_new(&cx->arena);
     const struct op *op = operand->base->op;
@@ -143,7 +151,12 @@ static const char *operand_key(struct cx *cx, const struct module *root, const s
     else
         text_printf(&text, "%s#%d", op_rows[op->code]->name, operand->base->id);
     text_printf(&text, "+%s", dim_text(&cx->arena, operand->offset));
-    for (int i = 0; i < operand->ndim; i++)
+    for (int l = 0; l < made->loop_count; l++)
+        if (made->loops[l].extent > 1)
+            text_printf(
+                &text, ",%s",
+                dim_text(&cx->arena, operand_stride(cx, operand, made->source->ndim, made->loops[l].axis)));
+    for (int i = 0; i < operand->ndim && made->loop_count < 0; i++) /* in the order of its own axes */
         text_printf(&text, ",%s*%s", dim_text(&cx->arena, operand->dims[i]),
                     dim_text(&cx->arena, operand->strides[i]));
     return text.data;
@@ -290,14 +303,6 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
     return out;
 }
 
-/* What an entry is made of, and the loops over it; computed on the way, where a prepared map can be. What another op makes
- * is that op's own entry. */
-struct made {
-    const struct value *source; /* whose axes the loops are of */
-    struct loop loops[MAX_DIMS];
-    int loop_count;
-};
-
 static struct made find_source(struct cx *cx, struct packed *entry, struct packing packing,
                                struct value *value)
 {
@@ -364,13 +369,14 @@ static const char *entry_key(struct cx *cx, const struct packed *entry, const st
     text_printf(&key, "%d %d %lld %lld %d%s ", entry->format, entry->dtype, (long long)entry->n,
                 (long long)entry->k, entry->groups, entry->woven ? "w" : "");
     for (int l = 0; l < made->loop_count; l++)
-        text_printf(&key, "%s%lld*%lld ", made->loops[l].is_n ? "n" : "k", (long long)made->loops[l].extent,
-                    (long long)made->loops[l].unit);
+        if (made->loops[l].extent > 1)
+            text_printf(&key, "%s%lld*%lld ", made->loops[l].is_n ? "n" : "k",
+                        (long long)made->loops[l].extent, (long long)made->loops[l].unit);
     if (entry->op)
         text_printf(&key, "%d ", entry->op->reduce.kind);
     pack_entry_text(&key, entry);
     for (int i = 0; i < entry->operand_count; i++)
-        text_printf(&key, " %s", operand_key(cx, root, entry->operands[i], entry->operand_entries[i]));
+        text_printf(&key, " %s", operand_key(cx, root, entry->operands[i], entry->operand_entries[i], made));
     return key.data;
 }
 

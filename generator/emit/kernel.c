@@ -226,11 +226,11 @@ const char *kernel_step(struct cx *cx, const struct variant *variant, struct use
                         const struct step *step)
 {
     struct text out = text_new(&cx->arena);
+    const struct scene scene = {
+        .backend = variant->graph->program->settings.backend, .variant = variant, .uses = uses};
 
-    print_calls(cx, &out, "    ",
-                &(struct scene){
-                    .backend = variant->graph->program->settings.backend, .variant = variant, .uses = uses},
-                &step->calls);
+    print_calls(cx, &out, "    ", &scene, &step->packings);
+    print_calls(cx, &out, "    ", &scene, &step->calls);
     return out.data;
 }
 

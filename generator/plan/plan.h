@@ -54,12 +54,13 @@ struct packed {
     const char *comment; /* what it holds */
     enum packed_format format;
     enum dtype dtype;
-    int64_t n, k, count;         /* count: elements with padding */
-    int panel;                   /* P */
-    int groups;                  /* of n, each padded apart */
-    bool woven;                  /* PANELS: [panels of a group][K][groups][P] */
-    bool narrow;                 /* rounded to dtype, which is the spec's `storage` */
-    bool zero;                   /* padding is to be cleared first */
+    int64_t n, k, count; /* count: elements with padding */
+    int panel;           /* P */
+    int groups;          /* of n, each padded apart */
+    bool woven;          /* PANELS: [panels of a group][K][groups][P] */
+    bool narrow;         /* rounded to dtype, which is the spec's `storage` */
+    bool zero;           /* padding is to be cleared first */
+    bool passing;        /* of one step, which packs it into the workspace at each call; in no group */
     struct panel_source *panels; /* PANELS of float32 that the runtime fills; or NULL */
     struct packed_part *parts;
     int part_count;
@@ -155,7 +156,9 @@ struct step {
     int64_t region_offset; /* CALL: where the region's workspace starts; -1: none */
     int64_t
         scratch_offset; /* CALL with a count: the second buffer of the loop; else of the algorithm; -1: none */
-    struct kernel_calls calls; /* what runs it; none of what emit.c prints itself */
+    int64_t packed_offset;        /* where it packs its weight in passing; -1: nowhere */
+    struct kernel_calls packings; /* what does, in front of `calls` */
+    struct kernel_calls calls;    /* what runs it; none of what emit.c prints itself */
 };
 
 /* A buffer of the workspace, for the dump, the summary and the liveness bound. */

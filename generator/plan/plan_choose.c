@@ -50,15 +50,36 @@ static bool is_seldom_run(const struct planner *planner, const struct op *op)
     const struct graph *graph = planner->variant->graph;
     int index = 0;
 
-    return graph->fenced || (graph->training && !graph->saves && !graph->region) ||
+    return graph->fenced || (graph->training && !graph->saves) ||
            (planner->plan->program->tree->training &&
             planner_is_output(graph, op->outputs[0]->base, &index) && index >= graph->result_count);
 }
 
-/* What is seldom run adds no packed weights of its own where it can read the parameter: every step would pack them. */
+/* Backward reads weights turned. A chip that trains has the parameters in RAM, and packs once a step whatever it packs. */
+static bool is_backward_of_chip(const struct planner *planner)
+{
+    const struct options *options = planner->cx->options;
+
+    return planner->behind_yield && planner->plan->program->settings.packs_once &&
+           !(options && options->weights);
+}
+
+/* What has no algorithm that reads the parameter packs it in passing where the block would hold it twice: what is seldom run, as
+ * evaluation may have folded it, unless backward reads it as it is anyway. */
+static bool packs_in_passing(struct planner *planner, const struct op *op, const struct algorithm *row)
+{
+    const struct settings *settings = &planner->plan->program->settings;
+    const bool seldom = !settings->packs_once && !settings->backward && is_seldom_run(planner, op);
+
+    return op_reads_packed(op) && op->inputs[1]->base->op->code == GRAPH_OP_TENSOR &&
+           (seldom || is_backward_of_chip(planner)) && !is_packed_already(planner, op, row);
+}
+
+/* What can read the parameter adds no packed weights of its own there: every step would pack them. */
 static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
-    if (!op_rows[op->code]->unpacked || row->weight == PACKED_NONE || !is_seldom_run(planner, op))
+    if (!op_rows[op->code]->unpacked || row->weight == PACKED_NONE ||
+        !(is_seldom_run(planner, op) || is_backward_of_chip(planner)))
         return false;
     return !reads_parameter(planner, op, row) && !is_packed_already(planner, op, row);
 }
@@ -156,6 +177,17 @@ struct packed_at planner_need_packed(struct planner *planner, struct packing pac
     return (struct packed_at){entry, home.inside};
 }
 
+/* The weight, for this step alone. */
+static void pack_passing_weight(struct planner *planner, struct step *step, struct packing packing)
+{
+    struct value *weight = step->op->inputs[1];
+    struct home home = planner_find_home(planner, weight);
+
+    step->packed[1] = (struct packed_at){pack_passing(planner->cx, home.group, home.root, packing, weight),
+                                         home.inside};
+    planner->variant->uses_packed = true; /* of other channels it may read some */
+}
+
 static void pack_input(struct planner *planner, struct step *step, int input, struct packing packing)
 {
     step->packed[input] = planner_need_packed(planner, packing, step->op->inputs[input]);
@@ -193,7 +225,9 @@ void planner_pack_weights(struct planner *planner, struct step *step)
         return;
     step->packed = ARENA_ARRAY(&planner->cx->arena, op->input_count, struct packed_at);
     packing = weight_packing(planner, op, algorithm);
-    if (!reads_parameter(planner, op, algorithm))
+    if (packs_in_passing(planner, op, algorithm))
+        pack_passing_weight(planner, step, packing);
+    else if (!reads_parameter(planner, op, algorithm))
         pack_input(planner, step, 1, packing);
     pack_bias(planner, step, op_bias_at(op), packing.groups);
     added = op_second_weight(op, &bias);

@@ -87,7 +87,8 @@ static void dump_variant(struct text *text, const struct variant *variant)
                     step->algorithm ? step->algorithm->name : "");
         for (int j = 0, n = 0; j < step->op->input_count; j++)
             if (step_packed(step, j))
-                text_printf(text, "%s%s", n++ ? ", " : " packed ", step_packed(step, j)->name);
+                text_printf(text, "%s%s%s", n++ ? ", " : " packed ", step_packed(step, j)->name,
+                            step_packed(step, j)->passing ? " in passing" : "");
         if (step->split.slices > 1)
             text_printf(text, " in %d slices by %s", step->split.slices, split_names[step->split.axis]);
         text_add(text, " ->");

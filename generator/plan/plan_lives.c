@@ -60,6 +60,14 @@ int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step)
                : 0;
 }
 
+int64_t planner_passing_bytes(const struct plan *plan, const struct step *step)
+{
+    const struct packed *weight = step_packed(step, 1);
+
+    return weight && weight->passing ? plan_aligned(plan, weight->count * dtype_rows[weight->dtype].bytes)
+                                     : 0;
+}
+
 /* What the results of a step are written to, each once, and in its first step alone; NULL: nothing of the kind. */
 struct place *planner_own_place(const struct variant *variant, int s, int output)
 {
@@ -129,12 +137,12 @@ bool planner_is_shared_by_parts(const struct variant *variant, const struct plac
            variant_part(variant, place->first) != variant_part(variant, place->last);
 }
 
-/* What a step needs beside its values: what the region that it calls works in, and its scratch. */
+/* What a step needs beside its values: what the region that it calls works in, its scratch, a weight. */
 static int64_t step_bytes(const struct plan *plan, const struct step *step)
 {
     const struct op *op = step->op;
 
-    return planner_scratch_bytes(plan, step) +
+    return planner_scratch_bytes(plan, step) + planner_passing_bytes(plan, step) +
            (op->code == GRAPH_OP_CALL ? plan_variant(plan, op->invoke.region->graph)->peak : 0);
 }
 

@@ -84,7 +84,8 @@ static void need_reads(struct order *o, int write)
         return;
     for (int s = 0; s < write; s++)
         for (int i = 0; i < steps[s].op->input_count; i++)
-            if (!step_packed(&steps[s], i) && /* packed, it lies elsewhere */
+            if ((!step_packed(&steps[s], i) ||
+                 step_packed(&steps[s], i)->passing) && /* else it lies elsewhere */
                 replaces(o->variant, steps[write].op, steps[s].op->inputs[i]->base))
                 need(o, write, s);
 }

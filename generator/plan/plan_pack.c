@@ -419,8 +419,11 @@ static void make_parts(struct cx *cx, struct packed *entry, const struct made *m
         nest_normalise(&cx->arena, &entry->parts[p].nest);
 }
 
-static const struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
-                                         struct packing packing, struct value *value, bool make)
+/* What becomes of an entry that the group has not. */
+enum unknown { NOT_MADE, ADDED, PASSING };
+
+static struct packed *find_or_make(struct cx *cx, struct pack_group *group, const struct module *root,
+                                   struct packing packing, struct value *value, enum unknown unknown)
 {
     const enum packed_format format = packing.format;
     const int planes = winograd_side(format) * winograd_side(format);
@@ -458,13 +461,13 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         entry->operand_entries[i] = find_or_make(/* made before */
                                                  cx, group, root,
                                                  (struct packing){PACKED_DENSE, operand->dtype, -1, 1},
-                                                 operand->base, make);
+                                                 operand->base, unknown);
         if (!entry->operand_entries[i])
             return NULL;
     }
     entry->key = entry_key(cx, entry, root, &made);
     known = names_find(&group->keys, entry->key);
-    if (known || !make) {
+    if (known || unknown == NOT_MADE) {
         if (known && whole)
             ARENA_PUSH(&cx->arena, group->dense, group->dense_count,
                        ((struct dense_value){value, group->entries[known->index]}));
@@ -482,6 +485,9 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
         !entry->operand_entries[0] && entry->operands[0]->base->op->code == GRAPH_OP_TENSOR &&
         entry->n * entry->k == module_tensor_count(entry->operands[0]->base->op->tensor.tensor))
         entry->permutes = entry->operands[0]->base->op->tensor.tensor;
+    entry->passing = unknown == PASSING;
+    if (entry->passing)
+        return entry;
     ARENA_PUSH(&cx->arena, group->entries, group->entry_count, entry);
     names_add(&cx->arena, &group->keys, entry->key, "", (struct loc){0});
     if (whole)
@@ -492,11 +498,17 @@ static const struct packed *find_or_make(struct cx *cx, struct pack_group *group
 const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
                                 struct packing packing, struct value *value)
 {
-    return find_or_make(cx, group, root, packing, value, true);
+    return find_or_make(cx, group, root, packing, value, ADDED);
+}
+
+struct packed *pack_passing(struct cx *cx, struct pack_group *group, const struct module *root,
+                            struct packing packing, struct value *value)
+{
+    return find_or_make(cx, group, root, packing, value, PASSING);
 }
 
 const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
                                struct packing packing, struct value *value)
 {
-    return find_or_make(cx, group, root, packing, value, false);
+    return find_or_make(cx, group, root, packing, value, NOT_MADE);
 }

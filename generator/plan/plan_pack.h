@@ -18,6 +18,10 @@ struct packing {
 const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
                                 struct packing packing, struct value *value);
 
+/* The same, but an entry that is `passing`. */
+struct packed *pack_passing(struct cx *cx, struct pack_group *group, const struct module *root,
+                            struct packing packing, struct value *value);
+
 /* The same, but NULL where there is none yet. */
 const struct packed *pack_find(struct cx *cx, struct pack_group *group, const struct module *root,
                                struct packing packing, struct value *value);

@@ -159,8 +159,9 @@ static bool same_steps(const struct pair *pair, int count)
         const struct step *x = &a->steps[s], *y = &b->steps[s];
 
         if (!same_text(x->boundary, y->boundary) || x->region_offset != y->region_offset ||
-            x->scratch_offset != y->scratch_offset || a->guards[s] != b->guards[s] ||
-            !same_op(pair, x->op, y->op) || !same_calls(pair, &x->calls, &y->calls))
+            x->scratch_offset != y->scratch_offset || x->packed_offset != y->packed_offset ||
+            a->guards[s] != b->guards[s] || !same_op(pair, x->op, y->op) ||
+            !same_calls(pair, &x->packings, &y->packings) || !same_calls(pair, &x->calls, &y->calls))
             return false;
     }
     return true;

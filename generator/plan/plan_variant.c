@@ -132,7 +132,7 @@ static bool make_steps(struct planner *planner)
         if (!op_is_step(op))
             continue;
         step->op = op;
-        step->region_offset = step->scratch_offset = -1;
+        step->region_offset = step->scratch_offset = step->packed_offset = -1;
         variant->step_count++;
     }
     return fine;
@@ -188,6 +188,7 @@ static void place_values(struct planner *planner)
         struct step *step = &variant->steps[s];
         const struct op *op = step->op;
 
+        planner->behind_yield |= op->code == GRAPH_OP_YIELD;
         step->algorithm = planner_choose(planner, op);
         assert(step->algorithm || !planner_needs_algorithm(planner, op->code));
         step->split = planner_split_step(planner, step);
@@ -371,7 +372,8 @@ static void add_intervals(struct planner *planner)
     }
     for (int s = 0; s < variant->step_count; s++) {
         struct step *step = &variant->steps[s];
-        const int64_t scratch = planner_scratch_bytes(plan, step);
+        const int64_t scratch = planner_scratch_bytes(plan, step),
+                      passing = planner_passing_bytes(plan, step);
         const bool call = step->op->code == GRAPH_OP_CALL;
 
         if (call)
@@ -379,6 +381,8 @@ static void add_intervals(struct planner *planner)
         if (scratch > 0)
             add_interval(planner, call ? "second buffer" : "scratch", step->op, scratch, s, s,
                          &step->scratch_offset);
+        if (passing > 0)
+            add_interval(planner, step_packed(step, 1)->name, step->op, passing, s, s, &step->packed_offset);
     }
 }
 

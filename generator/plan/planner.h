@@ -14,6 +14,7 @@ struct planner {
     struct cx *cx;
     struct plan *plan;
     struct variant *variant;
+    bool behind_yield;      /* while algorithms are chosen: the step is one of backward */
     int *last_use;          /* by value id: of what owns memory, the step that reads it last */
     int64_t *change;        /* by step: how many bytes more are live than in the step before */
     const char **arguments; /* the names in C of the graph's inputs */
@@ -91,6 +92,9 @@ struct place *planner_own_place(const struct variant *variant, int s, int output
 bool planner_is_shared_by_parts(const struct variant *variant, const struct place *place);
 
 int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step);
+
+/* Of the weight that the step packs in passing; or 0. */
+int64_t planner_passing_bytes(const struct plan *plan, const struct step *step);
 
 /* Zeros for gradients of results that are left out, where there are several: as long as any is read. False: there are none. */
 bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last);

@@ -506,7 +506,7 @@ static void mark_reads(struct embedding *e, const struct pack_group *group, cons
             continue;
         for (int s = 0; s < variant->step_count; s++)
             for (int j = 0; j < variant->steps[s].op->input_count; j++)
-                if (!step_packed(&variant->steps[s], j))
+                if (!step_packed(&variant->steps[s], j) || step_packed(&variant->steps[s], j)->passing)
                     mark_value(e, group, instance, variant->steps[s].op->inputs[j]);
         for (int i = 0; i < variant->graph->output_count; i++)
             mark_value(e, group, instance, variant->graph->outputs[i]);

@@ -41,6 +41,17 @@ static int maps_of_images(const struct graph *graph)
     return count;
 }
 
+/* Maps that stand directly behind what computes a product. */
+static int maps_of_products(const struct graph *graph)
+{
+    int count = 0;
+
+    for (int i = 0; i < graph->op_count; i++)
+        for (int j = 0; graph->ops[i]->code == GRAPH_OP_MAP && j < graph->ops[i]->input_count; j++)
+            count += op_rows[graph->ops[i]->inputs[j]->op->code]->weighted;
+    return count;
+}
+
 static int views_of_maps(const struct graph *graph)
 {
     int count = 0;
@@ -121,6 +132,10 @@ static int packed_ops(const struct graph *graph)
 
 #define NORMED_CONV                                                                                          \
     MODULES("x: [1, 8, 8, 8]", "  conv: Conv2d(8, 8, 3)\n  bn: BatchNorm2d(8)\n", "  - return bn(conv(x))\n")
+#define NORMED_LINES                                                                                         \
+    MODULES("x: [1, 8, 8]", "  conv: Conv1d(8, 8, 3)\n  bn: BatchNorm1d(8)\n", "  - return bn(conv(x))\n")
+#define SHIFTED_CONV                                                                                         \
+    MODULES("x: [1, 8, 8, 8]", "  conv: Conv2d(8, 8, 3)\n", "  - return conv(x) + conv.bias.view(8, 1, 1)\n")
 #define CONV_OF(channels)                                                                                    \
     MODULES("x: [1, " channels ", 9, 9]", "  a: Conv2d(" channels ", 16, 3)\n  b: Conv2d(16, 16, 3)\n",      \
             "  - return b(relu(a(x)))\n")
@@ -150,7 +165,12 @@ static const struct pass_case {
     int (*measure)(const struct graph *graph); /* NULL: how many ops there are of the code */
     enum op_code code;
     int before, after;
-    enum { EVAL, TRAIN, SAVES } graph; /* the last: that keeps for backward, evaluated */
+    enum {
+        EVAL,
+        TRAIN,
+        SAVES, /* keeps for backward, evaluated */
+        ONCE   /* EVAL, where each weight is packed once */
+    } graph;
 } cases[] = {
     {"dead", CONV_OF("16") "backward: true\n", has_unused, GRAPH_OP_COUNT, 1, 0, SAVES},
     {"dead",
@@ -160,6 +180,11 @@ static const struct pass_case {
     {"keep", GRU("2") "checkpoint: [rnn]\nbackward: true\n", saving_layers, GRAPH_OP_COUNT, 2, 1, SAVES},
     {"keep", GRU("2") "backward: true\n", saving_layers, GRAPH_OP_COUNT, 1, 1, SAVES},
     {"fold", NORMED_CONV, maps_of_images, GRAPH_OP_COUNT, 2, 0, EVAL},
+    {"fold", NORMED_CONV, maps_of_images, GRAPH_OP_COUNT, 2, 2, ONCE},
+    {"fold", NORMED_LINES, maps_of_products, GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fold", NORMED_LINES, maps_of_products, GRAPH_OP_COUNT, 0, 1, ONCE},
+    {"fold", SHIFTED_CONV, maps_of_images, GRAPH_OP_COUNT, 1, 0, EVAL},
+    {"fold", SHIFTED_CONV, maps_of_images, GRAPH_OP_COUNT, 1, 0, ONCE},
     {"fold", NORMED_CONV, NULL, GRAPH_OP_CONV, 1, 1, EVAL},
     {"fold", NORMED_CONV, maps_of_images, GRAPH_OP_COUNT, 6, 6, TRAIN},
     {"parts", JOINED("a", "b"), NULL, GRAPH_OP_CONTRACT, 1, 2, EVAL},
@@ -178,6 +203,8 @@ static const struct pass_case {
     {"prepare", DOUBLED("self.w @ self.w.mT"), NULL, GRAPH_OP_CONTRACT, 1, 0, SAVES},
     {"prepare", DOUBLED("self.w @ self.w.mT"), prepared, GRAPH_OP_COUNT, 0, 2, SAVES},
     {"prepare", DOUBLED("self.w @ x"), NULL, GRAPH_OP_CONTRACT, 2, 2, SAVES},
+    {"fuse", NORMED_LINES, tails, GRAPH_OP_COUNT, 0, 0, EVAL},
+    {"fuse", NORMED_LINES, tails, GRAPH_OP_COUNT, 0, 1, ONCE},
     {"fuse", MODULES("x: [2, 4]", "  fc: Linear(4, 8)\n", "  - return relu(fc(x))\n"), tails, GRAPH_OP_COUNT,
      0, 1, EVAL},
     {"fuse", MODULES("x: [2, 4]", "  fc: Linear(4, 8)\n", "  - h = fc(x)\n  - return h, relu(h)\n"), tails,
@@ -227,6 +254,7 @@ static bool run_case(const struct pass_case *c)
     const struct graph *graph = c->graph == SAVES ? entry->saving[0][0] : entry->graphs[c->graph == TRAIN][0];
     int before, after, pass = 0;
 
+    m->program->settings.packs_once = c->graph == ONCE;
     while (strcmp(passes[pass].name, c->pass) != 0)
         pass++;
     backward_write(&m->cx, m->program);

@@ -10,6 +10,8 @@
 #include "graphs.h"
 #include "plan/algorithm.h"
 #include "plan/plan.h"
+#include "plan/target.h"
+#include "plan/weights.h"
 
 #define HEAD "modc: 1\nmodel: m\nhooks: none\n"
 #define MODEL(modules, statements)                                                                           \
@@ -137,6 +139,139 @@ static void training_alone_packs_nothing(void **state)
     assert_non_null(step_packed(step_of(variant_of(plan, "forward_eval"), GRAPH_OP_CONTRACT, 0), 1));
     assert_null(step_packed(step_of(variant_of(plan, "forward_train"), GRAPH_OP_CONTRACT, 0), 1));
     model_free(m);
+}
+
+/* How many entries of the groups hold the parameter, in whatever form. */
+static int forms_of(const struct plan *plan, const struct module_tensor *tensor)
+{
+    int count = 0;
+
+    for (int g = 0; g < plan->group_count; g++)
+        for (int i = 0; i < plan->groups[g]->entry_count; i++) {
+            const struct packed *entry = plan->groups[g]->entries[i];
+            bool holds = false;
+
+            for (int k = 0; k < entry->operand_count; k++)
+                holds |= entry->operands[k]->base->op->code == GRAPH_OP_TENSOR &&
+                         entry->operands[k]->base->op->tensor.tensor == tensor;
+            count += holds;
+        }
+    return count;
+}
+
+/* Of all weights of convolutions and products, how often the one that is packed most often is. */
+static int most_forms(const struct plan *plan)
+{
+    const struct module_tree *tree = plan->program->tree;
+    int most = 0;
+
+    for (int i = 0; i < tree->key_count; i++) {
+        const struct module_tensor *tensor = tree->keys[i];
+        int forms = tensor->kind == MODULE_PARAMETER && tensor->ndim > 1 ? forms_of(plan, tensor) : 0;
+
+        most = forms > most ? forms : most;
+    }
+    return most;
+}
+
+static int passing_weights(const struct plan *plan)
+{
+    int count = 0;
+
+    for (int v = 0; v < plan->variant_count; v++)
+        for (int s = 0; s < plan->variants[v]->step_count; s++)
+            count += plan->variants[v]->steps[s].packed_offset >= 0;
+    return count;
+}
+
+/* Those of regions, whose functions serve several instances, and of the model. */
+static void weights_of_networks_are_packed_once(void **state)
+{
+    static const char *const networks[] = {"specs/networks/resnet8.yaml", "specs/networks/mobilenet_v1.yaml",
+                                           "specs/digits/cnn.yaml"};
+    static const struct {
+        const char *what;
+        struct options options;
+        bool embedded, once;
+        int forms; /* folded, as it is, and turned, of which a transposed one has parts */
+    } builds[] = {
+        {"hosted, with hooks", {0}, false, false, 1},
+        {"hosted, in training", {.backward = true}, false, false, 6},
+        {"--weights", {.weights = "w.safetensors"}, true, true, 1},
+        {"--target", {.target = NULL}, false, true, 1},
+        {"--target, in training", {.backward = true}, false, true, 1},
+    };
+
+    (void)state;
+    for (size_t n = 0; n < sizeof networks / sizeof *networks; n++)
+        for (size_t b = 0; b < sizeof builds / sizeof *builds; b++) {
+            struct options options = builds[b].options;
+            struct cx cx = {.options = &options};
+            const char *error = NULL;
+            struct spec *spec;
+            struct program *program;
+            struct plan *plan;
+            int forms, passing;
+
+            if (builds[b].once && !builds[b].embedded)
+                options.target = target_parse(&cx, "cortex-m7");
+            spec = spec_read(&cx, source_read(&cx, networks[n], SPEC_MAX_BYTES, &error));
+            assert_true(settings_apply(&cx, spec));
+            spec->hooks = SPEC_DEFAULT; /* on a chip too */
+            program = lower_program(&cx, module_build(&cx, spec, 0));
+            assert_int_equal(program->settings.packs_once, builds[b].once);
+            backward_write(&cx, program);
+            pass_run(&cx, program, NULL, NULL);
+            plan = plan_make(&cx, program);
+            forms = most_forms(plan);
+            passing = passing_weights(plan);
+            if (builds[b].options.backward && !builds[b].once ? forms < 2 || forms > builds[b].forms
+                                                              : forms != builds[b].forms)
+                fail_msg("%s, %s: a weight is packed %d times", networks[n], builds[b].what, forms);
+            assert_int_equal(passing > 0, builds[b].once == builds[b].options.backward);
+            if (builds[b].embedded) /* nor does it lie beside that as PyTorch has it */
+                assert_true(weights_length(&cx, plan) < plan->param_bytes * 11 / 10);
+            arena_free(&cx.arena);
+        }
+}
+
+/* The scale of BatchNorm is in the weight, or what the convolution does last with the weight as it is. */
+static void scales_are_folded_or_tails(void **state)
+{
+#define NORMED(channels)                                                                                     \
+    "modc: 1\nmodel: m\ninputs: {x: [1, " channels ", 12, 12]}\nmodules:\n"                                  \
+    "  conv: Conv2d(" channels ", " channels ", 3, bias=False)\n  bn: BatchNorm2d(" channels ")\n"           \
+    "forward:\n  - return relu(bn(conv(x)))\n"
+    static const struct {
+        const char *spec;
+        bool once;
+        const char *weight; /* of evaluation, and of the other modes */
+        const char *others;
+    } cases[] = {
+        {NORMED("8"), false, "conv_weight_folded", "conv_weight"},
+        {NORMED("8"), true, "conv_weight", "conv_weight"},
+        {NORMED("64"), false, "conv_weight_folded_winograd", "conv_weight"},
+        {NORMED("64"), true, "conv_weight", "conv_weight"}, /* the state_dict could not be given back */
+        {NORMED("64") "state_dict: none\n", true, "conv_weight_winograd", "conv_weight_winograd"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model *m = model_read(cases[i].spec);
+        struct plan *plan;
+
+        m->program->settings.packs_once = cases[i].once;
+        pass_run(&m->cx, m->program, NULL, NULL);
+        plan = plan_make(&m->cx, m->program);
+        for (int v = 0; v < plan->variant_count; v++) {
+            const struct packed *weight = step_packed(step_of(plan->variants[v], GRAPH_OP_CONV, 0), 1);
+            const bool eval = strcmp(plan->variants[v]->function, "forward_eval") == 0;
+
+            assert_string_equal(weight->name, eval ? cases[i].weight : cases[i].others);
+            assert_int_equal(weight->passing, !eval && !cases[i].once);
+        }
+        model_free(m);
+    }
 }
 
 static void nothing_is_packed_without_leave(void **state)
@@ -342,6 +477,8 @@ int main(void)
         cmocka_unit_test(plan_forces_what_fits),
         cmocka_unit_test(weights_are_packed_once),
         cmocka_unit_test(training_alone_packs_nothing),
+        cmocka_unit_test(weights_of_networks_are_packed_once),
+        cmocka_unit_test(scales_are_folded_or_tails),
         cmocka_unit_test(nothing_is_packed_without_leave),
         cmocka_unit_test(values_lie_where_they_belong),
         cmocka_unit_test(no_two_values_have_one_name),

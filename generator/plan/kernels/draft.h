@@ -256,6 +256,10 @@ void add_sizes(struct making *making, struct kernel_call *call);
 /* The calls that fill the entry. */
 void make_packing(struct cx *cx, struct plan *plan, struct packed *entry);
 
+/* The calls that fill what the step packs in passing; and that, so many elements in. */
+void make_passing(struct cx *cx, struct plan *plan, const struct variant *variant, struct step *step);
+struct operand passing_operand(const struct step *step, int64_t elements);
+
 /* What making->entry's op calls the value: the entry, or one of its operands. */
 struct operand packing_operand(const struct making *making, const struct value *value);
 

@@ -279,7 +279,9 @@ void add_op_input(struct making *making, struct kernel_call *call, int input)
 {
     const struct step *step = making->step;
 
-    if (step_packed(step, input))
+    if (step_packed(step, input) && step_packed(step, input)->passing)
+        add_operand(making, call, passing_operand(step, 0));
+    else if (step_packed(step, input))
         add_operand(making, call, (struct operand){.kind = OPERAND_PACKED, .packed = step->packed[input]});
     else
         add_value(making, call, step->op->inputs[input]);
@@ -309,6 +311,8 @@ void plan_kernels(struct cx *cx, struct plan *plan)
 
             if (kernel_rows[step->op->code])
                 kernel_rows[step->op->code]->make(&making);
+            if (step->packed_offset >= 0)
+                make_passing(cx, plan, variant, step);
             note_users(cx, variant, step);
         }
     }

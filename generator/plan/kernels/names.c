@@ -368,6 +368,15 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
     user.reads = read_words(cx, op);
     for (int i = 0; i < step->calls.count; i++)
         add_user_of_all(step->calls.list[i].kernel, &user);
+    user = (struct kernel_users){.module = user.module,
+                                 .path = arena_format(&cx->arena, "%s_weight", user.path),
+                                 .words = "",
+                                 .label = "values",
+                                 .value = "",
+                                 .reads = "",
+                                 .function = ""};
+    for (int i = 0; i < step->packings.count; i++)
+        add_user_of_all(step->packings.list[i].kernel, &user);
 }
 
 void note_entry(const struct kernel_calls *calls, const struct packed *entry)

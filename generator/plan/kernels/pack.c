@@ -32,10 +32,28 @@ static const struct kernel *pack_kernel(struct cx *cx, struct plan *plan, const 
     return keep_map(cx, plan, kernel, NULL, arena_format(&cx->arena, "in %s", entry->comment), stem);
 }
 
+struct operand passing_operand(const struct step *step, int64_t elements)
+{
+    const enum dtype dtype = step_packed(step, 1)->dtype;
+
+    return (struct operand){.kind = OPERAND_SCRATCH,
+                            .dtype = dtype,
+                            .offset = step->packed_offset + elements * dtype_rows[dtype].bytes};
+}
+
+/* The entry, so many elements in. */
+static struct operand entry_operand(const struct making *making, const struct packed *entry, int64_t elements)
+{
+    return entry->passing
+               ? passing_operand(making->step, elements)
+               : (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = elements};
+}
+
 /* What the entry is made of, from so many elements on. */
-static struct operand source_operand(struct cx *cx, struct plan *plan, const struct packed *entry, int index,
+static struct operand source_operand(const struct making *making, const struct packed *entry, int index,
                                      int64_t from)
 {
+    struct cx *cx = making->cx;
     struct value *operand = entry->operands[index];
     const struct op *op = operand->base->op;
     struct operand out = {0};
@@ -43,6 +61,13 @@ static struct operand source_operand(struct cx *cx, struct plan *plan, const str
 
     dim_is_const(operand->offset, &offset);
     out.offset = offset + from;
+    if (entry->passing) { /* seen from a step */
+        struct value *shown = ARENA_NEW(&cx->arena, struct value);
+
+        *shown = *operand;
+        shown->offset = dim_const(&cx->arena, out.offset);
+        return (struct operand){.kind = OPERAND_VALUE, .value = shown};
+    }
     if (entry->operand_entries[index]) {
         out.kind = OPERAND_ENTRY;
         out.packed.entry = entry->operand_entries[index];
@@ -51,7 +76,7 @@ static struct operand source_operand(struct cx *cx, struct plan *plan, const str
         out.tensor = op->tensor.tensor;
     } else {
         out.kind = OPERAND_CONSTANT;
-        out.name = plan_constant(cx, plan, operand->base); /* it is there */
+        out.name = plan_constant(cx, making->plan, operand->base); /* it is there */
     }
     return out;
 }
@@ -62,7 +87,7 @@ struct operand packing_operand(const struct making *making, const struct value *
 
     for (int i = 0; i < entry->operand_count; i++)
         if (entry->operands[i] == value)
-            return source_operand(making->cx, making->plan, entry, i, 0);
+            return source_operand(making, entry, i, 0);
     return (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry};
 }
 
@@ -71,24 +96,53 @@ static void add_number(struct making *making, struct kernel_call *call, int64_t 
     add_operand(making, call, (struct operand){.kind = OPERAND_NUMBER, .offset = number});
 }
 
+/* A function of one weight that states its numbers, so that its callers do not: there is one in each mode. */
+static const struct kernel *panels_kernel(const struct making *making, const struct packed *entry,
+                                          const struct kernel *core, const int64_t *numbers, int count)
+{
+    struct cx *cx = making->cx;
+    struct kernel *kernel = new_kernel(cx, making->plan, KERNEL_WRAPPER);
+    struct draft draft = {.cx = cx, .plan = making->plan, .kernel = kernel};
+    const struct element element = element_of(&draft, entry->dtype);
+
+    kernel->core = core;
+    kernel->computed = element.computed;
+    kernel->before = "pack";
+    kernel->comment = arena_format(&cx->arena, "y in %s = %s", entry->comment, dag_text(cx, entry->dag));
+    kernel->stem = arena_format(&cx->arena, "pack_panels_%lldx%lld", (long long)entry->n,
+                                (long long)entry->k);
+    add_parameter(&draft, element, true, "y");
+    add_parameter(&draft, element, false, "x");
+    for (int i = 0; i < count; i++)
+        ARENA_PUSH(&cx->arena, kernel->shapes, kernel->shape_count,
+                   ((struct kernel_shape){.name = "", .dim = dim_const(&cx->arena, numbers[i])}));
+    return keep_kernel(cx, making->plan, kernel);
+}
+
 /* One call of the runtime. */
 static void call_panels(struct making *making, const struct packed *entry)
 {
     const struct panel_source *source = entry->panels;
     const bool pixels = source->channels > 1;
-    struct kernel_call *call = add_call(
-        making, library_kernel(making->cx, making->plan, pixels ? "modc_f32_pack_pixels" : "modc_f32_pack"));
+    const struct kernel *core = library_kernel(making->cx, making->plan,
+                                               pixels ? "modc_f32_pack_pixels" : "modc_f32_pack");
+    struct kernel_call *call;
+    int64_t numbers[6];
+    int count = 0;
 
-    add_operand(making, call, (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry});
-    add_operand(making, call, source_operand(making->cx, making->plan, entry, 0, 0));
-    add_number(making, call, entry->n);
+    numbers[count++] = entry->n;
     if (pixels)
-        add_number(making, call, source->channels);
-    add_number(making, call, source->pixels);
-    add_number(making, call, source->row);
+        numbers[count++] = source->channels;
+    numbers[count++] = source->pixels;
+    numbers[count++] = source->row;
     if (pixels)
-        add_number(making, call, source->channel);
-    add_number(making, call, source->pixel);
+        numbers[count++] = source->channel;
+    numbers[count++] = source->pixel;
+    call = add_call(making, entry->passing ? panels_kernel(making, entry, core, numbers, count) : core);
+    add_operand(making, call, entry_operand(making, entry, 0));
+    add_operand(making, call, source_operand(making, entry, 0, 0));
+    for (int i = 0; i < count && !entry->passing; i++)
+        add_number(making, call, numbers[i]);
 }
 
 /* The part as a copy of one run of elements, or of a matrix that is turned; false: it is neither. */
@@ -108,11 +162,10 @@ static bool call_copy(struct making *making, const struct packed *entry, const s
                  !dim_equals(x->strides[0], 1) || dim_equals(x->strides[1], 0)))
         return false;
     call = add_call(making, library_kernel(making->cx, making->plan, run ? "memcpy" : "modc_f32_transpose"));
-    add_operand(making, call,
-                (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
+    add_operand(making, call, entry_operand(making, entry, part->to));
     if (!run)
         add_number(making, call, dim_constant(y->strides[0]));
-    add_operand(making, call, source_operand(making->cx, making->plan, entry, 0, part->from[0]));
+    add_operand(making, call, source_operand(making, entry, 0, part->from[0]));
     if (run) {
         add_operand(making, call,
                     (struct operand){.kind = OPERAND_BYTES,
@@ -124,6 +177,26 @@ static bool call_copy(struct making *making, const struct packed *entry, const s
     add_number(making, call, dim_constant(nest->dims[0]));
     add_number(making, call, dim_constant(nest->dims[1]));
     return true;
+}
+
+/* Of what maps make. */
+static void make_parts(struct making *making, const struct packed *entry)
+{
+    if (entry->panels) {
+        call_panels(making, entry);
+        return;
+    }
+    for (int i = 0; i < entry->part_count; i++) {
+        const struct packed_part *part = &entry->parts[i];
+        struct kernel_call *call;
+
+        if (!entry->passing && call_copy(making, entry, part)) /* it says its numbers */
+            continue;
+        call = add_call(making, pack_kernel(making->cx, making->plan, entry, i));
+        add_operand(making, call, entry_operand(making, entry, part->to));
+        for (int j = 0; j < entry->operand_count; j++)
+            add_operand(making, call, source_operand(making, entry, j, part->from[j]));
+    }
 }
 
 void make_packing(struct cx *cx, struct plan *plan, struct packed *entry)
@@ -138,22 +211,26 @@ void make_packing(struct cx *cx, struct plan *plan, struct packed *entry)
         kernel_rows[entry->op->code]->make(&making);
         return;
     }
-    if (entry->panels) {
-        call_panels(&making, entry);
-        return;
-    }
-    for (int i = 0; i < entry->part_count; i++) {
-        const struct packed_part *part = &entry->parts[i];
-        struct kernel_call *call;
+    make_parts(&making, entry);
+}
 
-        if (call_copy(&making, entry, part))
-            continue;
-        call = add_call(&making, pack_kernel(cx, plan, entry, i));
+void make_passing(struct cx *cx, struct plan *plan, const struct variant *variant, struct step *step)
+{
+    const struct packed *entry = step_packed(step, 1);
+    struct making making = {
+        .cx = cx, .plan = plan, .variant = variant, .step = step, .calls = &step->packings};
+
+    if (entry->zero && !entry->panels) {
+        struct kernel_call *call = add_call(&making, library_kernel(cx, plan, "memset"));
+
+        add_operand(&making, call, passing_operand(step, 0));
+        add_number(&making, call, 0);
         add_operand(&making, call,
-                    (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
-        for (int j = 0; j < entry->operand_count; j++)
-            add_operand(&making, call, source_operand(cx, plan, entry, j, part->from[j]));
+                    (struct operand){.kind = OPERAND_BYTES,
+                                     .dtype = entry->dtype,
+                                     .count = dim_const(&cx->arena, entry->count)});
     }
+    make_parts(&making, entry);
 }
 
 /* ---- and back --------------------------------------------------------------------------------------------------- */

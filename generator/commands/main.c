@@ -150,6 +150,21 @@ static struct plan *make_plan(struct cx *cx, struct program *program, struct dum
     return plan;
 }
 
+/* With weights embedded each is packed once: what a summary says of flash. NULL: the plan is that, or nobody asks. */
+static struct plan *make_embedded(struct cx *cx, struct spec *spec, int variant)
+{
+    const enum command command = cx->options->command;
+    struct dump none = {0};
+    struct program *program;
+
+    if (spec->packs_once || (command != COMMAND_SUMMARY && command != COMMAND_DIFF))
+        return NULL;
+    spec->packs_once = true;
+    program = make_program(cx, spec, variant, &none);
+    spec->packs_once = false;
+    return program ? make_plan(cx, program, &none) : NULL;
+}
+
 /* A spec up to its plans, one for each dtype; the first is what --dump shows. NULL after faults, with the exit status in
  * *status. */
 static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dump, int *status)
@@ -189,6 +204,7 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
             assert(diag_errors(cx) > 0); /* whoever gives up has said why */
             return NULL;
         }
+        (*end)->embedded = make_embedded(cx, spec, i);
     }
     return plans;
 }

@@ -168,7 +168,8 @@ static void count_bytes(struct summary *s)
         add_total(s, SUMMARY_RAM, "states of the optimizer", (double)plan->optimizer_bytes, "");
     if (plan->state_bytes > 0)
         add_total(s, SUMMARY_RAM, "state, in each workspace", (double)plan->state_bytes, "");
-    add_total(s, SUMMARY_FLASH, "weights", (double)weights_length(s->cx, plan), "");
+    add_total(s, SUMMARY_FLASH, "weights",
+              (double)weights_length(s->cx, plan->embedded ? plan->embedded : plan), "");
 }
 
 /* ---- memory of training ----------------------------------------------------------------------------------- */

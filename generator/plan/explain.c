@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "plan/algorithm.h"
 #include "plan/cost.h"
+#include "plan/plan_pack.h"
 
 static struct cost add_cost(struct cost a, struct cost b, double count)
 {
@@ -80,6 +81,10 @@ static void explain_choice(struct text *text, const struct variant *variant, con
     text_add(text, step->algorithm->name);
     if (step_packed(step, 1) && step_packed(step, 1)->narrow)
         text_printf(text, " with weights in %s", dtype_rows[step_packed(step, 1)->dtype].name);
+    if (step_packed(step, 1) && is_folded(step_packed(step, 1)))
+        text_add(text, " with folded weights");
+    if (step_packed(step, 1) && step_packed(step, 1)->passing)
+        text_add(text, " with weights that each call packs");
     if (op_forced(variant->graph->cx, op->code))
         text_add(text, " (asked for with --plan)");
     for (int a = 0, n = 0; a < table->count; a++) {
@@ -99,6 +104,8 @@ static void explain_choice(struct text *text, const struct variant *variant, con
 
 void plan_explain(struct text *text, const struct plan *plan)
 {
+    if (plan->program->settings.packs_once)
+        text_add(text, "each weight is packed once, and no scale folded into one\n");
     for (int i = 0; i < plan->variant_count; i++) {
         const struct variant *variant = plan->variants[i];
 

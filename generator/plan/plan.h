@@ -221,6 +221,7 @@ struct plan {
     struct plan *next;                      /* the same spec in its next dtype; NULL: none */
     const char *model;                      /* prefix of what is emitted */
     const struct embedded_weights *weights; /* weights.h; NULL: none */
+    const struct plan *embedded; /* for a summary: how --weights would build it, where that is otherwise; or NULL */
     const struct backend *backend;          /* the machine that it is for */
     int align;                              /* of blocks and of what lies in them */
     struct variant **variants;              /* regions before what calls them */

@@ -18,7 +18,13 @@ static void print_constants(struct emit *e, struct text *out, const bool *which)
         const struct tensor *tensor = e->plan->constants[i]->constant;
         const int64_t at = weights_constant(e->weights, i);
 
-        if (which[i] && at < 0)
+        if (which[i] && at < 0 && constant_is_large(tensor)) {
+            const char *words = plan_constant_words(e->cx, e->plan, i);
+
+            print_array(e, out, words, tensor);
+            text_printf(out, "static const %s *const %s = %s;\n\n", dtype_rows[tensor->dtype].c,
+                        e->plan->constant_names[i], array_values(e, words, tensor));
+        } else if (which[i] && at < 0)
             print_array(e, out, e->plan->constant_names[i], tensor);
         else if (which[i])
             text_printf(out,

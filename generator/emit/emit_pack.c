@@ -20,12 +20,66 @@ static void print_number(struct emit *e, struct text *out, enum dtype dtype, uni
                               dtype_is_float(dtype) ? 0 : value.i));
 }
 
+static void add_hexadecimal(struct text *out, uint64_t word)
+{
+    char digits[2 + 16], *at = digits + sizeof digits;
+
+    do
+        *--at = "0123456789abcdef"[word % 16];
+    while ((word /= 16) > 0);
+    *--at = 'x';
+    *--at = '0';
+    text_add_bytes(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* note [words]
+ * 10 MB of random bytes take gcc 12 10.9 s and 1.1 GB as bytes in decimal, 6.4 s and 0.65 GB as words of 32 bits, 3.3 s and
+ * 0.37 GB as words of 64; clang 14 6.9, 3.0 and 2.0 s. Texts would take 1.2 and 0.5 s, but MSVC cuts them at 64 KiB, ISO C at
+ * 4095 bytes, and compilers warn where one has no room for its 0. */
+static void add_words(struct text *out, const unsigned char *bytes, size_t length)
+{
+    enum { WORDS = 5 }; /* on a line */
+
+    for (size_t i = 0; i * 8 < length; i++) {
+        uint64_t word = 0;
+
+        for (size_t k = 0; k < 8 && i * 8 + k < length; k++)
+            word |= (uint64_t)bytes[i * 8 + k] << 8 * k;
+        text_add(out, i % WORDS == 0 ? "\n    " : " ");
+        add_hexadecimal(out, word);
+        text_add(out, ",");
+    }
+}
+
+/* A large one: the words of its bytes. */
+static void print_words(struct emit *e, struct text *out, const char *name, const struct tensor *tensor)
+{
+    const int64_t length = constant_length(tensor);
+
+    text_printf(
+        out,
+        "/* In words of little-endian machines, which compilers read sooner than numbers. */\n"
+        "static MODC_ALIGNED const union {\n    uint64_t words[%lld];\n    %s values[%lld];\n} %s = {{",
+        (long long)((length + 7) / 8), dtype_rows[tensor->dtype].c, (long long)tensor_count(tensor), name);
+    add_words(out, (const unsigned char *)constant_bytes(&e->cx->arena, tensor), (size_t)length);
+    text_add(out, "\n}};\n\n");
+}
+
+const char *array_values(struct emit *e, const char *name, const struct tensor *tensor)
+{
+    return constant_is_large(tensor) ? arena_format(&e->cx->arena, "%s.values", name) : name;
+}
+
 void print_array(struct emit *e, struct text *out, const char *name, const struct tensor *tensor)
 {
     enum { LONGEST_NUMBER = 18 };
     int64_t count = tensor_count(tensor);
     size_t start;
 
+    if (constant_is_large(tensor)) {
+        print_words(e, out, name, tensor);
+        return;
+    }
     text_printf(out, "static MODC_ALIGNED const %s %s[%lld] = {\n   %s", dtype_rows[tensor->dtype].c, name,
                 (long long)(count > 0 ? count : 1), count > 0 ? "" : " 0");
     start = out->length - 3;
@@ -281,27 +335,9 @@ const char *weights_assembly(struct emit *e)
         e->plan->align, e->m);
 }
 
-static void add_hexadecimal(struct text *out, uint64_t word)
-{
-    char digits[2 + 16], *at = digits + sizeof digits;
-
-    do
-        *--at = "0123456789abcdef"[word % 16];
-    while ((word /= 16) > 0);
-    *--at = 'x';
-    *--at = '0';
-    text_add_bytes(out, at, (size_t)(digits + sizeof digits - at));
-}
-
-/* note [words]
- * 10 MB of random bytes take gcc 12 10.9 s and 1.1 GB as bytes in decimal, 6.4 s and 0.65 GB as words of 32 bits, 3.3 s and
- * 0.37 GB as words of 64; clang 14 6.9, 3.0 and 2.0 s. Texts would take 1.2 and 0.5 s, but MSVC cuts them at 64 KiB, ISO C at
- * 4095 bytes, and compilers warn where one has no room for its 0. */
 struct text weights_array(struct emit *e)
 {
-    enum { WORDS = 5 }; /* on a line */
     struct text out = text_new(&e->cx->arena);
-    const unsigned char *bytes = e->weights->bytes;
     size_t count = (e->weights->length + 7) / 8;
 
     text_printf(&out,
@@ -310,15 +346,7 @@ struct text weights_array(struct emit *e)
                 "extern const uint64_t %s_weights[];\n"
                 "MODC_ALIGNED const uint64_t %s_weights[%zu] = {",
                 weights_source(e->cx, e->m), e->m, e->m, e->m, count > 0 ? count : 1);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t word = 0;
-
-        for (size_t k = 0; k < 8 && i * 8 + k < e->weights->length; k++)
-            word |= (uint64_t)bytes[i * 8 + k] << 8 * k;
-        text_add(&out, i % WORDS == 0 ? "\n    " : " ");
-        add_hexadecimal(&out, word);
-        text_add(&out, ",");
-    }
+    add_words(&out, e->weights->bytes, e->weights->length);
     text_add(&out, count > 0 ? "\n};\n" : "0};\n");
     return out;
 }

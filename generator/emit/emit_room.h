@@ -89,6 +89,9 @@ void print_sketch(struct emit *e, struct text *out); /* of a model with an entry
 /* ---- emit_pack.c ---- */
 
 void print_array(struct emit *e, struct text *out, const char *name, const struct tensor *tensor);
+
+/* What its elements are called: of a large array, which is made of words, those of its values. */
+const char *array_values(struct emit *e, const char *name, const struct tensor *tensor);
 void print_double(struct emit *e, struct text *out, double number);
 const char *packed_struct(struct emit *e, const struct pack_group *group);
 const char *group_params(struct emit *e, const struct pack_group *group);

@@ -96,6 +96,11 @@ static const char *value_name(struct emit *e, const struct module_tensor *tensor
     return arena_format(&e->cx->arena, "%s_value", emitted_flat(e->cx, value_owner(e, tensor)->path));
 }
 
+static const char *value_elements(struct emit *e, const struct module_tensor *tensor)
+{
+    return array_values(e, value_name(e, tensor), value_owner(e, tensor)->value);
+}
+
 static void print_value(struct emit *e, struct text *out, const struct module_tensor *tensor)
 {
     if (tensor->init == INIT_VALUE && !tensor->source && value_owner(e, tensor) == tensor)
@@ -111,7 +116,7 @@ const char *gammas_name(struct emit *e, const struct rollout *rollout)
 
         if (tensor->key >= 0 && strcmp(tensor->name, "gammas") == 0 && tensor->init == INIT_VALUE &&
             tensor->dtype == DTYPE_FLOAT32 && module_tensor_count(tensor) == rollout->n_steps + 1)
-            return value_name(e, tensor); /* n_steps=0 has one, and counts as one step here */
+            return value_elements(e, tensor); /* n_steps=0 has one, and counts as one step here */
     }
     return NULL;
 }
@@ -159,7 +164,7 @@ static void print_start(struct emit *e, struct text *out, const struct module_te
                         bound_text(e, origin->dtype, origin->b));
         break;
     case INIT_VALUE:
-        text_printf(out, "VALUE(%s)", value_name(e, origin));
+        text_printf(out, "VALUE(%s)", value_elements(e, origin));
         break;
     case INIT_CONSTANT:
         text_add(out, "CONSTANT(");

@@ -333,6 +333,9 @@ const struct module *plan_in_group(const struct plan *plan, const struct variant
 /* A name for something of a kernel or of a region, which hides none of the spec's sizes. */
 const char *size_name(struct cx *cx, const struct module_tree *tree, const char *name);
 
+/* What the words are called that a large constant is made of. */
+const char *plan_constant_words(struct cx *cx, const struct plan *plan, int constant);
+
 /* Of what a region's function takes and gives: an input, results and their gradients by a stem, a slot. */
 const char *region_input(struct cx *cx, const struct graph *graph, const struct value *input);
 const char *region_gradient(struct cx *cx, const struct graph *graph, const struct value *input);

@@ -6,6 +6,7 @@
 #include "base/emitted.h"
 #include "base/names.h"
 #include "plan/planner.h"
+#include "plan/weights.h"
 
 const char *c_path(struct cx *cx, const char *path)
 {
@@ -55,12 +56,28 @@ const char *c_gradient(struct cx *cx, const struct graph *graph, const char *nam
     return taken ? arena_format(&cx->arena, "%s_", own) : own;
 }
 
-static bool is_constant_name(const struct plan *plan, const char *name)
+const char *plan_constant_words(struct cx *cx, const struct plan *plan, int constant)
+{
+    return arena_format(&cx->arena, "%s_words", plan->constant_names[constant]);
+}
+
+/* Whether a constant is called so, or the words of a large one. */
+static bool is_constant_name(struct cx *cx, const struct plan *plan, const char *name)
 {
     for (int i = 0; i < plan->constant_count; i++)
-        if (strcmp(plan->constant_names[i], name) == 0)
+        if (strcmp(plan->constant_names[i], name) == 0 ||
+            (constant_is_large(plan->constants[i]->constant) &&
+             strcmp(plan_constant_words(cx, plan, i), name) == 0))
             return true;
     return false;
+}
+
+static bool is_free_constant(struct cx *cx, const struct plan *plan, const struct value *value,
+                             const char *name)
+{
+    return !is_constant_name(cx, plan, name) &&
+           !(constant_is_large(value->constant) &&
+             is_constant_name(cx, plan, arena_format(&cx->arena, "%s_words", name)));
 }
 
 /* "constant_frequency", or by its shape; what else the name would stand for has its type or a number behind it. */
@@ -75,9 +92,9 @@ static const char *constant_name(struct cx *cx, const struct plan *plan, const s
     for (int i = 0; i < value->constant->ndim && !value->name; i++)
         text_printf(&stem, "%s%lld", i ? "x" : "_", (long long)value->constant->dims[i]);
     name = stem.data;
-    if (is_constant_name(plan, name))
+    if (!is_free_constant(cx, plan, value, name))
         name = arena_format(&cx->arena, "%s_%s", stem.data, dtype_rows[value->dtype].name);
-    for (int round = 2; is_constant_name(plan, name); round++)
+    for (int round = 2; !is_free_constant(cx, plan, value, name); round++)
         name = arena_format(&cx->arena, "%s_%d", stem.data, round);
     return name;
 }

@@ -55,7 +55,7 @@ static void store(enum dtype dtype, char *to, union scalar value)
         *to = (char)value.i;
 }
 
-static char *constant_bytes(struct arena *arena, const struct tensor *tensor)
+const char *constant_bytes(struct arena *arena, const struct tensor *tensor)
 {
     int64_t count = tensor_count(tensor);
     int bytes = dtype_rows[tensor->dtype].bytes;
@@ -534,8 +534,15 @@ static int64_t tensor_bytes(const struct module_tensor *tensor)
     return module_tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
 }
 
-/* As text a number takes four times its bytes, and a compiler 4 us. */
-enum { LARGE_CONSTANT = 16384 };
+int64_t constant_length(const struct tensor *tensor)
+{
+    return tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
+}
+
+bool constant_is_large(const struct tensor *tensor)
+{
+    return constant_length(tensor) > 16384;
+}
 
 /* Behind `length` bytes; how many there are then. */
 static int64_t lay_out_constants(struct cx *cx, const struct plan *plan, struct embedded_weights *weights,
@@ -545,11 +552,11 @@ static int64_t lay_out_constants(struct cx *cx, const struct plan *plan, struct 
     weights->constants = ARENA_ARRAY(&cx->arena, plan->constant_count + 1, int64_t);
     for (int i = 0; i < plan->constant_count; i++) {
         const struct tensor *tensor = plan->constants[i]->constant;
-        const int64_t bytes = tensor_count(tensor) * dtype_rows[tensor->dtype].bytes;
+        const bool large = constant_is_large(tensor);
 
-        weights->constants[i] = bytes > LARGE_CONSTANT ? length : -1;
-        if (bytes > LARGE_CONSTANT)
-            length += plan_aligned(plan, bytes);
+        weights->constants[i] = large ? length : -1;
+        if (large)
+            length += plan_aligned(plan, constant_length(tensor));
     }
     return length;
 }
@@ -627,7 +634,7 @@ struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, c
 
         if (e.weights->constants[i] >= 0)
             memcpy(bytes + e.weights->constants[i], constant_bytes(&cx->arena, tensor),
-                   (size_t)(tensor_count(tensor) * dtype_rows[tensor->dtype].bytes));
+                   (size_t)constant_length(tensor));
     }
     e.weights->bytes = bytes;
     return e.weights;

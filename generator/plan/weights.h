@@ -23,6 +23,12 @@ struct embedded_weights {
     int constant_count;
 };
 
+/* A constant as the machine has it; how many bytes these are, and whether they are too many to be told as numbers: a number takes
+ * four times its bytes as text, and a compiler 3 us. */
+const char *constant_bytes(struct arena *arena, const struct tensor *tensor);
+int64_t constant_length(const struct tensor *tensor);
+bool constant_is_large(const struct tensor *tensor);
+
 /* Where a constant of the plan lies in the bytes; -1: it does not. */
 int64_t weights_constant(const struct embedded_weights *weights, int constant);
 

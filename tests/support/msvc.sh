@@ -17,8 +17,11 @@ generate() { # SPEC [OPTION]...
 }
 generate specs/cartpole/policy.yaml --weights specs/cartpole/weights.safetensors --weights-as c --backward
 generate tests/optim/model.yaml
-for spec in cnn64 dtypes pool recurrent rollout rows tables text; do
+for spec in cnn64 drops dtypes pool recurrent rollout rows storage tables text trees; do
     generate tests/specs/$spec.yaml --backward
+done
+for spec in functions_fft functions_order linalg losses_ctc multihead special; do
+    generate tests/layers/$spec.yaml
 done
 cat >"$work/constants.yaml" <<'END'
 modc: 1
@@ -26,7 +29,12 @@ model: constants
 inputs:
   x: [batch, 4]
 sizes: {batch: 2}
+buffers: # large ones: of the state_dict, and two constants with names that are close
+  grid: {value: arange(8192.0)}
+  table: {value: "arange(8192.0) / 2", persistent: false}
+  table_words: {value: "arange(8192.0) / 4", persistent: false}
 forward:
+  - x = x + (self.grid + self.table + self.table_words)[:4]
   - return x + torch.tensor([float('nan'), float('inf'), -float('inf'), 1.0])
 END
 generate "$work/constants.yaml"

@@ -14,7 +14,7 @@ void board_print_fraction(const char *before, float number, int digits, const ch
 /* What board_instructions begins to count from. */
 uint32_t board_ticks(void);
 
-/* Instructions since then, of up to 10 million, where the emulator counts them (-icount shift=6). */
+/* Instructions since then, of up to 2 billion, where the emulator counts them (-icount shift=6). */
 uint32_t board_instructions(uint32_t begin);
 
 /* Ends the emulator. */

@@ -10,6 +10,9 @@ void reset(void);
 /* Bits 20 to 23 give access to the floating-point unit. */
 #define CPACR (*(volatile uint32_t *)0xe000ed88)
 
+/* Bit 3 makes a fault of an access that is not aligned, as a Cortex-M0 does, whatever core runs a program for one. */
+#define CCR (*(volatile uint32_t *)0xe000ed14)
+
 static void fault(void)
 {
     board_exit(3); /* a chip would restart, or stop here for the debugger */
@@ -31,6 +34,9 @@ void reset(void)
     const uint32_t *from = data_in_flash;
 
     CPACR |= 0xfu << 20;
+#ifdef __ARM_ARCH_6M__
+    CCR |= 1u << 3;
+#endif
     __asm__ volatile("dsb\n\tisb");
     for (uint32_t *to = data_begin; to < data_end; to++)
         *to = *from++;

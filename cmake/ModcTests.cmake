@@ -353,7 +353,7 @@ function(modc_planner_tests)
     endforeach()
 endfunction()
 
-# One call of the system after the other fails: those that allocate, those that write.
+# One call of the system after the other fails: those that allocate, those that write; and one `if` after the other that gives up.
 function(modc_failing_tests)
     set(CMAKE_REQUIRED_FLAGS "")
     check_c_source_compiles("extern void *__libc_memalign(unsigned long, unsigned long);
@@ -369,8 +369,16 @@ function(modc_failing_tests)
     modc_test(failing_memory failing ${script} memory 7)
     modc_test(failing_files failing ${script} files)
     modc_compiles(failing_files ${CMAKE_C_COMPILER} "CFLAGS=-O1")
+    set(yaml ${modc_yaml})
+    if(TARGET ${modc_yaml})
+        set(yaml ${YAML_LINK_LIBRARIES})
+    endif()
+    set(sites ${MODC_PYTHON} tests/support/sites.py ${PROJECT_BINARY_DIR} "${yaml}"
+        "${CMAKE_C_COMPILER_LAUNCHER} ${CMAKE_C_COMPILER}")
+    modc_test(failing_sites failing ${sites} 8)
     if(MODC_LONG_TESTS)
         modc_test(long_failing_memory long ${script} memory)
+        modc_test(long_failing_sites long ${sites})
     endif()
 endfunction()
 

@@ -1,7 +1,6 @@
 /* main.c - the command line. Calls each room once, in order: whoever opens this file first sees the whole compiler. */
 #define _POSIX_C_SOURCE 200809L
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -165,6 +164,16 @@ static struct plan *make_embedded(struct cx *cx, struct spec *spec, int variant)
     return program ? make_plan(cx, program, &none) : NULL;
 }
 
+/* Whoever gives up has said why; where one has not, that is said. */
+static int with_reason(struct cx *cx, int status)
+{
+    if (status == EXIT_DONE || diag_errors(cx) > 0)
+        return status;
+    diag_error(cx, nowhere, "it failed and did not say why");
+    diag_hint(cx, "this is a fault of modc itself: please report it with the spec");
+    return EXIT_FAULT;
+}
+
 /* A spec up to its plans, one for each dtype; the first is what --dump shows. NULL after faults, with the exit status in
  * *status. */
 static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dump, int *status)
@@ -182,28 +191,27 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     progress_step("reading %s ...", path);
     struct spec *spec = spec_read(cx, source);
     *status = EXIT_COMMAND_LINE;
-    if (!settings_apply(cx, spec)) {
-        assert(diag_errors(cx) > 0);
+    if (!settings_apply(cx, spec))
         return NULL;
-    }
     if (dump_wants(dump, cx, "spec"))
         spec_dump(dump->out, spec, dump->json);
 
     struct program **programs = ARENA_ARRAY(&cx->arena, spec->dtype_count, struct program *);
-    for (int i = 0; i < spec->dtype_count; i++)
+    bool complete = true;
+    for (int i = 0; i < spec->dtype_count; i++) {
         programs[i] = make_program(cx, spec, i, i == 0 ? dump : &none);
+        complete = complete && programs[i];
+    }
     cx->variant.text = NULL;
     *status = cx->unreadable ? EXIT_FILE : settings_at_fault(cx) ? EXIT_COMMAND_LINE : EXIT_SPEC;
-    if (diag_errors(cx) > 0) /* by now every fault of the spec has been said */
+    if (diag_errors(cx) > 0 || !complete) /* by now every fault of the spec has been said */
         return NULL;
 
     struct plan *plans = NULL, **end = &plans;
     for (int i = 0; i < spec->dtype_count; i++, end = &(*end)->next) {
         *end = make_plan(cx, programs[i], i == 0 ? dump : &none);
-        if (!*end) {
-            assert(diag_errors(cx) > 0); /* whoever gives up has said why */
+        if (!*end)
             return NULL;
-        }
         (*end)->embedded = make_embedded(cx, spec, i);
     }
     return plans;
@@ -247,7 +255,7 @@ static int compile(struct cx *cx, struct text *out)
 
     struct plan *plans = make_plans(cx, options->argument, &dump, &status);
     if (!plans)
-        return status;
+        return with_reason(cx, status);
     status = EXIT_DONE;
     for (struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
         if (options->explain) {
@@ -264,7 +272,7 @@ static int compile(struct cx *cx, struct text *out)
         }
     }
     if (status != EXIT_DONE)
-        return status;
+        return with_reason(cx, status);
 
     for (const struct plan *plan = plans; plan && status == EXIT_DONE; plan = plan->next) {
         struct memory memory = memory_of(cx, plan, plan->weights || options_run(options, "--weights"));
@@ -275,12 +283,12 @@ static int compile(struct cx *cx, struct text *out)
             status = EXIT_SPEC;
     }
     if (status != EXIT_DONE || options->command == COMMAND_SUMMARY)
-        return status;
+        return with_reason(cx, status);
     progress_step("writing %s.c ...", plans->model);
     files = emit_files(cx, plans, &count);
     if (options->command == COMMAND_RUN)
         return run_model(cx, plans, files, count);
-    return write_files(cx, plans, files, count);
+    return with_reason(cx, write_files(cx, plans, files, count));
 }
 
 /* Two compilations, each with a cx of its own: faults of one do not stop the other. */
@@ -294,7 +302,8 @@ static int compare(struct cx *cx, struct text *out)
     int status[2];
 
     for (int i = 0; i < 2; i++)
-        plans[i] = make_plans(&sides[i], paths[i], &none, &status[i]);
+        if (!(plans[i] = make_plans(&sides[i], paths[i], &none, &status[i])))
+            status[i] = with_reason(&sides[i], status[i]);
     if (plans[0] && plans[1]) {
         const struct diff *diff = diff_make(cx, summary_make(&sides[0], plans[0]),
                                             summary_make(&sides[1], plans[1]), paths);

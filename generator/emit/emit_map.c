@@ -43,9 +43,8 @@ static void map_bytes(struct loops *k, bool zeros)
 
     for (int axis = 0; axis < last; axis++)
         open_loop(k, axis);
-    statement(k, "%s(%s, %s, %s%s * sizeof *%s);", copy, address(k, 0),
-              zeros ? "0" : address(k, 1), dim_is_const(k->nest.dims[last], NULL) ? "" : "(size_t)", count,
-              k->parameter[0]);
+    statement(k, "%s(%s, %s, %s%s * sizeof *%s);", copy, address(k, 0), zeros ? "0" : address(k, 1),
+              dim_is_const(k->nest.dims[last], NULL) ? "" : "(size_t)", count, k->parameter[0]);
     close_blocks(k, last);
 }
 

@@ -59,6 +59,8 @@ static struct ev fn_linear(struct eval *eval, struct ev *args, int count, struct
         return ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, NULL));
     bias = args[2].kind == EV_NONE ? NULL : args[2].tensor;
     weight = build_permute(eval, loc, weight, swap);
+    if (!weight)
+        return BAD;
     if (!bias || (bias->ndim == 1 && dim_equal(bias->dims[0], weight->dims[1])))
         return ev_tensor(loc, build_matmul(eval, loc, "linear", input, weight, bias));
     product = ev_tensor(

@@ -544,10 +544,21 @@ bool lower_resolve(struct cx *cx, struct module_tree *tree)
     return diag_errors(cx) == errors;
 }
 
+/* Whether every entry could be lowered. */
+static bool is_complete(const struct program *program)
+{
+    for (int i = 0; i < program->entry_count; i++)
+        if (!program->entries[i].graphs[0][0] || !program->entries[i].graphs[1][0])
+            return false;
+    return program->entry_count > 0;
+}
+
 struct program *lower_program(struct cx *cx, struct module_tree *tree)
 {
     struct program *program = lower_entries(cx, tree, false);
 
+    if (diag_errors(cx) == 0 && !is_complete(program))
+        return NULL;
     if (diag_errors(cx) == 0) {
         if (program->entry_count > 0)
             check_sizes(program);

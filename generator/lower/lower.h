@@ -11,7 +11,7 @@
  * and finishes the tree. False after a fault of theirs or of any call, when nothing more is to be lowered. */
 bool lower_resolve(struct cx *cx, struct module_tree *tree);
 
-/* Of a finished tree. */
+/* Of a finished tree. NULL where something could not be lowered and no error says why. */
 struct program *lower_program(struct cx *cx, struct module_tree *tree);
 
 #endif

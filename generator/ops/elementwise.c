@@ -58,7 +58,8 @@ const struct elementwise_row elementwise_rows[] = {
      "where(x > 20, g, g * (_mish_tanh(x) + x * sigmoid(x) * (1 - _mish_tanh(x) * _mish_tanh(x))))", "Mish",
      PLACE, INPLACE | ONLY_FLOAT},
     /* x n / (n + 2) with n = e e + 2 e, by 2^32 e and then 2^32 n */
-    {"_mish_of", "input, e", 2, "_mish_by(x, e * (" TINY " * e) + 2 * e)", NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_mish_of", "input, e", 2, "_mish_by(x, e * (" TINY " * e) + 2 * e)", NULL, NULL, NULL,
+     HIDDEN | ONLY_FLOAT},
     {"_mish_by", "input, n", 2, "x * n / (" TINY " * n + 2) * " TINY, NULL, NULL, NULL, HIDDEN | ONLY_FLOAT},
     /* tanh(log1p(exp(x))) by one exp, for x <= 20 */
     {"_mish_tanh", "input", 1, "exp(x) * (exp(x) + 2) / (exp(x) * (exp(x) + 2) + 2)", NULL, NULL, NULL,

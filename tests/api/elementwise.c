@@ -125,22 +125,69 @@ struct row {
     }
 
 /* In the order of the results. erfc: two in 2^32 floats or so are beyond 4 units, where exp, a quotient and two products meet. */
-static const struct row rows[] = {
-    ROW(exp), ROW(exp2), ROW(expm1), ROW(log), ROW(log1p), ROW(log2), ROW(log10), ROW(sqrt), ROW(rsqrt),
-    ROW(reciprocal), ROW(pow),
-    /* angles */
-    ROW(sin), ROW(cos), ROW(tan), ROW(atan), ROW(asin), ROW(acos), ROW(atan2), ROW(sinh), ROW(cosh),
-    ROW(tanh), ROW(asinh), ROW(acosh), ROW(atanh), ROW(hypot),
-    /* activations */
-    ROW(sigmoid), ROW(silu), ROW(mish), ROW(softplus), ROW(logsigmoid), ROW(elu), ROW(selu), ROW(celu),
-    SUBTRACTS(gelu, x), SUBTRACTS(gelu_tanh, x), ROW(softsign), SUBTRACTS(tanhshrink, x), ROW(hardsigmoid),
-    ROW(hardswish),
-    /* others */
-    ROW(erf), {"erfc", erfc_of, NULL, 4.5}, SUBTRACTS(sinc, one), SUBTRACTS(logit, one), SUBTRACTS(logaddexp, both), ROW(xlogy),
-    ROW(fmod), ROW(remainder),
-    /* special */
-    ROW(lgamma), ROW(i0), ROW(i1), ROW(k0), ROW(k1), ROW(bessel_j0), ROW(spherical_bessel_j0), ROW(erfinv),
-    ROW(log_ndtr), ROW(entr), ROW(xlog1py), ROW(zeta)};
+static const struct row rows[] = {ROW(exp),
+                                  ROW(exp2),
+                                  ROW(expm1),
+                                  ROW(log),
+                                  ROW(log1p),
+                                  ROW(log2),
+                                  ROW(log10),
+                                  ROW(sqrt),
+                                  ROW(rsqrt),
+                                  ROW(reciprocal),
+                                  ROW(pow),
+                                  /* angles */
+                                  ROW(sin),
+                                  ROW(cos),
+                                  ROW(tan),
+                                  ROW(atan),
+                                  ROW(asin),
+                                  ROW(acos),
+                                  ROW(atan2),
+                                  ROW(sinh),
+                                  ROW(cosh),
+                                  ROW(tanh),
+                                  ROW(asinh),
+                                  ROW(acosh),
+                                  ROW(atanh),
+                                  ROW(hypot),
+                                  /* activations */
+                                  ROW(sigmoid),
+                                  ROW(silu),
+                                  ROW(mish),
+                                  ROW(softplus),
+                                  ROW(logsigmoid),
+                                  ROW(elu),
+                                  ROW(selu),
+                                  ROW(celu),
+                                  SUBTRACTS(gelu, x),
+                                  SUBTRACTS(gelu_tanh, x),
+                                  ROW(softsign),
+                                  SUBTRACTS(tanhshrink, x),
+                                  ROW(hardsigmoid),
+                                  ROW(hardswish),
+                                  /* others */
+                                  ROW(erf),
+                                  {"erfc", erfc_of, NULL, 4.5},
+                                  SUBTRACTS(sinc, one),
+                                  SUBTRACTS(logit, one),
+                                  SUBTRACTS(logaddexp, both),
+                                  ROW(xlogy),
+                                  ROW(fmod),
+                                  ROW(remainder),
+                                  /* special */
+                                  ROW(lgamma),
+                                  ROW(i0),
+                                  ROW(i1),
+                                  ROW(k0),
+                                  ROW(k1),
+                                  ROW(bessel_j0),
+                                  ROW(spherical_bessel_j0),
+                                  ROW(erfinv),
+                                  ROW(log_ndtr),
+                                  ROW(entr),
+                                  ROW(xlog1py),
+                                  ROW(zeta)};
 
 enum { POWERS = 11, ANGLES = 14, ACTIVATIONS = 14, OTHERS = 8, ROWS = sizeof rows / sizeof *rows };
 

@@ -21,7 +21,8 @@ enum {
 
 static const int depths[] = {1, 8, DEPTH};
 static const char *const names[RESULTS] = {"1", "8", "24", "24 normed"};
-static const double bounds[RESULTS] = {2.5, 2, 1.5, 2.5}; /* of F(4x4, 3x3) to direct ones; docs/language.md says so */
+static const double bounds[RESULTS] = {2.5, 2, 1.5,
+                                       2.5}; /* of F(4x4, 3x3) to direct ones; docs/language.md says so */
 static const double limits[RESULTS] = {1e-5, 1e-5, 1e-5, 2e-4}; /* relative to the largest result */
 
 static float x[SIZE], y[RESULTS][SIZE];
@@ -106,7 +107,7 @@ static double error(int at, double *largest)
                                                                                                              \
             errors[i] = error(i, &largest);                                                                  \
             printf("%-6s %9s: %.2e, largest %.2e\n", #model, names[i], errors[i], largest);                  \
-            CHECK(largest < limits[i]);                                                                        \
+            CHECK(largest < limits[i]);                                                                      \
         }                                                                                                    \
     } while (0)
 

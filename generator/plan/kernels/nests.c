@@ -259,8 +259,8 @@ static void call_run(struct making *making, const struct kernel *run, const stru
     const bool zeros = dag_is_zero(run->dag);
     const struct dim *count = run->nest.ndim > 0 ? run->nest.dims[0] : dim_const(&cx->arena, 1);
     const struct value *tensor = as_tensor(making, zeros ? NULL : input, count);
-    struct kernel_call *call = add_call(making,
-                                        library_kernel(cx, making->plan, zeros ? "memset" : copy_of_elements(target->dtype)));
+    struct kernel_call *call = add_call(
+        making, library_kernel(cx, making->plan, zeros ? "memset" : copy_of_elements(target->dtype)));
 
     add_value(making, call, target);
     if (zeros)

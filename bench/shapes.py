@@ -55,6 +55,17 @@ class Product(Point):
                          ", ".join([product, *(f"{view}.contiguous()" for view in copies.values())]))
 
 
+@dataclasses.dataclass
+class Sampled(Point):
+    """An expression in images x and a grid g."""
+
+    def text(self):
+        n, channels, *sides = self.shape
+        shapes = "".join(f"  {name}: [{', '.join(map(str, shape))}]\n"
+                         for name, shape in (("x", self.shape), ("g", (n, *sides, len(sides)))))
+        return f"modc: 1\nmodel: m\nhooks: none\n\ninputs:\n{shapes}\nforward:\n  - return {self.what}\n"
+
+
 # How an operand (batch, rows, columns) lies: the shape of the input, and the view of it.
 LAYOUTS = {
     "rows": lambda x, batch, rows, columns: ((batch, rows, columns), x),
@@ -195,6 +206,16 @@ def pool():
         yield Point("pool", f"avg2-{channels}x{side}", (1, channels, side, side), "AvgPool2d(2)", 0)
 
 
+def sample():
+    """Images at as many places as they have elements."""
+    for shape in ((1, 3, 64, 64), (1, 64, 32, 32), (4, 16, 64, 64), (1, 256, 28, 28), (1, 8, 8, 16, 16)):
+        for mode in ("bilinear", "nearest", "bicubic")[:3 if len(shape) == 4 else 2]:
+            yield Sampled("sample", f"{mode}-{'x'.join(map(str, shape))}", shape,
+                          f"grid_sample(x, g, '{mode}', align_corners=False)", 0)
+    yield Sampled("sample", "border-1x64x32x32", (1, 64, 32, 32),
+                  "grid_sample(x, g, padding_mode='border', align_corners=False)", 0)
+
+
 def fading():
     """One shape for each kind of kernel, for bench/denormals; the last ones give denormal numbers of ordinary ones."""
     yield Point("fading", "dense-1x512", (1, 512), "Linear(512, 512)", 512 * 512)
@@ -221,4 +242,4 @@ def fading():
 
 FAMILIES = {"product": product, "dense": dense, "narrow": narrow,
             **{f"conv{kernel}": functools.partial(conv, kernel) for kernel in (1, 3, 5, 7)}, "first": first, "depthwise": depthwise, "grouped": grouped, "norm": norm, "softmax": softmax, "attention": attention,
-            "recurrent": recurrent, "activation": activation, "reduction": reduction, "pool": pool}
+            "recurrent": recurrent, "activation": activation, "reduction": reduction, "pool": pool, "sample": sample}

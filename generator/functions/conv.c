@@ -153,9 +153,72 @@ static struct value *convolve_volume(struct eval *eval, struct loc loc, struct v
     return permuted(eval, loc, build_reshape(eval, loc, y, 5, dims), depth_behind);
 }
 
+/* (N, C...) of integers, which wrap: the windows of each group as rows of a matrix, times its weights. */
+static struct value *convolve_integers(struct eval *eval, struct loc loc, struct value *x,
+                                       struct value *weight, struct value *bias,
+                                       const struct windows *windows)
+{
+    static const int turned[] = {0, 2, 1}, places_behind[] = {0, 1, 3, 2};
+    struct arena *arena = &eval->cx->arena;
+    const struct ev none = {.kind = EV_NONE, .loc = loc};
+    const struct dim *groups = dim_const(arena, windows->groups), *out[2 + MAX_RANK], *parts[4],
+                     *taps = weight->dims[1], *places = dim_const(arena, 1);
+    const char *what = "convolution";
+    int rank = windows->rank, perm[MAX_DIMS] = {0};
+    struct value *y;
+
+    /* (N g, C / g, l...) to (N, g, places, C / g taps) */
+    memcpy(out, x->dims, sizeof out);
+    parts[0] = out[0];
+    parts[1] = groups;
+    out[0] = dim_mul(arena, out[0], groups);
+    out[1] = weight->dims[1];
+    x = build_reshape(eval, loc, x, 2 + rank, out);
+    for (int i = 0; i < rank && x; i++) {
+        x = pad_axis(eval, loc, PAD_CONSTANT, x, 2 + i, dim_const(arena, windows->before[i]),
+                     dim_const(arena, windows->after[i]), pad_fill(eval, loc, &none, x->dtype));
+        x = x ? build_window(eval, loc, what, x, 2 + i, windows->kernel[i], windows->stride[i],
+                             windows->dilation[i])
+              : NULL;
+        if (!x)
+            return NULL;
+        taps = dim_mul(arena, taps, dim_const(arena, windows->kernel[i]));
+        out[2 + i] = x->dims[2 + i];
+        places = dim_mul(arena, places, out[2 + i]);
+        perm[1 + i] = 2 + i;
+        perm[2 + rank + i] = 2 + rank + i;
+    }
+    perm[1 + rank] = 1;
+    parts[2] = places;
+    parts[3] = taps;
+    x = reshaped(eval, loc, permuted(eval, loc, x, perm), 4, parts);
+    /* (O, C / g, k...) to (g, C / g taps, O / g) */
+    out[0] = parts[0];
+    out[1] = weight->dims[0];
+    parts[1] = dim_floordiv(arena, out[1], groups);
+    parts[0] = groups;
+    parts[2] = taps;
+    weight = permuted(eval, loc, build_reshape(eval, loc, weight, 3, parts), turned);
+    y = x && weight ? build_matmul(eval, loc, what, x, weight, NULL) : NULL;
+    y = reshaped(eval, loc, permuted(eval, loc, y, places_behind), 2 + rank, out);
+    if (y && bias) {
+        const struct dim *each[1 + MAX_RANK] = {out[1]};
+        struct ev sum = ev_tensor(loc, y), term;
+
+        for (int i = 0; i < rank; i++)
+            each[1 + i] = dim_const(arena, 1);
+        term = ev_tensor(loc, build_reshape(eval, loc, bias, 1 + rank, each));
+        sum = term.kind == EV_BAD ? term : build_binary(eval, loc, PRIM_ADD, "add", &sum, &term);
+        y = sum.kind == EV_BAD ? NULL : sum.tensor;
+    }
+    return y;
+}
+
 static struct value *convolve(struct eval *eval, struct loc loc, struct value *x, struct value *weight,
                               struct value *bias, const struct windows *windows)
 {
+    if (!dtype_is_float(x->dtype))
+        return convolve_integers(eval, loc, x, weight, bias, windows);
     return windows->rank == 1   ? convolve_line(eval, loc, x, weight, bias, windows)
            : windows->rank == 2 ? convolve_image(eval, loc, x, weight, bias, windows)
                                 : convolve_volume(eval, loc, x, weight, bias, windows);
@@ -552,15 +615,12 @@ static bool read_weight(struct eval *eval, struct conv_call *call, const struct 
     return fine;
 }
 
-/* PyTorch has kernels of these alone, and with a dilation of int64's; a group is an axis, which volumes have no room for. */
-static bool takes_integers(const struct conv_call *call, enum dtype dtype)
+/* PyTorch has kernels of these alone, and with a dilation, or transposed, of int64's. */
+static bool takes_integers(const struct conv_call *call, enum dtype dtype, bool transposed)
 {
-    bool dilated = false;
-
     for (int i = 0; i < call->windows.rank; i++)
-        dilated |= call->windows.dilation[i] > 1;
-    return dtype_is_int(dtype) && (!dilated || dtype == DTYPE_INT64) &&
-           (call->windows.rank < 3 || call->windows.groups == 1);
+        transposed |= call->windows.dilation[i] > 1;
+    return dtype == DTYPE_INT64 || (dtype_is_int(dtype) && !transposed);
 }
 
 /* `out` channels are the weight's axis 0, or axis 1 of each group of a transposed convolution. */
@@ -601,9 +661,15 @@ static bool check_channels(struct eval *eval, const struct conv_call *call, bool
     for (int i = 0; i < (bias ? 2 : 1); i++) {
         const struct value *other = i == 0 ? call->weight : bias;
 
-        if ((dtype_is_float(x->dtype) || (!transposed && takes_integers(call, x->dtype))) &&
+        if ((dtype_is_float(x->dtype) || takes_integers(call, x->dtype, transposed)) &&
             other->dtype == x->dtype)
             continue;
+        if (dtype_is_int(x->dtype) && other->dtype == x->dtype) {
+            diag_error(eval->cx, call->loc, "%s%s is not implemented for %s", transposed ? "" : "dilated ",
+                       call->what, dtype_rows[x->dtype].name);
+            diag_hint(eval->cx, "as in PyTorch; of integers there is int64");
+            return false;
+        }
         diag_error(eval->cx, call->loc, "%s: the input is %s, the %s %s: both need one floating type",
                    call->what, dtype_rows[x->dtype].name, i == 0 ? "weight" : "bias",
                    dtype_rows[other->dtype].name);
@@ -700,84 +766,6 @@ static struct ev result(struct eval *eval, const struct conv_call *call, struct 
     return ev_tensor(call->loc, y);
 }
 
-/* Of integers, which wrap: the windows of each group as rows of a matrix, times its weights. */
-static struct value *convolve_integers(struct eval *eval, const struct conv_call *call)
-{
-    struct arena *arena = &eval->cx->arena;
-    struct loc loc = call->loc;
-    const struct windows *windows = &call->windows;
-    const struct ev none = {.kind = EV_NONE, .loc = loc};
-    const struct dim *out[2 + MAX_RANK], *groups = dim_const(arena, windows->groups), *parts[3],
-                                         *dims[MAX_DIMS];
-    const struct dim *channels = dim_const(arena, 0), *taps = call->weight->dims[1], *places;
-    struct value *x = call->x, *w = call->weight, *y;
-    int rank = windows->rank, perm[MAX_DIMS], turned[] = {0, 2, 1}, first = windows->groups > 1;
-
-    for (int i = 0; i < rank && x; i++) {
-        x = pad_axis(eval, loc, PAD_CONSTANT, x, 2 + i, dim_const(arena, windows->before[i]),
-                     dim_const(arena, windows->after[i]), pad_fill(eval, loc, &none, x->dtype));
-        x = x ? build_window(eval, loc, call->what, x, 2 + i, windows->kernel[i], windows->stride[i],
-                             windows->dilation[i])
-              : NULL;
-        taps = dim_mul(arena, taps, dim_const(arena, windows->kernel[i]));
-    }
-    if (!x || !dim_divides(arena, w->dims[0], groups, &channels))
-        return NULL;
-    memcpy(out, x->dims, sizeof out);
-    places = out[0];
-    for (int i = 0; i < rank; i++)
-        places = dim_mul(arena, places, out[2 + i]);
-    /* (n, [group,] channels, places, taps) -> ([group,] n, places, channels, taps) */
-    if (first) {
-        dims[0] = x->dims[0];
-        dims[1] = groups;
-        dims[2] = w->dims[1];
-        memcpy(dims + 3, x->dims + 2, (size_t)(2 * rank) * sizeof *dims);
-        x = build_reshape(eval, loc, x, 3 + 2 * rank, dims);
-        perm[0] = 1;
-    }
-    perm[first] = 0;
-    perm[first + 1 + rank] = first + 1;
-    for (int i = 0; i < rank; i++) {
-        perm[first + 1 + i] = first + 2 + i;
-        perm[first + 2 + rank + i] = first + 2 + rank + i;
-    }
-    x = x ? build_permute(eval, loc, x, perm) : NULL;
-    parts[0] = groups;
-    parts[1] = places;
-    parts[2] = taps;
-    x = x ? build_reshape(eval, loc, x, 3, parts) : NULL;
-    parts[1] = channels;
-    w = build_reshape(eval, loc, w, 3, parts);
-    w = w ? build_permute(eval, loc, w, turned) : NULL;
-    y = x && w ? build_matmul(eval, loc, call->what, x, w, NULL) : NULL;
-    /* (group, n, places, channels) -> (n, group, channels, places) */
-    dims[0] = groups;
-    dims[1] = out[0];
-    memcpy(dims + 2, out + 2, (size_t)rank * sizeof *dims);
-    dims[2 + rank] = channels;
-    y = y ? build_reshape(eval, loc, y, 3 + rank, dims) : NULL;
-    perm[0] = 1;
-    perm[1] = 0;
-    perm[2] = 2 + rank;
-    for (int i = 0; i < rank; i++)
-        perm[3 + i] = 2 + i;
-    y = y ? build_permute(eval, loc, y, perm) : NULL;
-    out[1] = call->weight->dims[0];
-    y = y ? build_reshape(eval, loc, y, 2 + rank, out) : NULL;
-    if (y && call->bias) {
-        const struct dim *each[1 + MAX_RANK] = {out[1]};
-        struct ev sum = ev_tensor(loc, y), bias;
-
-        for (int i = 0; i < rank; i++)
-            each[1 + i] = dim_const(arena, 1);
-        bias = ev_tensor(loc, build_reshape(eval, loc, call->bias, 1 + rank, each));
-        sum = bias.kind == EV_BAD ? bias : build_binary(eval, loc, PRIM_ADD, "add", &sum, &bias);
-        y = sum.kind == EV_BAD ? NULL : sum.tensor;
-    }
-    return y;
-}
-
 static struct ev conv(struct eval *eval, const char *what, int rank, const struct ev *args, struct loc loc)
 {
     struct conv_call call = {.what = what, .loc = loc, .windows = {.rank = rank}};
@@ -785,10 +773,7 @@ static struct ev conv(struct eval *eval, const char *what, int rank, const struc
     if (!read_call(eval, &call, args, &args[5], &args[6], false) || !read_padding(eval, &call, &args[4]) ||
         !check_room(eval, &call))
         return BAD;
-    return result(eval, &call,
-                  dtype_is_float(call.x->dtype)
-                      ? convolve(eval, loc, call.x, call.weight, call.bias, &call.windows)
-                      : convolve_integers(eval, &call));
+    return result(eval, &call, convolve(eval, loc, call.x, call.weight, call.bias, &call.windows));
 }
 
 static struct ev conv_transpose(struct eval *eval, const char *what, int rank, const struct ev *args,

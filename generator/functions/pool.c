@@ -17,7 +17,7 @@ static const char *const batched_text[MAX_RANK] = {"(N, C, L) or (C, L)", "(N, C
                                                    "(N, C, D, H, W) or (C, D, H, W)"};
 
 bool pool_check_image(struct eval *eval, struct loc loc, const char *what, const struct ev *arg, int rank,
-                      bool integers, bool channels)
+                      enum pool_integers integers, bool channels)
 {
     struct arena *arena = &eval->cx->arena;
     const struct value *x = arg->tensor;
@@ -29,7 +29,8 @@ bool pool_check_image(struct eval *eval, struct loc loc, const char *what, const
                    shape_text(arena, x->ndim, x->dims));
         return false;
     }
-    if (!dtype_is_float(x->dtype) && !(integers && dtype_is_int(x->dtype))) {
+    if (!dtype_is_float(x->dtype) && !(integers == POOL_INTEGERS && dtype_is_int(x->dtype)) &&
+        !(integers == POOL_INT64 && x->dtype == DTYPE_INT64)) {
         diag_error(eval->cx, loc, "%s is not defined for %s", outer(eval, what), dtype_rows[x->dtype].name);
         return false;
     }
@@ -264,7 +265,7 @@ static struct value *pool_windows(struct eval *eval, struct loc loc, const struc
                                   const struct dim *const *out)
 {
     struct arena *arena = &eval->cx->arena;
-    struct ev least = lowest(eval, loc, x->dtype);
+    struct ev least = pool->kind == POOL_MAX ? lowest(eval, loc, x->dtype) : ev_int(eval, loc, 0);
     struct value *fill = build_scalar(eval, loc, &least);
 
     fill = fill ? build_cast(eval, loc, fill, x->dtype) : NULL;
@@ -281,13 +282,19 @@ static struct value *pool_windows(struct eval *eval, struct loc loc, const struc
     return x;
 }
 
-struct value *pool_reduce_windows(struct eval *eval, struct loc loc, struct value *windows, int rank)
+static struct value *reduce_windows(struct eval *eval, struct loc loc, struct value *windows, int rank,
+                                    enum reduce_kind kind)
 {
     bool axes[MAX_DIMS] = {false};
 
     for (int i = 0; i < rank; i++)
         axes[1 + rank + i] = true;
-    return build_reduce(eval, loc, windows, REDUCE_MAX, axes, false);
+    return build_reduce(eval, loc, windows, kind, axes, false);
+}
+
+struct value *pool_reduce_windows(struct eval *eval, struct loc loc, struct value *windows, int rank)
+{
+    return reduce_windows(eval, loc, windows, rank, REDUCE_MAX);
 }
 
 struct value *pool_places(struct eval *eval, struct loc loc, int rank, struct value *windows,
@@ -379,13 +386,72 @@ static struct ev max_pool(struct eval *eval, struct ev *args, struct loc loc, co
 
     if (!need_bool(eval, "ceil_mode", &args[5], &pool.ceil_mode) ||
         !need_bool(eval, "return_indices", &args[6], &indices) ||
-        !pool_check_image(eval, loc, what, &args[0], rank, rank > 1 || indices, false) ||
+        !pool_check_image(eval, loc, what, &args[0], rank,
+                          rank > 1 || indices ? POOL_INTEGERS : POOL_NO_INTEGERS, false) ||
         !pool_read_sizes(eval, &pool, "dilation", &args[4], 1, pool.dilation) ||
         !read_windows(eval, loc, &pool, args[0].tensor, &args[1], &args[2], &args[3]))
         return BAD;
     if (indices || !dtype_is_float(args[0].tensor->dtype))
         return pool_max_by_windows(eval, loc, &pool, args[0].tensor, indices);
     return ev_tensor(loc, pool_values(eval, loc, &pool, args[0].tensor, false));
+}
+
+/* What each window along an axis of `in` elements has of what means divide by, (1, out, 1). */
+static struct value *window_lengths(struct eval *eval, struct loc loc, const struct pool *pool, int axis,
+                                    const struct dim *in, const struct dim *out)
+{
+    struct arena *a = &eval->cx->arena;
+    struct dag *dag = dag_new(a, 2);
+    int64_t padding = pool->padding[axis], before = pool->count_include_pad ? padding : 0;
+    int first = dag_int64(a, dag, PRIM_MUL, dag_load(a, dag, 0, DTYPE_INT64),
+                          dag_integer(a, dag, DTYPE_INT64, pool->stride[axis]));
+    int end;
+
+    first = dag_int64(a, dag, PRIM_SUB, first, dag_integer(a, dag, DTYPE_INT64, padding));
+    end = dag_int64(a, dag, PRIM_ADD, first, dag_integer(a, dag, DTYPE_INT64, pool->kernel[axis]));
+    end = dag_int64(a, dag, PRIM_MIN, end, dag_dim(a, dag, dim_add(a, in, dim_const(a, before))));
+    first = dag_int64(a, dag, PRIM_MAX, first, dag_integer(a, dag, DTYPE_INT64, -before));
+    dag->result = dag_int64(a, dag, PRIM_SUB, end, first);
+    return map_cells(eval, loc, "lengths", dag, out, dim_const(a, 1), NULL);
+}
+
+/* Of int64: sums, which wrap, divided and cut off towards 0. */
+static struct ev integer_means(struct eval *eval, struct loc loc, const struct pool *pool, struct value *x)
+{
+    struct arena *a = &eval->cx->arena;
+    struct value *planes = as_planes(eval, loc, x, pool->rank), *inputs[1 + MAX_RANK], *windows;
+    const struct dim *out[MAX_RANK], *dims[1 + MAX_RANK];
+    struct dag *dag = dag_new(a, 1 + pool->rank);
+    int sum = dag_load(a, dag, 0, DTYPE_INT64), none = dag_integer(a, dag, DTYPE_INT64, 0), area, down, up,
+        rest;
+    int count = 1;
+
+    if (!planes)
+        return BAD;
+    for (int i = 0; i < pool->rank; i++)
+        out[i] = window_count(a, planes->dims[1 + i], reach(pool, i), pool->stride[i], pool->padding[i],
+                              pool->ceil_mode);
+    windows = pool_windows(eval, loc, pool, planes, out);
+    inputs[0] = windows ? reduce_windows(eval, loc, windows, pool->rank, REDUCE_SUM) : NULL;
+    area = dag_integer(a, dag, DTYPE_INT64, pool->divisor ? pool->divisor : 1);
+    for (int i = 0; i < pool->rank && !pool->divisor; i++, count++) {
+        for (int d = 0; d < 1 + pool->rank; d++)
+            dims[d] = d == 1 + i ? out[i] : dim_const(a, 1);
+        inputs[count] = window_lengths(eval, loc, pool, i, planes->dims[1 + i], out[i]);
+        inputs[count] = inputs[count] ? build_reshape(eval, loc, inputs[count], 1 + pool->rank, dims) : NULL;
+        if (!inputs[count])
+            return BAD;
+        area = dag_int64(a, dag, PRIM_MUL, area, dag_load(a, dag, count, DTYPE_INT64));
+    }
+    down = dag_int64(a, dag, PRIM_FLOORDIV, sum, area);
+    rest = dag_int64(a, dag, PRIM_MOD, sum, area);
+    up = dag_int64(a, dag, PRIM_ADD, down, dag_integer(a, dag, DTYPE_INT64, 1));
+    up = dag_where(a, dag, PRIM_EQ, rest, none, down, up);
+    dag->result = dag_where(a, dag, PRIM_LT, down, none, up, down);
+    if (!inputs[0])
+        return BAD;
+    return ev_tensor(loc,
+                     as_images(eval, loc, build_map(eval, loc, "mean", dag, inputs, count), x, pool->rank));
 }
 
 /* avg_poolNd(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) */
@@ -397,7 +463,7 @@ static struct ev avg_pool(struct eval *eval, struct ev *args, int count, struct 
 
     if (!need_bool(eval, "ceil_mode", &args[4], &pool.ceil_mode) ||
         !need_bool(eval, "count_include_pad", &args[5], &pool.count_include_pad) ||
-        !pool_check_image(eval, loc, what, &args[0], rank, false, false) ||
+        !pool_check_image(eval, loc, what, &args[0], rank, POOL_INT64, false) ||
         !read_windows(eval, loc, &pool, args[0].tensor, &args[1], &args[2], &args[3]))
         return BAD;
     if (count > 6 && args[6].kind != EV_NONE) {
@@ -422,6 +488,8 @@ static struct ev avg_pool(struct eval *eval, struct ev *args, int count, struct 
         }
         build_need(eval, rest);
     }
+    if (!dtype_is_float(args[0].tensor->dtype))
+        return integer_means(eval, loc, &pool, args[0].tensor);
     return ev_tensor(loc, pool_values(eval, loc, &pool, args[0].tensor, false));
 }
 

@@ -15,9 +15,11 @@ struct pool {
 
 /* ---- pool.c ---- */
 
-/* An image, or several: floating, or with `integers` of these too. There may be 0 images, with `channels` of 0 channels. */
+enum pool_integers { POOL_NO_INTEGERS, POOL_INTEGERS, POOL_INT64 };
+
+/* An image, or several: floating, or of such integers too. There may be 0 images, with `channels` of 0 channels. */
 bool pool_check_image(struct eval *eval, struct loc loc, const char *what, const struct ev *arg, int rank,
-                      bool integers, bool channels);
+                      enum pool_integers integers, bool channels);
 /* Whole numbers for each axis, at least `least`. */
 bool pool_read_sizes(struct eval *eval, const struct pool *pool, const char *name, const struct ev *arg,
                      int least, int *out);

@@ -191,7 +191,131 @@ static double filter_at(const struct resample *resample, double x)
     return x < 1 ? (1.5 * x - 2.5) * x * x + 1 : ((-0.5 * x + 2.5) * x - 4) * x + 2;
 }
 
-/* Cells (1, out, taps) and their weights, as many as the widest window has. False after an error: sizes decide them. */
+/* sin(pi x) / (pi x) */
+static int sinc_node(struct arena *a, struct dag *dag, int x)
+{
+    int angle = dag_prim(a, dag, PRIM_MUL, DTYPE_FLOAT64, x,
+                         dag_const(a, dag, DTYPE_FLOAT64, 3.14159265358979323846), -1);
+    int zero = dag_const(a, dag, DTYPE_FLOAT64, 0), one = dag_const(a, dag, DTYPE_FLOAT64, 1);
+    int sine = dag_prim(a, dag, PRIM_SIN, DTYPE_FLOAT64, angle, -1, -1);
+
+    return dag_where(a, dag, PRIM_EQ, x, zero, one,
+                     dag_prim(a, dag, PRIM_DIV, DTYPE_FLOAT64, sine, angle, -1));
+}
+
+/* filter_at, in the call. */
+static int filter_node(struct arena *a, struct dag *dag, const struct resample *resample, int x)
+{
+    const enum dtype dtype = DTYPE_FLOAT64;
+    int zero = dag_const(a, dag, dtype, 0), one = dag_const(a, dag, dtype, 1), value;
+
+    x = dag_prim(a, dag, PRIM_ABS, dtype, x, -1, -1);
+    if (resample->row->mode == LINEAR)
+        value = dag_prim(a, dag, PRIM_SUB, dtype, one, x, -1);
+    else if (strcmp(resample->row->name, "lanczos") == 0)
+        value = dag_prim(
+            a, dag, PRIM_MUL, dtype, sinc_node(a, dag, x),
+            sinc_node(a, dag, dag_prim(a, dag, PRIM_DIV, dtype, x, dag_const(a, dag, dtype, 3), -1)), -1);
+    else
+        value = dag_where(a, dag, PRIM_LT, x, one, cubic(a, dag, dtype, x, 1.5, -2.5, 0, 1),
+                          cubic(a, dag, dtype, x, -0.5, 2.5, -4, 2));
+    return dag_where(a, dag, PRIM_LT, x, dag_const(a, dag, dtype, filter_support(resample)), value, zero);
+}
+
+/* As many elements as the widest window has. */
+static const struct dim *most_taps(struct arena *a, const struct resample *resample, int axis,
+                                   const struct dim *in)
+{
+    const struct dim *out = resample->out[axis], *two = dim_const(a, 2), *one = dim_const(a, 1), *half;
+    const int64_t support = (int64_t)filter_support(resample);
+
+    if (!resample->align_corners && resample->scale[axis] > 0)
+        half = dim_const(a, (int64_t)ceil(filter_support(resample) / resample->scale[axis]));
+    else /* between corners one is at most twice as wide */
+        half = dim_floordiv(a,
+                            dim_add(a,
+                                    dim_mul(a, in, dim_const(a, support * (resample->align_corners ? 2 : 1))),
+                                    dim_sub(a, out, one)),
+                            out);
+    half = dim_max(a, half, dim_const(a, support));
+    return dim_min(a, dim_add(a, dim_mul(a, half, two), one), in);
+}
+
+/* Cells (1, out, taps), or their weights before they are made to add up to 1, where sizes decide them. */
+static struct value *sized_taps(struct eval *eval, struct loc loc, const struct resample *resample, int axis,
+                                const struct dim *in, bool weights)
+{
+    struct arena *a = &eval->cx->arena;
+    const enum dtype dtype = DTYPE_FLOAT64;
+    struct dag *dag = dag_new(a, 2);
+    int place = dag_load(a, dag, 0, DTYPE_INT64), tap = dag_load(a, dag, 1, DTYPE_INT64);
+    int scale = ratio(a, dag, resample, axis, in, dtype), half = dag_const(a, dag, dtype, 0.5);
+    int wide = dag_prim(a, dag, PRIM_MAX, dtype, scale, dag_const(a, dag, dtype, 1), -1);
+    int support = dag_prim(a, dag, PRIM_MUL, dtype, wide, dag_const(a, dag, dtype, filter_support(resample)),
+                           -1);
+    int center = dag_prim(a, dag, PRIM_ADD, dtype, dag_cast(a, dag, place, dtype), half, -1), first, last, at,
+        off;
+
+    center = dag_prim(a, dag, PRIM_MUL, dtype, scale, center, -1);
+    first = dag_prim(a, dag, PRIM_ADD, dtype, dag_prim(a, dag, PRIM_SUB, dtype, center, support, -1), half,
+                     -1);
+    last = dag_prim(a, dag, PRIM_ADD, dtype, dag_prim(a, dag, PRIM_ADD, dtype, center, support, -1), half,
+                    -1);
+    first = dag_prim(a, dag, PRIM_MAX, dtype, first, dag_const(a, dag, dtype, 0), -1);
+    first = dag_cast(a, dag, first, DTYPE_INT64);
+    last = dag_int64(a, dag, PRIM_MIN, dag_cast(a, dag, last, DTYPE_INT64), dag_dim(a, dag, in));
+    at = dag_int64(a, dag, PRIM_ADD, first, tap);
+    off = dag_prim(a, dag, PRIM_SUB, dtype, dag_cast(a, dag, at, dtype), center, -1);
+    off = dag_prim(a, dag, PRIM_DIV, dtype, dag_prim(a, dag, PRIM_ADD, dtype, off, half, -1), wide, -1);
+    if (weights)
+        dag->result = dag_where(a, dag, PRIM_LT, at, last, filter_node(a, dag, resample, off),
+                                dag_const(a, dag, dtype, 0));
+    else
+        dag->result = dag_int64(a, dag, PRIM_MIN, at,
+                                dag_int64(a, dag, PRIM_SUB, last, dag_integer(a, dag, DTYPE_INT64, 1)));
+    return map_cells(eval, loc, weights ? "weights" : "cells", dag, resample->out[axis],
+                     most_taps(a, resample, axis, in), NULL);
+}
+
+/* False after an error. */
+static bool few_taps(struct eval *eval, struct loc loc, const struct resample *resample, int axis,
+                     int64_t taps)
+{
+    const struct dim *out = resample->out[axis];
+
+    if (taps <= MOST_TAPS && taps * dim_upper(out) <= 1 << 22)
+        return true;
+    diag_error(eval->cx, loc, "interpolate: %lld elements for each of %s are too many", (long long)taps,
+               dim_text(&eval->cx->arena, out));
+    return false;
+}
+
+static bool sized_smooth_taps(struct eval *eval, struct loc loc, const struct resample *resample, int axis,
+                              const struct dim *in, enum dtype dtype, struct value **cells,
+                              struct value **weights)
+{
+    struct arena *a = &eval->cx->arena;
+    struct value *inputs[2];
+    struct dag *dag = dag_new(a, 2);
+    int weight = dag_load(a, dag, 0, DTYPE_FLOAT64), sum = dag_load(a, dag, 1, DTYPE_FLOAT64);
+
+    if (!few_taps(eval, loc, resample, axis, dim_upper(most_taps(a, resample, axis, in))))
+        return false;
+    inputs[0] = sized_taps(eval, loc, resample, axis, in, true);
+    *cells = sized_taps(eval, loc, resample, axis, in, false);
+    inputs[1] = inputs[0] ? build_reduce(eval, loc, inputs[0], REDUCE_SUM,
+                                         (const bool[MAX_DIMS]){false, false, true}, true)
+                          : NULL;
+    if (!inputs[1])
+        return false;
+    dag->result = dag_where(a, dag, PRIM_EQ, sum, dag_const(a, dag, DTYPE_FLOAT64, 0), weight,
+                            dag_prim(a, dag, PRIM_DIV, DTYPE_FLOAT64, weight, sum, -1));
+    dag->result = dag_cast(a, dag, dag->result, dtype);
+    *weights = build_map(eval, loc, "weights", dag, inputs, 2);
+    return *cells && *weights;
+}
+
+/* Cells (1, out, taps) and their weights, as many as the widest window has. False after an error. */
 static bool smooth_taps(struct eval *eval, struct loc loc, const struct resample *resample, int axis,
                         const struct dim *in, enum dtype dtype, struct value **cells, struct value **weights)
 {
@@ -200,11 +324,8 @@ static bool smooth_taps(struct eval *eval, struct loc loc, const struct resample
     int64_t from, to;
     double scale, support;
 
-    if (!dim_is_const(in, &from) || !dim_is_const(resample->out[axis], &to)) {
-        diag_error(eval->cx, loc, "interpolate: with antialias=True sizes are constants, found %s and %s",
-                   dim_text(arena, in), dim_text(arena, resample->out[axis]));
-        return false;
-    }
+    if (!dim_is_const(in, &from) || !dim_is_const(resample->out[axis], &to))
+        return sized_smooth_taps(eval, loc, resample, axis, in, dtype, cells, weights);
     scale = resample->align_corners     ? to > 1 ? (double)(from - 1) / (double)(to - 1) : 0
             : resample->scale[axis] > 0 ? 1 / resample->scale[axis]
                                         : (double)from / (double)to;
@@ -214,11 +335,8 @@ static bool smooth_taps(struct eval *eval, struct loc loc, const struct resample
 
     if (taps > from)
         taps = from;
-    if (taps > MOST_TAPS || taps * to > 1 << 22) {
-        diag_error(eval->cx, loc, "interpolate: %lld elements for each of %s are too many", (long long)taps,
-                   dim_text(arena, resample->out[axis]));
+    if (!few_taps(eval, loc, resample, axis, taps))
         return false;
-    }
     for (int i = 0; i < 2; i++) {
         both[i] = ARENA_NEW(arena, struct tensor);
         both[i]->dtype = i == 0 ? DTYPE_INT64 : dtype;

@@ -182,8 +182,7 @@ static void give_sample(const struct adjoint *a, struct op *op, struct value *g)
     enum dtype wide = x->dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
 
     if (a->wants(a, places) && op->sample.of == SAMPLE_GRID)
-        a->give(a, places,
-                sample_slopes(a, op, (struct value *[]){x, places, g}, 3, SAMPLE_TO_PLACES));
+        a->give(a, places, sample_slopes(a, op, (struct value *[]){x, places, g}, 3, SAMPLE_TO_PLACES));
     if (a->wants(a, x))
         a->give(a, x,
                 build_cast(a->eval, op->loc,

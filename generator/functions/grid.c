@@ -5,7 +5,7 @@
 #include "functions/rows.h"
 #include "graph/graph.h"
 
-static const char *const modes[] = {"nearest", "bilinear", "bicubic", NULL}; /* enum sample_mode */
+static const char *const modes[] = {"nearest", "bilinear", "bicubic", NULL};   /* enum sample_mode */
 static const char *const paddings[] = {"zeros", "border", "reflection", NULL}; /* enum sample_padding */
 
 /* Which of the words it is; -1: none. */

@@ -109,8 +109,9 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(CTC, ctc)   /* -log of what (t, n, c) log-probabilities give each sample's labels, or its slope */    \
     OP(FFT, fft)   /* discrete Fourier transforms along an axis, of pairs of real and imaginary parts */     \
     OP(FACTOR, factor) /* factors of matrices, the last two axes, and what they solve; see note [factors] */ \
-    OP(SAMPLE, sample) /* images at places between their elements, or the slopes of that; see note [samples] */ \
-    OP(NMS, nms)       /* int64: which boxes overlap none before them in an order, and how many these are */ \
+    OP(SAMPLE,                                                                                               \
+       sample)   /* images at places between their elements, or the slopes of that; see note [samples] */    \
+    OP(NMS, nms) /* int64: which boxes overlap none before them in an order, and how many these are */       \
     OP(WRITE, write)   /* slot version, target view of it, dag over inputs 2.. -> next version */            \
     OP(RANDOM, random) /* uniform [0, 1) float32 from Philox, by seed, call, module, element; tail */
 

@@ -15,10 +15,13 @@ static const char *sample_broken(struct cx *cx, const struct op *op)
     if (op->input_count != 2 + (op->sample.part == SAMPLE_TO_PLACES))
         return "it takes images and places";
     places = op->inputs[1];
-    if (!dtype_is_float(x->dtype) || places->dtype != x->dtype || op->inputs[op->input_count - 1]->dtype != x->dtype)
+    if (!dtype_is_float(x->dtype) || places->dtype != x->dtype ||
+        op->inputs[op->input_count - 1]->dtype != x->dtype)
         return "it samples another type than places are of";
     if (op->sample.of == SAMPLE_GRID)
-        return places->ndim == 3 && dim_equal(places->dims[0], x->dims[0]) ? NULL : "its grid is not one for each image";
+        return places->ndim == 3 && dim_equal(places->dims[0], x->dims[0])
+                   ? NULL
+                   : "its grid is not one for each image";
     return places->ndim == 2 && dim_equals(places->dims[1], 5) && op->sample.part != SAMPLE_TO_PLACES
                ? NULL
                : "its boxes are not five numbers each";
@@ -67,8 +70,8 @@ static void sample_work(const struct op *op, struct op_work *work)
     double points = op->sample.points > 0 ? op->sample.points : 2, taps = 1;
 
     if (op->sample.of == SAMPLE_BOXES) {
-        work->values = (double)dim_upper(places->dims[0]) * op->sample.high * op->sample.wide * points * points *
-                       (channels * 4 + 20) * 4;
+        work->values = (double)dim_upper(places->dims[0]) * op->sample.high * op->sample.wide * points *
+                       points * (channels * 4 + 20) * 4;
         return;
     }
     for (int axis = 2; axis < x->ndim; axis++)

@@ -826,7 +826,7 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
     const struct value *places = op->inputs[1];
     bool to_images = op->sample.part == SAMPLE_TO_IMAGES, grid = op->sample.of == SAMPLE_GRID;
 
-    tiles[SPLIT_ROWS] = !grid      ? upper(to_images ? op->outputs[0]->dims[1] : places->dims[0])
+    tiles[SPLIT_ROWS] = !grid       ? upper(to_images ? op->outputs[0]->dims[1] : places->dims[0])
                         : to_images ? dealt(places, 1)
                                     : dealt(places, 1) * tiles_of(upper(places->dims[1]), panel(op));
 }
@@ -908,9 +908,11 @@ static const struct algorithm cpu_algorithms[] = {
     {"triangular", GRAPH_OP_FACTOR, "triangular", NULL, fits_triangular, op_macs, NULL, PACKED_NONE,
      PACKED_NONE, NULL, "row by row, of all columns at a time", .core = true},
     {"grid_sample", GRAPH_OP_SAMPLE, "grid_sample", NULL, fits_grid, op_macs, tiles_sample, PACKED_NONE,
-     PACKED_NONE, NULL, "a vector of places at a time: where they are, then some channels of each", .core = true},
+     PACKED_NONE, NULL, "a vector of places at a time: where they are, then some channels of each",
+     .core = true},
     {"roi_align", GRAPH_OP_SAMPLE, "roi_align", NULL, fits_boxes, op_macs, tiles_sample, PACKED_NONE,
-     PACKED_NONE, NULL, "a part of a box at a time: its places, then some channels of all of them", .core = true},
+     PACKED_NONE, NULL, "a part of a box at a time: its places, then some channels of all of them",
+     .core = true},
     {"nms", GRAPH_OP_NMS, "nms", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
      "box by box, each held against those that stay", .core = true},
     {"attention_heads", GRAPH_OP_ATTENTION, "attention", NULL, fits_always, cost_heads, tiles_heads,

@@ -102,8 +102,7 @@ MODC_INLINE void T_NAME_axis(int *restrict cells, T_vec *restrict weights, T_vec
 }
 
 /* Of `channels` planes, at `count` places; inside: no tap is outside. */
-MODC_INLINE void T_NAME_planes(T_IF(T_to_places, T_real, T_of_y) *restrict y, const T_of_x *restrict x
-                               T_MORE(T_to_places, const T_of_g *restrict g), const int *restrict at,
+MODC_INLINE void T_NAME_planes(T_IF(T_to_places, T_real, T_of_y) *restrict y, const T_of_x *restrict x T_MORE(T_to_places, const T_of_g *restrict g), const int *restrict at,
                                const T_real *restrict weights, const int count, const int plane, const int places,
                                const int channels, const bool inside)
 {
@@ -156,8 +155,7 @@ MODC_INLINE void T_NAME_planes(T_IF(T_to_places, T_real, T_of_y) *restrict y, co
 }
 
 /* The `count` places at p of an image at x. */
-MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_p *restrict p
-                              T_MORE(T_to_places, const T_of_g *restrict g), const int count, const bool more T_ARGS)
+MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_p *restrict p T_MORE(T_to_places, const T_of_g *restrict g), const int count, const bool more T_ARGS)
 {
 #if T_deep
     const int plane = T_d * T_h * T_w;
@@ -255,8 +253,7 @@ MODC_INLINE void T_NAME_block(T_of_y *T_RESTRICT y, const T_of_x *restrict x, co
 }
 
 T_COMMENT
-MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_p *restrict p
-                        T_MORE(T_to_places, const T_of_g *restrict g) T_ARGS)
+MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_of_p *restrict p T_MORE(T_to_places, const T_of_g *restrict g) T_ARGS)
 {
 #if T_deep
     const int plane = T_d * T_h * T_w;
@@ -283,7 +280,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
         T_NAME_block(y + (image * T_k + first) * T_axes, x + image * T_c * plane, places, g + image * T_c * T_k + first,
                      modc_min(T_LANES, T_k - first), more T_PASS);
 #else
-        T_NAME_block(y + image * T_c * T_k + first, x + image * T_c * plane, places, modc_min(T_LANES, T_k - first), more T_PASS);
+    T_NAME_block(y + image * T_c * T_k + first, x + image * T_c * plane, places, modc_min(T_LANES, T_k - first), more T_PASS);
 #endif
     }
 }

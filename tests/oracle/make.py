@@ -525,6 +525,9 @@ def forced():
         yield again("layers_attention_3", "tests/layers/attention.yaml", plan, "", False)
     for plan in ("contract=matmul_strided", "split=3"):
         yield again("layers_functions_products", "tests/layers/functions_products.yaml", plan, "", False)
+    for name in ("grid", "boxes"):
+        yield again(f"layers_functions_{name}_backward", f"tests/layers/functions_{name}.yaml", "split=3", "--backward --rtol 2e-5",
+                    False)
     for name in ("layers_rnn", "layers_rnn_lengths"):
         yield again(name, f"tests/layers/{name.partition('_')[2]}.yaml", "recurrent=recurrent_dot")
     yield again("pieces_5", "tests/specs/pieces.yaml", "recurrent=recurrent_dot", "--sequence")

@@ -81,12 +81,13 @@ def taps(at, length):
 
 
 def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False):
-    size, points, result = pair(output_size), sampling_ratio, []
+    size, result = pair(output_size), []
     for roi in rois_of(boxes):
         left, top, right, bottom = (roi[1:] * spatial_scale - (0.5 if aligned else 0.0)).tolist()
         image, matrices = input[int(roi[0])], []
         for start, end, count, length in ((top, bottom, size[0], image.shape[1]), (left, right, size[1], image.shape[2])):
             step = (end - start if aligned else max(end - start, 1.0)) / count
+            points = sampling_ratio if sampling_ratio > 0 else math.ceil(step)
             matrix = torch.zeros(count, length, dtype=input.dtype)
             for bin_ in range(count):
                 for point in range(points):

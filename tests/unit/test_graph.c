@@ -135,6 +135,10 @@ static const struct made JOINED = IN_SPEC("x: [2, 3]", "  - return torch.cat((x,
 static const struct made SUMS = IN_SPEC("x: [2, 3]", "  - return x.cumsum(1)\n");
 static const struct made SORTED = IN_SPEC("x: [2, 3]", "  - return x.argsort(1)\n");
 static const struct made SPECTRUM = IN_SPEC("x: [2, 6]", "  - return torch.fft.rfft(x).real\n");
+static const struct made SAMPLED = IN_SPEC("x: [2, 3, 4, 5], g: [2, 6, 7, 2]",
+                                           "  - return grid_sample(x, g)\n");
+static const struct made ALIGNED_BOXES = IN_SPEC("x: [2, 3, 4, 5], b: [6, 5]",
+                                                 "  - return ops.roi_align(x, b, 2)\n");
 static const struct made BOXES = IN_SPEC("x: [6, 4], s: [6]", "  - return ops.nms(x, s, 0.5, 3)\n");
 static const struct made CHANCES = IN_SPEC("x: [2, 3]", "  - return softmax(x, 1)\n");
 static const struct made NORMED = IN_SPEC("x: [2, 3]", "  - return F.layer_norm(x, (3,))\n");
@@ -394,6 +398,14 @@ BREAK(boxes_of_numbers)
 {
     b->op->inputs[1] = b->op->inputs[0];
 }
+BREAK(sample_nothing)
+{
+    b->op->sample.part = SAMPLE_TO_PLACES;
+}
+BREAK(sample_at_images)
+{
+    b->op->inputs[1] = b->op->inputs[0];
+}
 BREAK(softmax_axis)
 {
     b->op->softmax.axis = 2;
@@ -575,6 +587,10 @@ static const struct broken_case {
     {&SPECTRUM, GRAPH_OP_FFT, fft_axis, "it has no pairs along its last axis", TYPES},
     {&SPECTRUM, GRAPH_OP_FFT, fft_length, "its length is none", TYPES},
     {&BOXES, GRAPH_OP_NMS, boxes_of_numbers, "it takes boxes, their order", TYPES},
+    {&SAMPLED, GRAPH_OP_SAMPLE, sample_nothing, "it takes images and places", TYPES},
+    {&SAMPLED, GRAPH_OP_SAMPLE, retype_first, "it samples another type", TYPES},
+    {&SAMPLED, GRAPH_OP_SAMPLE, sample_at_images, "its grid is not one", TYPES},
+    {&ALIGNED_BOXES, GRAPH_OP_SAMPLE, sample_at_images, "its boxes are not five", TYPES},
     {&CHANCES, GRAPH_OP_SOFTMAX, softmax_axis, "(softmax): its axis is not there", TYPES},
     {&NORMED, GRAPH_OP_NORM, norm_axes, "its axes are not there", TYPES},
     {&PRODUCT, GRAPH_OP_CONTRACT, product_of_one, "the operands of a product", TYPES},
@@ -735,9 +751,9 @@ static int unsaid(const char *path, const char *beginning, const char *ending)
 
 static void every_message_has_a_broken_graph(void **state)
 {
-    static const char *const families[] = {"attention", "contract", "ctc",  "effect", "factor", "fft",
-                                           "gather",    "map",      "nms",  "norm",   "ops",    "recurrent",
-                                           "scan",      "source",   "view", "window"};
+    static const char *const families[] = {"attention", "contract", "ctc",    "effect", "factor", "fft",
+                                           "gather",    "map",      "nms",    "norm",   "ops",    "recurrent",
+                                           "sample",    "scan",     "source", "view",   "window"};
     char path[100];
     int count = unsaid("generator/graph/graph_check.c", " *check_", "");
 

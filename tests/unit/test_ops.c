@@ -770,6 +770,9 @@ static struct op *sample_of(enum op_code code)
         op->fft.kind = FFT_FROM_REAL;
         op->fft.axis = 1;
         op->fft.length = 3;
+    } else if (code == GRAPH_OP_SAMPLE) { /* 6 places */
+        op = OP(code, "grid_sample", image, COUNTED(DTYPE_FLOAT32, -1, 0.1, 1, 6, 2));
+        op->sample.mode = SAMPLE_LINEAR;
     } else if (code == GRAPH_OP_VIEW) {
         op = OP(code, "permute", x);
         op->view.kind = VIEW_PERMUTE;

@@ -22,13 +22,15 @@ static const char *grid_comment(struct cx *cx, const struct op *op)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic"},
                              *const paddings[] = {"zeros", "the border", "its reflection"},
-                             *const words[] = {"samples of images x %s", "slopes of images, from those x %s of samples",
+                             *const words[] = {"samples of images x %s",
+                                               "slopes of images, from those x %s of samples",
                                                "slopes of places, from those of samples of images x %s"};
     const struct value *x = op->inputs[0], *y = op->outputs[0];
 
-    return arena_format(&cx->arena, "y %s = %s, %s, with %s outside", shape_text(&cx->arena, y->ndim, y->dims),
-                        arena_format(&cx->arena, words[op->sample.part], shape_text(&cx->arena, x->ndim, x->dims)),
-                        modes[op->sample.mode], paddings[op->sample.padding]);
+    return arena_format(
+        &cx->arena, "y %s = %s, %s, with %s outside", shape_text(&cx->arena, y->ndim, y->dims),
+        arena_format(&cx->arena, words[op->sample.part], shape_text(&cx->arena, x->ndim, x->dims)),
+        modes[op->sample.mode], paddings[op->sample.padding]);
 }
 
 static void holes_grid(struct draft *draft)
@@ -45,7 +47,7 @@ static void holes_grid(struct draft *draft)
     hole_int(draft, "T_mode", op->sample.mode);
     hole_int(draft, "T_taps", taps[op->sample.mode]);
     hole_int(draft, "T_all", all);
-    hole_int(draft, "T_group", 4);
+    hole_int(draft, "T_group", op->sample.mode == SAMPLE_NEAREST ? 8 : 4);
     hole_int(draft, "T_padding", op->sample.padding);
     hole_int(draft, "T_corners", op->sample.corners);
     hole_int(draft, "T_to_places", op->sample.part == SAMPLE_TO_PLACES);
@@ -71,9 +73,12 @@ static void holes_boxes(struct draft *draft)
     hole_dim(draft, "T_n", images_of(op)->dims[0]);
     hole_dim(draft, "T_k", places->dims[0]);
     draft->kernel->comment = arena_format(
-        arena, op->sample.part == SAMPLE_VALUES ? "y %s = means of %dx%d parts of boxes of images x %s"
-                                                : "y %s = slopes of images, %dx%d parts of whose boxes have those x %s",
-        shape_text(arena, y->ndim, y->dims), op->sample.high, op->sample.wide, shape_text(arena, x->ndim, x->dims));
+        arena,
+        op->sample.part == SAMPLE_VALUES
+            ? "y %s = means of %dx%d parts of boxes of images x %s"
+            : "y %s = slopes of images, %dx%d parts of whose boxes have those x %s",
+        shape_text(arena, y->ndim, y->dims), op->sample.high, op->sample.wide,
+        shape_text(arena, x->ndim, x->dims));
 }
 
 static void holes_sample(struct draft *draft)

@@ -221,10 +221,11 @@ struct plan {
     struct plan *next;                      /* the same spec in its next dtype; NULL: none */
     const char *model;                      /* prefix of what is emitted */
     const struct embedded_weights *weights; /* weights.h; NULL: none */
-    const struct plan *embedded; /* for a summary: how --weights would build it, where that is otherwise; or NULL */
-    const struct backend *backend;          /* the machine that it is for */
-    int align;                              /* of blocks and of what lies in them */
-    struct variant **variants;              /* regions before what calls them */
+    const struct plan
+        *embedded; /* for a summary: how --weights would build it, where that is otherwise; or NULL */
+    const struct backend *backend; /* the machine that it is for */
+    int align;                     /* of blocks and of what lies in them */
+    struct variant **variants;     /* regions before what calls them */
     int variant_count;
     struct names functions_taken; /* those of the variants */
     struct pack_group **groups;   /* [0] is the model's */

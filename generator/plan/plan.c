@@ -283,6 +283,25 @@ static bool plan_variants(struct cx *cx, struct plan *plan, const struct entry *
     return true;
 }
 
+/* What forward reads in PyTorch's layout: no products, which can have it packed. */
+static void find_readers(struct graph *graph, void *data)
+{
+    struct plan *plan = data;
+
+    for (int i = 0; i < graph->op_count && graph->ops[i]->code != GRAPH_OP_YIELD; i++) {
+        const struct op *op = graph->ops[i];
+        const bool reads = op_is_step(op) && op_rows[op->code]->pure;
+
+        for (int j = 0; reads && j < op->input_count; j++) {
+            const struct op *source = op->inputs[j]->base->op;
+
+            if (source->code == GRAPH_OP_TENSOR && !(op_rows[op->code]->weighted && j == 1) &&
+                source->tensor.tensor->kind != MODULE_STATE && source->tensor.tensor->key >= 0)
+                plan->read_in_place[source->tensor.tensor->first->key] = true;
+        }
+    }
+}
+
 struct plan *plan_make(struct cx *cx, struct program *program)
 {
     struct plan *plan = ARENA_NEW(&cx->arena, struct plan);
@@ -301,6 +320,10 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     plan->written_keys = find_writes(cx, program->tree->keys, program->tree->key_count);
     plan->written_states = find_writes(cx, program->tree->states, program->tree->state_count);
     share_in_arrays(plan, program->tree);
+    if (program->settings.packs_once) {
+        plan->read_in_place = ARENA_ARRAY(&cx->arena, program->tree->key_count + 1, bool);
+        program_each(program, find_readers, plan);
+    }
     arguments = planner_argument_names(cx, program);
     lay_out_tensors(cx, plan);
     lay_out_gradients(cx, plan);

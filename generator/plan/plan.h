@@ -233,8 +233,10 @@ struct plan {
     struct value **constants; /* distinct constant tensors */
     const char **constant_names;
     int constant_count;
-    int64_t state_bytes, *state_offsets;     /* by index of tree->states */
-    int64_t param_bytes, *param_offsets;     /* by index of tree->keys */
+    int64_t state_bytes, *state_offsets; /* by index of tree->states */
+    int64_t param_bytes, *param_offsets; /* by index of tree->keys */
+    bool *
+        read_in_place; /* by index of tree->keys: not as a product's weight alone; NULL unless each is packed once */
     unsigned *written_keys, *written_states; /* by index of tree->keys, tree->states: plan_written */
     const struct module_tensor *
         *gradients;              /* with backward: the parameters that have one, in the order of keys */

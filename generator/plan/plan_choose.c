@@ -64,6 +64,16 @@ static bool is_backward_of_chip(const struct planner *planner)
            !(options && options->weights);
 }
 
+/* An embedding looks it up, say: where each weight is packed once, a product reads the same. */
+static bool lies_there_anyway(const struct planner *planner, const struct op *op)
+{
+    const struct op *source = op->inputs[1]->base->op;
+
+    return planner->plan->read_in_place && source->code == GRAPH_OP_TENSOR &&
+           source->tensor.tensor->kind != MODULE_STATE && source->tensor.tensor->key >= 0 &&
+           planner->plan->read_in_place[source->tensor.tensor->first->key];
+}
+
 /* What has no algorithm that reads the parameter packs it in passing where the block would hold it twice: what is seldom run, as
  * evaluation may have folded it, unless backward reads it as it is anyway. */
 static bool packs_in_passing(struct planner *planner, const struct op *op, const struct algorithm *row)
@@ -79,7 +89,7 @@ static bool packs_in_passing(struct planner *planner, const struct op *op, const
 static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
     if (!op_rows[op->code]->unpacked || row->weight == PACKED_NONE ||
-        !(is_seldom_run(planner, op) || is_backward_of_chip(planner)))
+        !(is_seldom_run(planner, op) || is_backward_of_chip(planner) || lies_there_anyway(planner, op)))
         return false;
     return !reads_parameter(planner, op, row) && !is_packed_already(planner, op, row);
 }

@@ -28,6 +28,7 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
                 (long long)variant->kept_bytes);
     for (int s = 0; s < variant->step_count; s++) {
         const struct step *step = &variant->steps[s];
+        const int64_t scratch = planner_scratch_bytes(plan, step) + planner_passing_bytes(plan, step);
 
         text_printf(text, "%s  {\"op\": \"%s\", \"label\": ", s ? ",\n" : "", op_rows[step->op->code]->name);
         text_json_string(text, step->op->label ? step->op->label : "");
@@ -37,8 +38,8 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
         if (step->split.slices > 1)
             text_printf(text, ", \"split\": \"%s\", \"slices\": %d", split_names[step->split.axis],
                         step->split.slices);
-        if (step->op->code != GRAPH_OP_CALL && planner_scratch_bytes(plan, step) > 0)
-            text_printf(text, ", \"scratch\": %lld", (long long)planner_scratch_bytes(plan, step));
+        if (step->op->code != GRAPH_OP_CALL && scratch > 0)
+            text_printf(text, ", \"scratch\": %lld", (long long)scratch);
         text_printf(text, ", \"outputs\": [");
         for (int j = 0; j < step->op->output_count; j++)
             text_printf(text, "%s%d", j ? ", " : "", step->op->outputs[j]->base->id);

@@ -235,6 +235,29 @@ static void weights_of_networks_are_packed_once(void **state)
         }
 }
 
+/* The head of a language model that has the embedding's weight reads that, where each is packed once. */
+static void tied_heads_read_the_embedding(void **state)
+{
+    (void)state;
+    for (int once = 0; once < 2; once++) {
+        struct model *m = model_read("modc: 1\nmodel: m\ninputs: {x: {shape: [8], dtype: int64}}\nmodules:\n"
+                                     "  tokens: Embedding(64, 32)\n  fc: Linear(32, 32)\n"
+                                     "  head: Linear(32, 64, bias=False)\n"
+                                     "tie: {head.weight: tokens.weight}\n"
+                                     "forward:\n  - return head(fc(tokens(x)))\n");
+        struct plan *plan;
+        const struct variant *eval;
+
+        m->program->settings.packs_once = once;
+        pass_run(&m->cx, m->program, NULL, NULL);
+        plan = plan_make(&m->cx, m->program);
+        eval = variant_of(plan, "forward_eval");
+        assert_non_null(step_packed(step_of(eval, GRAPH_OP_CONTRACT, 0), 1));
+        assert_int_equal(step_packed(step_of(eval, GRAPH_OP_CONTRACT, 1), 1) == NULL, once);
+        model_free(m);
+    }
+}
+
 /* The scale of BatchNorm is in the weight, or what the convolution does last with the weight as it is. */
 static void scales_are_folded_or_tails(void **state)
 {
@@ -479,6 +502,7 @@ int main(void)
         cmocka_unit_test(training_alone_packs_nothing),
         cmocka_unit_test(weights_of_networks_are_packed_once),
         cmocka_unit_test(scales_are_folded_or_tails),
+        cmocka_unit_test(tied_heads_read_the_embedding),
         cmocka_unit_test(nothing_is_packed_without_leave),
         cmocka_unit_test(values_lie_where_they_belong),
         cmocka_unit_test(no_two_values_have_one_name),

@@ -28,7 +28,8 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
                 (long long)variant->kept_bytes);
     for (int s = 0; s < variant->step_count; s++) {
         const struct step *step = &variant->steps[s];
-        const int64_t scratch = planner_scratch_bytes(plan, step) + planner_passing_bytes(plan, step);
+        const int64_t scratch = planner_scratch_bytes(plan, step),
+                      passing = planner_passing_bytes(plan, step);
 
         text_printf(text, "%s  {\"op\": \"%s\", \"label\": ", s ? ",\n" : "", op_rows[step->op->code]->name);
         text_json_string(text, step->op->label ? step->op->label : "");
@@ -40,6 +41,9 @@ static void dump_variant_json(struct text *text, const struct plan *plan, const 
                         step->split.slices);
         if (step->op->code != GRAPH_OP_CALL && scratch > 0)
             text_printf(text, ", \"scratch\": %lld", (long long)scratch);
+        if (passing > 0)
+            text_printf(text, ", \"passing\": {\"name\": \"%s\", \"bytes\": %lld}",
+                        step_packed(step, 1)->name, (long long)passing);
         text_printf(text, ", \"outputs\": [");
         for (int j = 0; j < step->op->output_count; j++)
             text_printf(text, "%s%d", j ? ", " : "", step->op->outputs[j]->base->id);

@@ -126,6 +126,9 @@ def check_other(variant, workspaces):
                 left.remove(zeros[0])
         if "scratch" in step and not take("scratch", at, step["scratch"]):
             yield f"step {at}: {step['algorithm']} has no {step['scratch']} bytes of scratch"
+        passing = step.get("passing")
+        if passing and not take(passing["name"], at, passing["bytes"]):
+            yield f"step {at}: {step['algorithm']} has no {passing['bytes']} bytes for {passing['name']}"
     for own in left:
         if (own["first"], own["last"]) != (0, len(variant["steps"]) - 1):
             yield f"{own['name']} holds nothing"

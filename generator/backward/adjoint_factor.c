@@ -3,17 +3,26 @@
 
 /* What comes to the parts of the result, and where they are: note [factors] in ops.h. */
 static const char *const texts[] = {
-    /* A[order] = L U. A pivot of 0 lets nothing through, as in PyTorch. */
-    [FACTOR_LU] = "L = y[..., :n].tril(-1) + _eye(x)\n"
-                  "U = y[..., :n].triu()\n"
-                  "d = g[..., :n]\n"
-                  "inner = (L.mT @ d.tril(-1)).tril(-1) + (d.triu() @ U.mT).triu()\n"
-                  "zero = U.diagonal(0, -2, -1) == 0\n"
-                  "safe = U + torch.diag_embed(zero.to(y.dtype))\n"
-                  "right = _triangular(safe, inner.mT, False, False).mT\n"
-                  "rows = _triangular(L.mT, right, False, True)\n"
-                  "order = y[..., n].detach().long().argsort(-1)\n"
-                  "return rows.gather(-2, order[..., None].expand(rows.shape))",
+    /* A[order] = L U, of which the first columns and rows are square: what others of U (`wide`) or of L (`high`) are made of, they
+     * hand on to these. A pivot of 0 lets nothing through, as in PyTorch. */
+    [FACTOR_LU] =
+        "k = _lesser(x)\n"
+        "wide = not _equal(k, n)\n"
+        "high = not _equal(k, m)\n"
+        "L = y[..., :k, :k].tril(-1) + _eye(y[..., :k, :k])\n"
+        "U = y[..., :k, :k].triu()\n"
+        "zero = U.diagonal(0, -2, -1) == 0\n"
+        "safe = U + torch.diag_embed(zero.to(y.dtype))\n"
+        "d = g[..., :k, :k]\n"
+        "right = _triangular(L.mT, g[..., :k, k:n], False, True) if wide else None\n"
+        "below = _triangular(safe, g[..., k:, :k].mT, False, False).mT if high else None\n"
+        "dL = d - right @ y[..., :k, k:n].mT if wide else d\n"
+        "dU = d - y[..., k:, :k].mT @ below if high else d\n"
+        "inner = (L.mT @ dL.tril(-1)).tril(-1) + (dU.triu() @ U.mT).triu()\n"
+        "square = _triangular(L.mT, _triangular(safe, inner.mT, False, False).mT, False, True)\n"
+        "rows = torch.cat((square, right), -1) if wide else torch.cat((square, below), -2) if high else square\n"
+        "order = y[..., n].detach().long().argsort(-1)\n"
+        "return rows.gather(-2, order[..., None].expand(rows.shape))",
     [FACTOR_CHOLESKY] = "inner = (y.mT @ g).tril()\n"
                         "half = inner - 0.5 * torch.diag_embed(inner.diagonal(0, -2, -1))\n"
                         "left = _triangular(y.mT, half, False, False)\n"

@@ -454,8 +454,9 @@ static struct ev fn_order(struct eval *eval, struct ev *args, int count, struct 
 
     if (args[0].kind != EV_BOOL && ev_get_number(&args[0], &p) && !isnan(p))
         return args[0];
-    diag_error(eval->cx, loc, "%s: the order must be a number that is known while generating, found %s",
-               outer(eval, "norm"), ev_text(eval, &args[0]));
+    diag_error(eval->cx, args[0].loc,
+               "%s: the order must be a number that is known while generating, found %s", outer(eval, "norm"),
+               ev_text(eval, &args[0]));
     return BAD;
 }
 
@@ -471,11 +472,11 @@ static struct ev fn_matrix_order(struct eval *eval, struct ev *args, int count, 
     double p;
     (void)count;
 
-    if (ev_get_number(&args[0], &p) && (fabs(p) == 1 || isinf(p)))
+    if (args[0].kind != EV_BOOL && ev_get_number(&args[0], &p) && (fabs(p) == 1 || isinf(p)))
         return ev_int(eval, loc, isinf(p) ? 1 : 0);
-    diag_error(eval->cx, loc, "matrix_norm of order %s is not supported yet by this version of modc",
+    diag_error(eval->cx, args[0].loc,
+               "matrix_norm: order %s is not one of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf",
                ev_text(eval, &args[0]));
-    diag_hint(eval->cx, "its orders are 'fro', 1, -1, inf and -inf");
     return BAD;
 }
 
@@ -546,7 +547,9 @@ const struct function_row reduce_functions[] = {
     {"_correction(dim, unbiased, correction)", HIDDEN, .build = fn_correction},
     {"_degrees(count, correction)", HIDDEN, .build = fn_degrees},
     {"norm(input, p='fro', dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
-     .body = "return _vector_norm(input, 2.0 if p == 'fro' or p == None else p, dim, keepdim, dtype)"},
+     .body =
+         "return (torch.linalg.matrix_norm(input, 'nuc', (-2, -1) if dim is None else dim, keepdim, dtype)"
+         " if p == 'nuc' else _vector_norm(input, 2.0 if p == 'fro' or p == None else p, dim, keepdim, dtype))"},
     {"linalg.vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None)", TORCH,
      .body = "return _vector_norm(x, ord, dim, keepdim, dtype)"},
     {"linalg.norm(A, ord=None, dim=None, keepdim=False, dtype=None)", TORCH,
@@ -554,10 +557,18 @@ const struct function_row reduce_functions[] = {
              "return (_vector_norm(A, 2 if ord == None else ord, dim, keepdim, dtype) if one else"
              " torch.linalg.matrix_norm(A, ord, (-2, -1) if dim == None else dim, keepdim, dtype))"},
     {"linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, dtype=None)", TORCH,
-     .body =
-         "x = A if dtype == None else A.to(dtype)\n"
-         "_check_float(x)\n"
-         "return _vector_norm(x, 2, dim, keepdim, None) if ord == 'fro' else _matrix_norm(x, ord, dim, keepdim)"},
+     .body = "x = A if dtype == None else A.to(dtype)\n"
+             "_check_float(x)\n"
+             "return (_vector_norm(x, 2, dim, keepdim, None) if ord == 'fro' else"
+             " _spectral_norm(x, ord, dim, keepdim) if ord == 'nuc' or ord == 2 or ord == -2 else"
+             " _matrix_norm(x, ord, dim, keepdim))"},
+    {"nuclear_norm(input, dim=(-2, -1), keepdim=False)", TORCH,
+     .body = "return torch.linalg.matrix_norm(input, 'nuc', dim, keepdim)"},
+    /* of the singular values */
+    {"_spectral_norm(x, ord, dim, keepdim)", HIDDEN,
+     .body = "S = torch.linalg.svdvals(x.movedim(dim, (-2, -1)))\n"
+             "norm = S.sum(-1) if ord == 'nuc' else S.amax(-1) if ord == 2 else S.amin(-1)\n"
+             "return norm.reshape(x.sum(dim, keepdim).shape)"},
     /* the largest, or smallest, sum of a column or of a row; the largest of none is 0 */
     {"_matrix_norm(x, ord, dim, keepdim)", HIDDEN,
      .body =

@@ -2,27 +2,39 @@
 #include "base/text.h"
 #include "ops/rows.h"
 
-static const char *const kind_names[] = {[FACTOR_LU] = "lu",       [FACTOR_CHOLESKY] = "cholesky",
-                                         [FACTOR_QR] = "qr",       [FACTOR_EIGH] = "eigh",
-                                         [FACTOR_SVD] = "svd",     [FACTOR_EXP] = "exp",
-                                         [FACTOR_SOLVE] = "solve", [FACTOR_TRIANGULAR] = "triangular"};
+static const char *const kind_names[] = {[FACTOR_LU] = "lu",       [FACTOR_ORDER] = "order",
+                                         [FACTOR_QR] = "qr",       [FACTOR_CHOLESKY] = "cholesky",
+                                         [FACTOR_SVD] = "svd",     [FACTOR_EIGH] = "eigh",
+                                         [FACTOR_SOLVE] = "solve", [FACTOR_TRIANGULAR] = "triangular",
+                                         [FACTOR_EXP] = "exp"};
 
 static bool takes_two(const struct op *op)
 {
     return op->factor.kind == FACTOR_SOLVE || op->factor.kind == FACTOR_TRIANGULAR;
 }
 
-/* A square of the same rows as the other; of QR and SVD it has a height and width that are known. */
+/* A square of the same rows as the other, or as the kind has it; what is no square has a height and width that are known. */
 static bool has_shape(const struct op *op, const struct value *x)
 {
     const struct value *first = op->inputs[0];
     const struct dim *rows = x->dims[x->ndim - 2], *columns = first->dims[x->ndim - 1];
 
+    const bool square = dim_equal(rows, columns);
     int64_t m, n;
+    const bool known = dim_is_const(rows, &m) && dim_is_const(columns, &n);
 
-    if (op->factor.kind != FACTOR_QR && op->factor.kind != FACTOR_SVD)
-        return dim_equal(rows, columns);
-    return dim_is_const(rows, &m) && dim_is_const(columns, &n) && (op->factor.kind == FACTOR_QR || m >= n);
+    switch (op->factor.kind) {
+    case FACTOR_LU:
+        return square || known;
+    case FACTOR_ORDER:
+        return dim_equals(columns, 1);
+    case FACTOR_QR:
+        return known;
+    case FACTOR_SVD:
+        return known && m >= n;
+    default:
+        return square;
+    }
 }
 
 static const char *factor_broken(struct cx *cx, const struct op *op)

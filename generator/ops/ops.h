@@ -185,8 +185,9 @@ enum fft_kind { FFT_COMPLEX, FFT_FROM_REAL, FFT_TO_REAL };
 /* note [factors]
  * One result, of which slices are what it is named for, so that passes and adjoints have one value of one type:
  *
- *   LU          (n, n) -> (n, n + 2): L below the diagonal, whose own is 1, and U; which row stands there; with which row each was
+ *   LU          (m, n) -> (m, n + 2): L below the diagonal, whose own is 1, and U; which row stands there; with which row each was
  *               exchanged in its turn, which may be itself
+ *   ORDER       (n, 1), with which row each is exchanged in its turn -> (n, 1): which row stands there then
  *   CHOLESKY    (n, n), of which the part below the diagonal is read -> L (n, n); what follows a pivot that is not above 0 is NaN
  *   QR          (m, n) -> (m + n, k): Q (m, k) over R (k, n) transposed; k the lesser of m and n, or m where it is complete
  *   EIGH        (n, n), read as by CHOLESKY -> (n + 1, n): values, in order, over vectors in columns
@@ -200,6 +201,7 @@ enum fft_kind { FFT_COMPLEX, FFT_FROM_REAL, FFT_TO_REAL };
  * Axes before these are batches, which both have. */
 enum factor_kind {
     FACTOR_LU,
+    FACTOR_ORDER,
     FACTOR_CHOLESKY,
     FACTOR_QR,
     FACTOR_EIGH,

@@ -776,6 +776,7 @@ static double cost_recurrent_gradient(const struct op *op)
     }
 
 FITS_FACTOR(lu, FACTOR_LU)
+FITS_FACTOR(lu_order, FACTOR_ORDER)
 FITS_FACTOR(cholesky, FACTOR_CHOLESKY)
 FITS_FACTOR(qr, FACTOR_QR)
 FITS_FACTOR(eigh, FACTOR_EIGH)
@@ -893,14 +894,16 @@ static const struct algorithm cpu_algorithms[] = {
      .core = true},
     {"lu", GRAPH_OP_FACTOR, "lu", NULL, fits_lu, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
      "in place, column by column, with the largest pivot", .core = true},
+    {"lu_order", GRAPH_OP_FACTOR, "lu_order", NULL, fits_lu_order, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     NULL, "one exchange after the other", .core = true},
     {"cholesky", GRAPH_OP_FACTOR, "cholesky", NULL, fits_cholesky, op_macs, NULL, PACKED_NONE, PACKED_NONE,
      NULL, "row by row, in dot products", .core = true},
     {"qr", GRAPH_OP_FACTOR, "qr", NULL, fits_qr, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_matrices,
      "by Householder's reflections", .core = true},
-    {"eigh", GRAPH_OP_FACTOR, "eigh", NULL, fits_eigh, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+    {"eigh", GRAPH_OP_FACTOR, "eigh", "jacobi_parts", fits_eigh, op_macs, NULL, PACKED_NONE, PACKED_NONE,
      scratch_matrices, "by Jacobi's rotations, sweep by sweep", .core = true},
-    {"svd", GRAPH_OP_FACTOR, "svd", NULL, fits_svd, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_matrices,
-     "by rotations of pairs of columns", .core = true},
+    {"svd", GRAPH_OP_FACTOR, "svd", "jacobi_parts", fits_svd, op_macs, NULL, PACKED_NONE, PACKED_NONE,
+     scratch_matrices, "by rotations of pairs of columns", .core = true},
     {"matrix_exp", GRAPH_OP_FACTOR, "matrix_exp", NULL, fits_matrix_exp, op_macs, NULL, PACKED_NONE,
      PACKED_NONE, scratch_matrices, "by the series of what is halved, and squares", .core = true},
     {"lu_solve", GRAPH_OP_FACTOR, "lu_solve", NULL, fits_lu_solve, op_macs, NULL, PACKED_NONE, PACKED_NONE,

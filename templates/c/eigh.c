@@ -2,21 +2,6 @@
  * read on and below the diagonal. Rotations turn one element after another to 0 until those off the diagonal are nothing beside the
  * others. NaN is above all. v: the matrix, and its vectors in rows; it is written to both sides of the diagonal, since what gcc 12 makes
  * for AVX-512 of a copy that reads both is wrong. */
-MODC_INLINE void T_NAME_turn(T_real *restrict one, T_real *restrict next, const int n, const T_real c, const T_real s)
-{
-    for (int j = 0; j < n; j++) {
-        const T_real high = one[j], low = next[j];
-
-        one[j] = c * high - s * low;
-        next[j] = s * high + c * low;
-    }
-}
-
-MODC_INLINE bool T_NAME_before(const T_real a, const T_real b)
-{
-    return a < b || (b != b && a == a);
-}
-
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *restrict v T_ARGS)
 {
@@ -46,12 +31,9 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
                         T_S(abs)(last) + T_S(abs)(off) / 8 == T_S(abs)(last))
                         continue;
                     some = 1;
-                    s = (last - first) / 2 / off;
-                    t = T_S(copysign)(1 / (T_S(abs)(s) + T_S(sqrt)(s * s + 1)), s);
-                    c = 1 / T_S(sqrt)(t * t + 1);
-                    s = t * c;
-                    T_NAME_turn(v + p * T_n, v + q * T_n, T_n, c, s);
-                    T_NAME_turn(rows + p * T_n, rows + q * T_n, T_n, c, s);
+                    t = T_PARTS_angle(first, last, off, &c, &s);
+                    T_PARTS_turn(v + p * T_n, v + q * T_n, T_n, c, s);
+                    T_PARTS_turn(rows + p * T_n, rows + q * T_n, T_n, c, s);
                     for (int i = 0; i < T_n; i++) {
                         v[i * T_n + p] = v[p * T_n + i];
                         v[i * T_n + q] = v[q * T_n + i];
@@ -69,8 +51,8 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
             int at = 0;
 
             for (int i = 0; i < T_n; i++)
-                at += T_NAME_before(v[i * T_n + i], v[j * T_n + j]) ||
-                      (i < j && !T_NAME_before(v[j * T_n + j], v[i * T_n + i]));
+                at += T_PARTS_above(v[j * T_n + j], v[i * T_n + i]) ||
+                      (i < j && !T_PARTS_above(v[i * T_n + i], v[j * T_n + j]));
             outputs[at] = v[j * T_n + j];
             for (int i = 0; i < T_n; i++)
                 vectors[i * T_n + at] = rows[j * T_n + i];

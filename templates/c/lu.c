@@ -1,24 +1,24 @@
-/* y (T_batch, T_n, T_n + 2) of matrices x (T_batch, T_n, T_n): in row i of y L and U of the row of x that column T_n says, L below
- * the diagonal; column T_n + 1 says with which row each was exchanged in its turn. Of equal pivots the first is taken, and a column of zeros
+/* y (T_batch, T_m, T_n + 2) of matrices x (T_batch, T_m, T_n): in row i of y L and U of the row of x that column T_n says, L below the
+ * diagonal; column T_n + 1 says with which row each was exchanged in its turn. Of equal pivots the first is taken, and a column of zeros
  * stays. */
 T_COMMENT
 MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
 {
-    const int ldy = T_n + 2;
+    const int ldy = T_n + 2, steps = T_m < T_n ? T_m : T_n;
 
     for (int b = 0; b < T_batch; b++) {
-        T_real *const a = y + b * T_n * ldy;
+        T_real *const a = y + b * T_m * ldy;
 
-        for (int i = 0; i < T_n; i++) {
-            memcpy(a + i * ldy, x + (b * T_n + i) * T_n, sizeof *a * (size_t)T_n);
+        for (int i = 0; i < T_m; i++) {
+            memcpy(a + i * ldy, x + (b * T_m + i) * T_n, sizeof *a * (size_t)T_n);
             a[i * ldy + T_n] = (T_real)i;
             a[i * ldy + T_n + 1] = (T_real)i;
         }
-        for (int k = 0; k < T_n; k++) {
+        for (int k = 0; k < steps; k++) {
             T_real *const top = a + k * ldy;
             int most = k;
 
-            for (int i = k + 1; i < T_n; i++)
+            for (int i = k + 1; i < T_m; i++)
                 if (T_S(abs)(a[i * ldy + k]) > T_S(abs)(a[most * ldy + k]))
                     most = i;
             if (most != k) {
@@ -30,7 +30,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x T_ARGS)
                 }
                 top[T_n + 1] = (T_real)most;
             }
-            for (int i = k + 1; i < T_n && top[k] != 0; i++) {
+            for (int i = k + 1; i < T_m && top[k] != 0; i++) {
                 T_real *const row = a + i * ldy;
                 const T_real scale = row[k] / top[k];
 

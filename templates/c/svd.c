@@ -2,16 +2,6 @@
  * the largest first, over V (T_n, T_n). Rotations turn columns of x against each other until all are orthogonal; their lengths are the
  * values. Columns of U that have no length, or are more than x has, complete the others. NaN is above all. v: the columns in rows, V in
  * rows, lengths. */
-MODC_INLINE void T_NAME_turn(T_real *restrict one, T_real *restrict next, const int n, const T_real c, const T_real s)
-{
-    for (int j = 0; j < n; j++) {
-        const T_real high = one[j], low = next[j];
-
-        one[j] = c * high - s * low;
-        next[j] = s * high + c * low;
-    }
-}
-
 MODC_INLINE T_real T_NAME_dot(const T_real *one, const T_real *next, const int n)
 {
     T_real sum = 0;
@@ -19,11 +9,6 @@ MODC_INLINE T_real T_NAME_dot(const T_real *one, const T_real *next, const int n
     for (int j = 0; j < n; j++)
         sum += one[j] * next[j];
     return sum;
-}
-
-MODC_INLINE bool T_NAME_before(const T_real a, const T_real b)
-{
-    return a > b || (a != a && b == b);
 }
 
 T_COMMENT
@@ -55,17 +40,14 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
                     const T_real last = T_NAME_dot(v + q * T_m, v + q * T_m, T_m);
                     const T_real off = T_NAME_dot(v + p * T_m, v + q * T_m, T_m);
                     const T_real size = T_S(sqrt)(first) * T_S(sqrt)(last);
-                    T_real t, c, s;
+                    T_real c, s;
 
                     if (!(size + T_S(abs)(off) / 8 > size))
                         continue;
                     some = 1;
-                    s = (last - first) / 2 / off;
-                    t = T_S(copysign)(1 / (T_S(abs)(s) + T_S(sqrt)(s * s + 1)), s);
-                    c = 1 / T_S(sqrt)(t * t + 1);
-                    s = t * c;
-                    T_NAME_turn(v + p * T_m, v + q * T_m, T_m, c, s);
-                    T_NAME_turn(rows + p * T_n, rows + q * T_n, T_n, c, s);
+                    T_PARTS_angle(first, last, off, &c, &s);
+                    T_PARTS_turn(v + p * T_m, v + q * T_m, T_m, c, s);
+                    T_PARTS_turn(rows + p * T_n, rows + q * T_n, T_n, c, s);
                 }
             }
             if (!some)
@@ -78,7 +60,7 @@ MODC_INLINE void T_NAME(T_real *T_RESTRICT y, const T_real *restrict x, T_real *
             int at = 0;
 
             for (int i = 0; i < T_n; i++)
-                at += T_NAME_before(lengths[i], lengths[j]) || (i < j && !T_NAME_before(lengths[j], lengths[i]));
+                at += T_PARTS_above(lengths[i], lengths[j]) || (i < j && !T_PARTS_above(lengths[j], lengths[i]));
             values[at] = lengths[j] * most;
             for (int i = 0; i < T_n; i++)
                 vectors[i * T_k + at] = rows[j * T_n + i];

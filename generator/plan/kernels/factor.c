@@ -20,7 +20,8 @@ static const char *factor_stem(struct cx *cx, const struct op *op)
 
 static void holes_factor(struct draft *draft)
 {
-    static const char *const words[] = {[FACTOR_LU] = "L and U, rows, and signs of x",
+    static const char *const words[] = {[FACTOR_LU] = "L and U, and orders of rows, of x",
+                                        [FACTOR_ORDER] = "the order of rows that are exchanged with x",
                                         [FACTOR_CHOLESKY] = "L of x = L . L^T",
                                         [FACTOR_QR] = "Q over R^T of x = Q . R",
                                         [FACTOR_EIGH] = "eigenvalues over eigenvectors of x",
@@ -32,15 +33,16 @@ static void holes_factor(struct draft *draft)
     const struct op *op = draft->op;
     const struct value *x = op->inputs[0], *y = op->outputs[0];
 
+    draft->apart = true;
     add_input(draft);
     if (draft->step->algorithm->scratch)
         add_scratch(draft, "v");
     hole_extent(draft, "T_batch", dims_product(cx, x, 0, x->ndim - 2));
-    hole_extent(draft, "T_n", x->dims[x->ndim - 1]);
-    if (op->factor.kind == FACTOR_QR || op->factor.kind == FACTOR_SVD) {
+    hole_extent(draft, "T_n", x->dims[x->ndim - (op->factor.kind == FACTOR_ORDER ? 2 : 1)]);
+    if (op->factor.kind == FACTOR_LU || op->factor.kind == FACTOR_QR || op->factor.kind == FACTOR_SVD)
         hole_extent(draft, "T_m", x->dims[x->ndim - 2]);
+    if (op->factor.kind == FACTOR_QR || op->factor.kind == FACTOR_SVD)
         hole_extent(draft, "T_k", y->dims[y->ndim - 1]);
-    }
     if (op->input_count > 1)
         hole_extent(draft, "T_k", op->inputs[1]->dims[x->ndim - 1]);
     hole_int(draft, "T_lower", op->factor.lower);
@@ -50,8 +52,15 @@ static void holes_factor(struct draft *draft)
                                           shape_text(&cx->arena, x->ndim, x->dims));
 }
 
+static const char *rotations_stem(const struct op *op)
+{
+    (void)op;
+    return "jacobi";
+}
+
 const struct kernel_row factor_kernels = {.stem = factor_stem,
                                           .make = make_template,
                                           .holes = holes_factor,
                                           .operands = input_operand,
-                                          .own_inputs = 1};
+                                          .own_inputs = 1,
+                                          .parts_stem = rotations_stem};

@@ -104,6 +104,7 @@ struct scope {
                                                                                                   somewhere is not known */
     const void *data;                /* for find, names and explain */
     bool partial;        /* a statement could not be read: a name that is not known may be one of its */
+    bool of_row;         /* of a row's body: what is bound keeps its place, which is the user's argument */
     struct module *self; /* whose statements run; NULL in functions of the spec */
     struct stmt *const *statements; /* that run in it, for hints */
     int statement_count;

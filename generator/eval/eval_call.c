@@ -16,6 +16,9 @@ static bool bind_row(struct eval *eval, const struct signature *signature, const
     if (!eval_bind(eval, scope, name, signature->args, signature->count, gather, call))
         return false;
     assert(signature->count <= EVAL_MAX_ROW_ARGS);
+    for (int i = 0; i < scope->count; i++) /* a default stands in the table */
+        if (scope->items[i].value.loc.source != call->loc.source)
+            scope->items[i].value.loc = call->loc;
     for (int i = 0; i < signature->count; i++)
         for (int j = 0; j < scope->count; j++)
             if (strcmp(scope->items[j].name, signature->args[i].name) == 0)
@@ -40,7 +43,7 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
     size_t space = strcspn(row->signature, ".("); /* "linalg.norm(x)" is torch.linalg's */
     const struct signature *signature = eval_signature(
         eval, row->signature[space] == '.' ? row->signature + space + 1 : row->signature);
-    struct scope scope = {0};
+    struct scope scope = {.of_row = true};
     bool second = (row->flags & FUNCTION_REST) || (method && (row->flags & FUNCTION_VARARGS));
     int gather = row->flags & FUNCTION_SIZES ? 1 : second ? 2 : 0;
     const char *within = eval->within;

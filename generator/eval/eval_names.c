@@ -128,7 +128,7 @@ bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *e
 
         if (known) {
             *out = known->value;
-            out->loc = expr->loc;
+            out->loc = s->of_row ? out->loc : expr->loc;
             *out = ev_fresh(eval, *out);
             return true;
         }

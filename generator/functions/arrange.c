@@ -261,7 +261,7 @@ static struct ev fn_check_dims(struct eval *eval, struct ev *args, int count, st
         return BAD;
     if (args[0].tensor->ndim >= least && args[0].tensor->ndim <= most)
         return args[0];
-    diag_error(eval->cx, loc, "%s takes a tensor of %lld%s dimensions, found %s", outer(eval, "this"),
+    diag_error(eval->cx, args[0].loc, "%s takes a tensor of %lld%s dimensions, found %s", outer(eval, "this"),
                (long long)least,
                most == least       ? ""
                : most == least + 1 ? arena_format(&eval->cx->arena, " or %lld", (long long)most)

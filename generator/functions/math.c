@@ -79,7 +79,7 @@ static struct ev fn_check_alike(struct eval *eval, struct ev *args, int count, s
         return BAD;
     if (args[0].tensor->dtype == args[1].tensor->dtype)
         return ev_none(loc);
-    diag_error(eval->cx, loc, "%s takes tensors of one type, found %s and %s", outer(eval, "this"),
+    diag_error(eval->cx, args[1].loc, "%s takes tensors of one type, found %s and %s", outer(eval, "this"),
                dtype_rows[args[0].tensor->dtype].name, dtype_rows[args[1].tensor->dtype].name);
     return BAD;
 }
@@ -91,7 +91,7 @@ static struct ev fn_positive(struct eval *eval, struct ev *args, int count, stru
         return BAD;
     if (args[0].tensor->dtype != DTYPE_BOOL)
         return args[0];
-    diag_error(eval->cx, loc, "%s is not defined for bool", outer(eval, "positive"));
+    diag_error(eval->cx, args[0].loc, "%s is not defined for bool", outer(eval, "positive"));
     diag_hint(eval->cx, "convert first, as x.float()");
     return BAD;
 }

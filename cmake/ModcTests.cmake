@@ -213,6 +213,7 @@ function(modc_error_tests)
         modc_transcript_test(errors_command_${case} errors ${transcript})
     endforeach()
     modc_test(errors_messages errors ${MODC_PYTHON} ${support}/messages.py)
+    modc_test(errors_names errors ${MODC_PYTHON} ${support}/names.py $<TARGET_FILE:modc>)
     modc_test(errors_emitted_names errors ${MODC_PYTHON} ${support}/emitted.py $<TARGET_FILE:modc>)
     add_custom_target(update-errors VERBATIM WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                       COMMAND ${MODC_PYTHON} ${support}/errors.py --update $<TARGET_FILE:modc>

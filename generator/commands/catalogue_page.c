@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "eval/pytorch.h"
 #include "layers/layers.h"
 #include "ops/elementwise.h"
 
@@ -128,7 +129,7 @@ static void print_index(struct text *text)
         text,
         "# Layers\n\nClasses of torch.nn that a spec can name, each with a page made from the row that the compiler "
         "reads\n(`modc layers NAME`). PyTorch's other classes are not supported yet.\n"
-        "[functions.md](functions.md) lists functions and methods.\n");
+        "[functions.md](functions.md) lists functions and methods, [missing.md](missing.md) those of PyTorch that are not there.\n");
     for (const struct layer_family *family = layer_families; family->rows; family++) {
         text_printf(text, "\n## %s\n\n", family->name);
         for (const struct layer_row *row = family->rows; row->name; row++)
@@ -185,10 +186,31 @@ static const char *print_functions(struct cx *cx)
     return text.data;
 }
 
+/* What PyTorch has and modc has not, class by class. */
+static const char *print_missing(struct cx *cx)
+{
+    struct text text = text_new(&cx->arena);
+
+    text_add(&text,
+             "# What is missing\n\nFunctions of torch, torch.linalg, torch.special, torch.fft and "
+             "torch.nn.functional (`F.NAME`), and methods and\nattributes of tensors (`x.NAME`), that "
+             "PyTorch 2.15 has and modc refuses, with what its messages say of them. All other names are\n"
+             "taken: [functions.md](functions.md).\n");
+    for (const struct pytorch_class *row = pytorch_classes; row->title; row++) {
+        text_printf(&text, "\n## %s\n\nEach %s.\n\n", row->title, row->reason);
+        if (row->hint)
+            text_printf(&text, "> %s\n\n", row->hint);
+        for (const char *name = row->names + 1; *name; name += strcspn(name, " ") + 1)
+            text_printf(&text, "%s`%.*s`", name == row->names + 1 ? "" : " ", (int)strcspn(name, " "), name);
+        text_add(&text, "\n");
+    }
+    return text.data;
+}
+
 struct output_file *catalogue_pages(struct cx *cx, int *count)
 {
     struct output_file *files = NULL;
-    const char *const *names, *functions = print_functions(cx);
+    const char *const *names, *functions = print_functions(cx), *missing = print_missing(cx);
     int name_count;
     struct text index = text_new(&cx->arena);
 
@@ -197,6 +219,7 @@ struct output_file *catalogue_pages(struct cx *cx, int *count)
     ARENA_PUSH(&cx->arena, files, *count, ((struct output_file){"README.md", index.data, index.length}));
     ARENA_PUSH(&cx->arena, files, *count,
                ((struct output_file){"functions.md", functions, strlen(functions)}));
+    ARENA_PUSH(&cx->arena, files, *count, ((struct output_file){"missing.md", missing, strlen(missing)}));
     names = layer_names(cx, &name_count);
     for (int i = 0; i < name_count; i++) {
         const struct layer_row *row = layer_find(names[i]);

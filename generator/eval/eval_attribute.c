@@ -159,6 +159,25 @@ void eval_refuse_dtype(struct eval *eval, struct loc loc)
                loc.source->text + loc.offset);
 }
 
+/* The name space of pytorch_why. */
+static const char *missing_space(const char *space)
+{
+    return strcmp(space, "torch") == 0                 ? "torch"
+           : strcmp(space, "torch.nn.functional") == 0 ? "F"
+           : strcmp(space, "torch.linalg") == 0        ? "linalg"
+                                                       : "";
+}
+
+static bool is_of_pytorch(const char *space, const char *name, bool inner)
+{
+    const char *missing = missing_space(space);
+
+    return (*missing && pytorch_why(missing, name)) ||
+           (!inner &&
+            pytorch_has(strcmp(space, "torch") == 0 ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL,
+                        name));
+}
+
 static struct ev space_attribute(struct eval *eval, const struct ev *space, const struct expr *expr)
 {
     const char *name = expr->text, *full = name;
@@ -220,10 +239,9 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         eval_module_as_value(eval, expr->name_loc, name);
         return ev_bad(expr->loc);
     }
-    if (!own &&
-        pytorch_has(flag == FUNCTION_TORCH ? PYTORCH_TORCH | PYTORCH_DTYPE : PYTORCH_FUNCTIONAL, name)) {
-        eval_missing(eval, expr->name_loc, name, arena_format(&eval->cx->arena, "%s.%s", space->text, name),
-                     HABIT_TORCH);
+    if (is_of_pytorch(space->text, name, own != NULL)) {
+        eval_missing(eval, expr->name_loc, missing_space(space->text), name,
+                     arena_format(&eval->cx->arena, "%s.%s", space->text, name), HABIT_TORCH);
         return ev_bad(expr->loc);
     }
     diag_error(eval->cx, expr->name_loc, "modc does not know %s.%s", space->text, name);
@@ -234,13 +252,15 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
 
 static void unknown_attribute(struct eval *eval, const struct ev *base, const char *name, struct loc loc)
 {
-    static const char *const attributes[] = {"shape", "ndim", "dtype", "T", "mT"};
+    static const char *const attributes[] = {"shape", "ndim", "dtype", "T",        "mT",
+                                             "H",     "mH",   "real",  "itemsize", "nbytes"};
     struct arena *arena = &eval->cx->arena;
     const char **known = NULL;
     int count = 0, methods;
 
-    if (base->kind == EV_TENSOR && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name)) {
-        eval_missing(eval, loc, name, arena_format(arena, "the method '%s'", name), HABIT_METHOD);
+    if (base->kind == EV_TENSOR &&
+        (pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name) || pytorch_why("x", name))) {
+        eval_missing(eval, loc, "x", name, arena_format(arena, "the method '%s'", name), HABIT_METHOD);
         if (name[strlen(name) - 1] == '_' &&
             function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD))
             diag_hint(eval->cx, "x = x.%.*s(...): a tensor keeps its shape and its place in memory",
@@ -330,13 +350,27 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
             return ev_dtype(expr->loc, base.tensor->dtype);
         if (strcmp(name, "device") == 0) /* the model's, for all */
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = EVAL_DEVICE};
-        if (strcmp(name, "mT") == 0 && base.tensor->ndim < 2) {
-            diag_error(eval->cx, expr->name_loc, "mT takes a tensor of at least two dimensions, found %s",
+        if ((strcmp(name, "mT") == 0 || strcmp(name, "mH") == 0) && base.tensor->ndim < 2) {
+            diag_error(eval->cx, expr->name_loc, "%s takes a tensor of at least two dimensions, found %s",
+                       name, shape_text(&eval->cx->arena, base.tensor->ndim, base.tensor->dims));
+            return ev_bad(expr->loc);
+        }
+        if (strcmp(name, "H") == 0 && base.tensor->ndim != 2 && base.tensor->ndim != 0) {
+            diag_error(eval->cx, expr->name_loc, "H takes a matrix, found %s",
                        shape_text(&eval->cx->arena, base.tensor->ndim, base.tensor->dims));
             return ev_bad(expr->loc);
         }
-        if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
-            return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
+        if (strcmp(name, "T") == 0 || strcmp(name, "H") == 0 || strcmp(name, "mT") == 0 ||
+            strcmp(name, "mH") == 0)
+            return tensor_transposed(eval, expr->loc, base.tensor, name[0] != 'm');
+        if (strcmp(name, "real") == 0) /* of what is no complex number itself */
+            return base;
+        if (strcmp(name, "itemsize") == 0)
+            return ev_int(eval, expr->loc, dtype_rows[base.tensor->dtype].bytes);
+        if (strcmp(name, "nbytes") == 0)
+            return ev_dim(expr->loc,
+                          dim_mul(&eval->cx->arena, dims_count(&eval->cx->arena, base.tensor),
+                                  dim_const(&eval->cx->arena, dtype_rows[base.tensor->dtype].bytes)));
         if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out) ||
             eval_find_in_place(eval, name, FUNCTION_METHOD, PYTORCH_METHOD, expr->loc, &out))
             return method_of(eval, &base, out);

@@ -242,41 +242,17 @@ bool eval_hint_habit(struct cx *cx, const char *name, unsigned where)
     return false;
 }
 
-/* What cannot be there, and why. */
-static const struct {
-    const char *names, *reason, *hint;
-} refused[] = {
-    {" argwhere masked_select nonzero unique unique_consecutive ",
-     "would give a shape that depends on the values",
-     "where(mask, a, b), masked_fill and cumsum keep the shape"},
-    {" allclose equal is_nonzero item numpy tolist ", "gives values that are not known while generating",
-     "return the tensor, or choose by it, as where(condition, a, b) does"},
-    {" cfloat cdouble chalf ", "is about complex numbers, which modc has as pairs alone",
-     "torch.view_as_complex(x) makes one of a last dimension of 2"},
-    {" coalesce hspmm saddmm smm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor "
-     "sparse_csc_tensor sparse_csr_tensor sparse_mask spmm sspaddmm to_dense to_sparse to_sparse_coo to_sparse_csr ",
-     "is about sparse tensors, which modc has none of", "a dense tensor has the same elements"},
-    {" dequantize int_repr quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic q_scale q_zero_point ",
-     "is about quantised tensors, which modc has none of", "'storage:' keeps weights in narrow types"},
-    {" cpu cuda ipu mtia pin_memory share_memory_ xpu ", "moves a tensor, where all are the model's",
-     "leave it out: where a model runs is said by 'device:'"},
-    {" backward requires_grad_ retain_grad register_hook ",
-     "belongs to training, which a spec only describes", "leave it out: 'backward: true' computes gradients"},
-};
-
-void eval_missing(struct eval *eval, struct loc loc, const char *name, const char *shown, unsigned where)
+void eval_missing(struct eval *eval, struct loc loc, const char *space, const char *name, const char *shown,
+                  unsigned where)
 {
-    const char *word = arena_format(&eval->cx->arena, " %s ", name);
+    const struct pytorch_class *why = pytorch_why(space, name);
 
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        if (!strstr(refused[i].names, word))
-            continue;
-        diag_error(eval->cx, loc, "%s %s", shown, refused[i].reason);
-        diag_hint(eval->cx, "%s", refused[i].hint);
-        return;
-    }
-    diag_error(eval->cx, loc, "%s is not supported yet by this version of modc", shown);
-    eval_hint_habit(eval->cx, name, where);
+    if (why)
+        diag_error(eval->cx, loc, "%s %s", shown, why->reason);
+    else
+        diag_error(eval->cx, loc, "%s is not supported yet by this version of modc", shown);
+    if (!eval_hint_habit(eval->cx, name, where) && why && why->hint)
+        diag_hint(eval->cx, "%s", why->hint);
 }
 
 /* Whether the target binds the name. */
@@ -333,7 +309,7 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
     if (partial)
         return; /* it may be a name of what could not be read */
     if (pytorch_has(PYTORCH_FUNCTIONAL | PYTORCH_TORCH | PYTORCH_DTYPE, expr->text)) {
-        eval_missing(eval, expr->loc, expr->text, expr->text, HABIT_NAME);
+        eval_missing(eval, expr->loc, "torch", expr->text, expr->text, HABIT_NAME);
         return;
     }
     if (layer_find(expr->text) || elementwise_module(expr->text) || pytorch_has(PYTORCH_MODULE, expr->text)) {

@@ -89,8 +89,9 @@ bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *e
 bool eval_find_in_place(struct eval *eval, const char *name, unsigned flags, unsigned spaces, struct loc loc,
                         struct ev *out);
 
-/* The fault that a function or method of PyTorch is not there, called `shown`: for good, where the table knows why. */
-void eval_missing(struct eval *eval, struct loc loc, const char *name, const char *shown, unsigned where);
+/* The fault that a function or method of PyTorch is not there, called `shown`: why, where pytorch_why knows it of the space. */
+void eval_missing(struct eval *eval, struct loc loc, const char *space, const char *name, const char *shown,
+                  unsigned where);
 
 /* A function, constant, dtype or name space that stands without "torch." */
 bool eval_find_global(const char *name, struct loc loc, struct ev *out);

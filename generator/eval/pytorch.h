@@ -17,4 +17,14 @@ enum {
 /* `name` is in one of the name spaces of `spaces`. */
 bool pytorch_has(unsigned spaces, const char *name);
 
+/* Names that modc has not, for one reason. */
+struct pytorch_class {
+    const char *title, *reason, *hint, *names;
+};
+
+extern const struct pytorch_class pytorch_classes[]; /* end with one without title */
+
+/* The class of a name that `space`, "torch", "F", "linalg" or, of methods, "x", has in PyTorch; NULL: it is in none. */
+const struct pytorch_class *pytorch_why(const char *space, const char *name);
+
 #endif

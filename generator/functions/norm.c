@@ -313,7 +313,7 @@ extern const struct function_row norm_functions[];
 const struct function_row norm_functions[] = {
     {"layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5)", FUNCTIONAL,
      .build = fn_layer_norm},
-    {"rms_norm(input, normalized_shape, weight=None, eps=None)", FUNCTIONAL,
+    {"rms_norm(input, normalized_shape, weight=None, eps=None)", FUNCTIONAL | TORCH,
      .body = "shape = _check_normalized(input, normalized_shape, weight)\n"
              "axes = tuple(range(-len(shape), 0))\n"
              "least = (2.0 ** -52 if input.dtype == torch.float64 else 2.0 ** -23) if eps is None else eps\n"

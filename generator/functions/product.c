@@ -129,7 +129,7 @@ extern const struct function_row product_functions[];
 const struct function_row product_functions[] = {
     {"linear(input, weight, bias=None)", FUNCTIONAL, .build = fn_linear},
     /* x1 . weight gives (*, o, j) */
-    {"bilinear(input1, input2, weight, bias=None)", FUNCTIONAL,
+    {"bilinear(input1, input2, weight, bias=None)", FUNCTIONAL | TORCH,
      .body =
          "_check_bilinear(input1, input2, weight, bias)\n"
          "o, i, j = weight.shape\n"

@@ -435,7 +435,13 @@ function("linalg.matrix_exp", A=T("b? K:1-4 K"))
 function("matrix_exp", input=T("b? K:1-4 K"))
 function("linalg.eigvalsh", A=MATRIX, UPLO=["U"])
 function("linalg.svdvals", A=T("b? K:1-4 m:1-4"), since="1.11")
-function("linalg.cond", A=MATRIX, p=[2, -2, 1, math.inf, "fro"])
+function("linalg.cond", A=MATRIX, p=[2, -2, 1, math.inf, "fro", "nuc", -1])
+function("linalg.pinv pinverse", A=MATRIX, input=MATRIX)
+function("linalg.matrix_rank", A=MATRIX, hermitian=True)
+function("linalg.solve_ex", A=MATRIX, B=T("b? K m"), since="1.13")
+function("linalg.vander", x=T("* a:2-4"), N=[2, 3])
+function("renorm", input=T("a b:2-3 c?"), p=[1.0, 2.0], dim=[0, 1], maxnorm=[0.5, 2.0])
+function("diagflat", input=T("* a:1-3"), offset=[1, -2])
 function("linalg.matrix_exp matrix_exp", A=T("b? K:1-4 K"), input=T("b? K:1-4 K"))
 function("linalg.matmul", input=T("b? m K"), other=T("K n"))
 function("linalg.diagonal", A=T("a? b:2-4 c:2-4"), offset=[1, -1])
@@ -628,7 +634,7 @@ function("aminmax", input=T("*", "num", "grid"), dim=DIM, keepdim=True,
 function("linalg.vector_norm", x=T("* a"), input=T("* a"), ord=[1, 3, math.inf, -math.inf, 0], dim=DIMS, keepdim=True,
          dtype=FLOAT_DTYPE)
 function("linalg.norm", A=T("* a:2-4"), input=T("* a:2-4"), ord=[1, math.inf], dim=DIM, keepdim=True, dtype=FLOAT_DTYPE)
-function("linalg.matrix_norm", A=T("* a:2-4 b:2-4"), input=T("* a:2-4 b:2-4"), ord=[1, -1, math.inf, "fro"],
+function("linalg.matrix_norm", A=T("* a:2-4 b:2-4"), input=T("* a:2-4 b:2-4"), ord=[1, -1, math.inf, "fro", 2, "nuc"],
          dim=[(0, 1), (-1, -2)], keepdim=True, dtype=FLOAT_DTYPE)
 function("dist", input=T("*"), other=B("input"), p=[1, 3, math.inf])
 function("msort", input=T("A b?", values="distinct"))
@@ -790,7 +796,25 @@ function("conv_tbc", input=T("t:4-9 b C"), weight=T("K:1-3 C O"), bias=T("O"), p
 COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for many in ("", "2", "n")]
 COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft"]
 
+SECOND_NAMES = [f"{name}_copy" for name in (
+    "alias", "detach", "diagonal", "expand", "narrow", "permute", "select", "slice", "split", "split_with_sizes", "squeeze", "t",
+    "transpose", "unbind", "unfold", "unsqueeze", "view", "as_strided")]
+SECOND_NAMES += [f"unsafe_{name}" for name in ("chunk", "split", "split_with_sizes")]
+SECOND_NAMES += [f"{name}_with_indices" for name in (
+    *(f"adaptive_max_pool{n}d" for n in (1, 2, 3)), *(f"max_pool{n}d" for n in (1, 2, 3)), "fractional_max_pool2d",
+    "fractional_max_pool3d")]
+SECOND_NAMES += ["constant_pad_nd", "native_channel_shuffle", "nuclear_norm", "asarray", "layer_norm.cudnn_enable",
+                 "group_norm.cudnn_enabled", "embedding.indices", "triangular_solve.input"]
+FACTORS = ["linalg.tensorsolve", "linalg.polar", "linalg.matrix_sqrth", "linalg.householder_product", "orgqr", "ormqr",
+           "linalg.multi_dot", "chain_matmul", "linalg.lu_factor_ex", "lu", "lu_unpack", "linalg.lu_solve", "lu_solve",
+           "linalg.solve_ex.left", "linalg.solve_ex.check_errors", "linalg.pinv.rcond", "linalg.pinv.hermitian",
+           "linalg.pinv.atol", "linalg.pinv.rtol", "pinverse.rcond", "linalg.matrix_rank.tol", "linalg.matrix_rank.atol",
+           "linalg.matrix_rank.rtol"]
+
 NOT_DRAWN = {
+    **{name: "its operands have to fit each other; tests/layers has it" for name in ("broadcast_shapes", "sum_to_size", *FACTORS)},
+    **{name: "is known while generating; tests/layers has it"
+       for name in ("scalar_tensor", "get_default_dtype", "is_tensor", "is_same_size", "is_signed", "element_size")},
     **{name: "random numbers, which differ; tests/layers has its shape and range"
        for name in ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint_like", "uniform_", "normal_",
                     "bernoulli_", "exponential_", "bernoulli", "normal")},
@@ -802,7 +826,7 @@ NOT_DRAWN = {
        for name in ("isin.assume_unique", "tril_indices.dtype", "triu_indices.dtype", "trapezoid.x", "cumulative_trapezoid.x",
                     "cov.fweights", "cov.aweights", "cdist.compute_mode")},
     **{name: "gives what it is given, or is another one's name; tests/layers has it"
-       for name in ("conj_physical", "resolve_neg", "trapz")},
+       for name in ("conj_physical", "resolve_neg", "trapz", *SECOND_NAMES)},
     **{name: "of complex tensors; tests/layers has it" for name in COMPLEX},
     "ops.generalized_box_iou": "divides by areas that may be 0; tests/layers has it",
     **{f"ops.{name}": "its regions have to be in the image; tests/layers has it"
@@ -861,7 +885,7 @@ NOT_DRAWN = {
     "embedding.max_norm": "writes the weight; the layers have it",
     **{name: "tests/layers has it" for name in (
         "view.dtype", "linalg.svd", "svd", "linalg.svdvals.driver", "linalg.lstsq", "linalg.lu_factor", "linalg.cholesky_ex", "linalg.inv_ex",
-        "linalg.tensorinv", "cholesky_inverse", "linalg.qr", "linalg.lu", "linalg.eigh", "linalg.pinv", "pinverse", "matrix_power", "linalg.solve.left",
+        "linalg.tensorinv", "cholesky_inverse", "linalg.qr", "linalg.lu", "linalg.eigh", "matrix_power", "linalg.solve.left",
         "linalg.solve_triangular.left", "triangular_solve.unitriangular", "cholesky_solve.upper", "linalg.diagonal.dim1",
         "linalg.diagonal.dim2")},
 }

@@ -59,7 +59,7 @@ TABLES = [
 
 # Texts that are a variable: what is handed on there is found by the tables above, or said by another program.
 CARRIED = {
-    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "refused[i].reason", "refused[i].hint",
+    "arena_vformat(&p->cx->arena, format, args)", "fault", "refused", "refused[k].instead", "refused_words[i].hint", "why->reason", "why->hint",
     "habits[i].hint", "error",
     "expected", "hint", "instead_of(code)", "problem_text(r, text[content])", "problem_text(r, text[first])",
     "problem_text(r, 0)", "said->text", "line", 'line+strspn(line, "\\t")',

@@ -588,9 +588,9 @@ const struct function_row linalg_functions[] = {
          "m, n = U.shape[-2], V.shape[-2]\n"
          "least = finfo(S.dtype).eps * (m if m > n else n)\n"
          "relative = (rtol if rtol is not None else least if atol is None else _pick(atol > 0, 0.0, least))\n"
-         "above = S > (0.0 if atol is None else _beside(atol))\n"
-         "return above if _is_empty(S, -1) else above & (S > _beside(relative) * S.amax(-1, keepdim=True))"},
-    {"_beside(input)", HIDDEN, .body = "return input[..., None] if _is_tensor(input) else input"},
+         "above = S > (0.0 if atol is None else _with_axis(atol))\n"
+         "return above if _is_empty(S, -1) else above & (S > _with_axis(relative) * S.amax(-1, keepdim=True))"},
+    {"_with_axis(input)", HIDDEN, .body = "return input[..., None] if _is_tensor(input) else input"},
     /* P, the pseudoinverse of the constant a, with the slope that it has as one of A; whatever values are equal, that exists while
      * the rank stays */
     {"_pinv_graded(A, a, P)", HIDDEN,

@@ -447,13 +447,11 @@ static struct module_tensor *find_parameter(struct builder *build, const struct 
 {
     struct module_tensor *tensor = name->kind == EV_STRING ? module_find_tensor(module, name->text) : NULL;
 
-    if (module->lazy) {
-        diag_error(build->cx, module->loc, "%s of a lazy module is not supported yet by this version of modc",
-                   function);
+    if (module->lazy) { /* which PyTorch refuses too */
+        diag_error(build->cx, module->loc,
+                   "%s needs parameters that are there: %s makes its own in its first call", function,
+                   module->lazy->name);
         diag_hint(build->cx, "write %s with all its arguments", module->lazy->becomes);
-    } else if (module->layer && module->layer->repeat) {
-        diag_error(build->cx, module->loc, "%s of %s is not supported yet by this version of modc", function,
-                   module->layer->name);
     } else if (tensor && tensor->parametrization) {
         diag_error(build->cx, module->loc, "'%s' is parametrized already, by %s", tensor->path,
                    tensor->parametrization->text);

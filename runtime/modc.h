@@ -655,6 +655,8 @@ void modc_train(struct modc_context *net, bool mode);
 /* What a call kept for backward is gone with them. MODC_POINTER, MODC_BUSY. */
 enum modc_status modc_seed(struct modc_context *net, uint64_t seed); /* and counter 0 */
 enum modc_status modc_reset_state(struct modc_context *net);
+/* Where state number `index` of the context lies, from 0 to model->state_count - 1. */
+void *modc_state(const struct modc_context *net, int index);
 
 /* What calls of this context run on; NULL: the model is compiled once. */
 const struct modc_isa *modc_get_isa(const struct modc_context *net);
@@ -1014,13 +1016,21 @@ enum modc_status modc_write_made(const char *path, modc_make_file *make, const v
 
 /* struct MODEL_params with its parameter block and packed block in one allocation, bound; no weights. */
 enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params);
-void modc_params_destroy(struct modc_params *params); /* only of modc_params_create; NULL is allowed */
+/* The same over a parameter block of the caller's, which outlives them, bound as by modc_bind. */
+enum modc_status modc_params_create_over(const struct modc_model *model, void *block, size_t bytes,
+                                         struct modc_params **params);
+void modc_params_destroy(struct modc_params *params); /* only of these two; NULL is allowed */
 
 /* struct MODEL with a workspace of its own, initialised; workspace 0: enough for every entry and variant. */
 enum modc_status modc_create(const struct modc_model *model, struct modc_params *params, size_t workspace,
                              struct modc_context **net);
 void modc_destroy(struct modc_context *net);
 size_t modc_workspace(const struct modc_model *model); /* the largest of all entries and variants */
+
+/* struct MODEL_training with its block in one allocation, initialised: with `training:` as MODEL_training_init does, else as
+ * modc_training_init. To be destroyed before its context, which then keeps nothing for backward. */
+enum modc_status modc_training_create(struct modc_context *net, struct modc_training **training);
+void modc_training_destroy(struct modc_training *training);
 
 /* ---- the functions of a model ---------------------------------------------------------------------------- */
 

@@ -97,6 +97,23 @@ enum modc_status modc_seed(struct modc_context *net, uint64_t seed)
     return MODC_OK;
 }
 
+/* Bytes from the start of a state to that of the next one. */
+static size_t state_stride(const struct modc_model *model, int index)
+{
+    size_t bytes = modc_key_bytes(&model->states[index]), align = model->tensor_align;
+
+    return (bytes > 0 ? bytes + align - 1 : align) / align * align;
+}
+
+void *modc_state(const struct modc_context *net, int index)
+{
+    char *tensor = net->workspace;
+
+    for (int i = 0; i < index; i++)
+        tensor += state_stride(net->model, i);
+    return tensor;
+}
+
 enum modc_status modc_reset_state(struct modc_context *net)
 {
     if (net == NULL || net->model == NULL)
@@ -108,11 +125,8 @@ enum modc_status modc_reset_state(struct modc_context *net)
     char *tensor = net->workspace;
 
     for (int i = 0; i < model->state_count; i++) {
-        size_t bytes = modc_key_bytes(&model->states[i]);
-
         modc_fill_constant(&model->states[i], tensor);
-        tensor += (bytes > 0 ? bytes + model->tensor_align - 1 : model->tensor_align) / model->tensor_align *
-                  model->tensor_align;
+        tensor += state_stride(model, i);
     }
     net->saved = 0;
     return MODC_OK;

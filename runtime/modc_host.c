@@ -503,26 +503,33 @@ static size_t align_of(const struct modc_model *model)
     return model->align > MODC_ALIGN ? model->align : MODC_ALIGN;
 }
 
-enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params)
+enum modc_status modc_params_create_over(const struct modc_model *model, void *block, size_t bytes,
+                                         struct modc_params **params)
 {
-    size_t align = align_of(model);
-    size_t head = rounded_up(model->params_bytes, align), block = rounded_up(model->param_block, align);
-    char *all = allocate(align, head + block + model->packed_block);
+    size_t align = align_of(model), head = rounded_up(model->params_bytes, align);
+    size_t own = block == NULL ? rounded_up(model->param_block, align) : 0;
+    char *all = allocate(align, head + own + model->packed_block);
 
     if (all == NULL)
         return MODC_MEMORY;
-    memset(all, 0, head + block);
+    memset(all, 0, head + own);
 
     struct modc_params *made = (struct modc_params *)(void *)all;
-    enum modc_status status = modc_bind(made, model, all + head, block);
+    enum modc_status status = block == NULL ? modc_bind(made, model, all + head, own)
+                                            : modc_bind(made, model, block, bytes);
 
     if (status != MODC_OK) {
         release(all);
         return status;
     }
-    made->packed = model->packed_block > 0 ? all + head + block : NULL;
+    made->packed = model->packed_block > 0 ? all + head + own : NULL;
     *params = made;
     return MODC_OK;
+}
+
+enum modc_status modc_params_create(const struct modc_model *model, struct modc_params **params)
+{
+    return modc_params_create_over(model, NULL, 0, params);
 }
 
 void modc_params_destroy(struct modc_params *params)
@@ -573,4 +580,40 @@ enum modc_status modc_create(const struct modc_model *model, struct modc_params 
 void modc_destroy(struct modc_context *net)
 {
     release(net);
+}
+
+enum modc_status modc_training_create(struct modc_context *net, struct modc_training **training)
+{
+    const struct modc_model *model = net->model;
+    size_t align = align_of(model), head = rounded_up(model->training_bytes, align);
+    size_t bytes = model->training_init != NULL ? model->training_block : model->gradient_block;
+    char *all;
+    enum modc_status status;
+
+    if (model->training_bytes == 0)
+        return MODC_UNSUPPORTED;
+    all = allocate(align, head + bytes);
+    if (all == NULL)
+        return MODC_MEMORY;
+    memset(all, 0, head + bytes);
+
+    struct modc_training *made = (struct modc_training *)(void *)all;
+
+    status = model->training_init != NULL ? model->training_init(made, net, all + head, bytes)
+                                          : modc_training_init(made, net, all + head, bytes);
+    if (status != MODC_OK) {
+        release(all);
+        return status;
+    }
+    *training = made;
+    return MODC_OK;
+}
+
+void modc_training_destroy(struct modc_training *training)
+{
+    if (training != NULL && training->net->trainer == training) {
+        training->net->trainer = NULL;
+        training->net->saved = 0;
+    }
+    release(training);
 }

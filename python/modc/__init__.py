@@ -15,19 +15,28 @@ def prefix():
     return Path(__file__).resolve().parent
 
 
+def _checkout():
+    """The repository, where the package is used out of it and not installed; else None."""
+    root = prefix().parent.parent
+    return root if not (prefix() / "bin").is_dir() and (root / "runtime" / "modc.h").is_file() else None
+
+
 def executable():
-    """The command."""
-    return prefix() / "bin" / "modc"
+    """The command. In a checkout: build/modc."""
+    root = _checkout()
+    return root / "build" / "modc" if root else prefix() / "bin" / "modc"
 
 
 def include_dir():
     """The folder of modc.h, which emitted code includes."""
-    return prefix() / "include" / "modc"
+    root = _checkout()
+    return root / "runtime" if root else prefix() / "include" / "modc"
 
 
 def runtime_dir():
     """The sources that are compiled together with emitted code."""
-    return prefix() / "share" / "modc" / "runtime"
+    root = _checkout()
+    return root / "runtime" if root else prefix() / "share" / "modc" / "runtime"
 
 
 def pkgconfig_dir():
@@ -38,6 +47,26 @@ def pkgconfig_dir():
 def schema():
     """The JSON Schema of specs, for editors."""
     return prefix() / "share" / "modc" / "modc.schema.json"
+
+
+# What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
+_LAZY = {
+    "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
+    "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",
+}
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'modc' has no attribute '{name}'")
+    from importlib import import_module
+    value = getattr(import_module(f"modc.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted([*globals(), *_LAZY])
 
 
 def main():

@@ -1,0 +1,107 @@
+"""A compiled model as ctypes sees it: modc.h and modc_binding.h, by their names."""
+import ctypes
+import json
+
+from modc._errors import CallError, Error
+
+BINDING = 1
+MAX_DIMS = 8
+(OK, STALE, ALIGNMENT, WORKSPACE, SIZE, POINTER, HOOK_SHAPE, HOOK_ERROR, INDEX, DIVISION, FILE, FORMAT, KEYS, NAME, READ_ONLY,
+ MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY) = range(21)
+DTYPE_NAMES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64")
+PARAMETER, PERSISTENT, OPTIONAL, FROZEN = 1, 2, 4, 8  # flags of keys
+FORWARD_PRE, FORWARD, BACKWARD_PRE, BACKWARD = range(4)
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int), ("ndim", ctypes.c_int), ("dims", ctypes.c_int * MAX_DIMS)]
+
+    def shape(self):
+        return tuple(self.dims[:self.ndim])
+
+
+class HookCall(ctypes.Structure):
+    _fields_ = [("context", ctypes.c_void_p), ("model", ctypes.c_void_p), ("module", ctypes.c_int), ("path", ctypes.c_char_p),
+                ("user", ctypes.c_void_p),
+                ("inputs", ctypes.POINTER(Tensor)), ("input_count", ctypes.c_int),
+                ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int),
+                ("grad_inputs", ctypes.POINTER(Tensor)), ("grad_input_count", ctypes.c_int),
+                ("grad_outputs", ctypes.POINTER(Tensor)), ("grad_output_count", ctypes.c_int)]
+
+
+HookFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(HookCall))
+
+_P, _I, _U, _S, _T = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p
+_FUNCTIONS = {  # result, arguments
+    "modc_binding_version": (_I,),
+    "modc_binding_model": (_P,),
+    "modc_binding_describe": (_S, _P, _S),
+    "modc_binding_print": (_S, _P, _S),
+    "modc_binding_key": (_P, _P, _I),
+    "modc_binding_refresh": (_I, _P),
+    "modc_binding_call": (_I, _P, _I, _P, _P, _P),
+    "modc_binding_backward": (_I, _P, _I, _P, _P, _P),
+    "modc_binding_unmet": (_T, _P),
+    "modc_binding_shape": (None, _I, _P, _I, _P),
+    "modc_binding_fault": (None, _P, _P),
+    "modc_binding_version_of": (_U, _P),
+    "modc_binding_train_step": (_I, _P, _P, _P, _P),
+    "modc_binding_hook_create": (_I, _P, _I, _I, ctypes.c_uint, HookFunction, _P, _P),
+    "modc_binding_hook_destroy": (None, _P),
+    "modc_binding_load": (_I, _P, _T, _P, _S, ctypes.c_uint, _P, _S),
+    "modc_status_text": (_T, _I),
+    "modc_params_create_over": (_I, _P, _P, _S, _P),
+    "modc_params_destroy": (None, _P),
+    "modc_changed": (None, _P),
+    "modc_reset": (_I, _P, _U),
+    "modc_get": (_I, _P, _I, _P),
+    "modc_save": (_I, _P, _T),
+    "modc_create": (_I, _P, _P, _S, _P),
+    "modc_destroy": (None, _P),
+    "modc_train": (None, _P, ctypes.c_bool),
+    "modc_seed": (_I, _P, _U),
+    "modc_state": (_P, _P, _I),
+    "modc_reset_state": (_I, _P),
+    "modc_set_grad_enabled": (None, _P, ctypes.c_bool),
+    "modc_training_create": (_I, _P, _P),
+    "modc_training_destroy": (None, _P),
+    "modc_requires_grad": (_I, _P, _T, ctypes.c_bool),
+    "modc_zero_grad": (None, _P, ctypes.c_bool),
+    "modc_gradient_at": (_P, _P, _I),
+    "modc_pool_create": (_I, _I, _P),
+    "modc_pool_destroy": (None, _P),
+    "modc_set_executor": (_I, _P, _P),
+}
+
+
+class Library:
+    """The functions of one shared library, and `about`: what it says of its model."""
+
+    def __init__(self, path):
+        self.path = path
+        self.c = ctypes.CDLL(str(path))
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(self.c, name)
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name.replace("modc_binding_", "").replace("modc_", ""), function)
+        if self.version() != BINDING:
+            raise Error(f"{path} has version {self.version()} of the binding, this package knows {BINDING}: "
+                        "remove it from the cache")
+        self.about = json.loads(self.text(self.describe))
+        if (self.about["hook_bytes"], self.about["tensor_bytes"]) != (ctypes.sizeof(HookCall), ctypes.sizeof(Tensor)):
+            raise Error(f"{path} was compiled with other limits than modc.h has")
+
+    @staticmethod
+    def text(function):
+        """What a function writes that returns the length of its text."""
+        length = function(None, 0)
+        buffer = ctypes.create_string_buffer(length + 1)
+        function(buffer, length + 1)
+        return buffer.value.decode("utf-8")
+
+    def status(self, status):
+        return self.status_text(status).decode()
+
+    def check(self, status, what):
+        if status != OK:
+            raise CallError(f"{what}: {self.status(status)}", status)

@@ -1,0 +1,319 @@
+/* modc_binding.c - a model as a shared library; see modc_binding.h. Hosted: it allocates. */
+#include "modc_binding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef MODC_MODEL
+#error "compile with -DMODC_MODEL=NAME_model"
+#endif
+extern const struct modc_model MODC_MODEL;
+
+int modc_binding_version(void)
+{
+    return MODC_BINDING;
+}
+
+const struct modc_model *modc_binding_model(void)
+{
+    return &MODC_MODEL;
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------- */
+
+/* What was written into `out` of a text that may be longer. */
+struct text {
+    char *out;
+    size_t capacity, length;
+};
+
+static void put(void *user, const char *bytes, size_t count)
+{
+    struct text *text = user;
+    const size_t room = text->length < text->capacity ? text->capacity - text->length : 0;
+
+    if (room > 0)
+        memcpy(text->out + text->length, bytes, count < room ? count : room);
+    text->length += count;
+}
+
+static size_t end(struct text *text)
+{
+    if (text->capacity > 0)
+        text->out[text->length < text->capacity ? text->length : text->capacity - 1] = 0;
+    return text->length;
+}
+
+static void say(struct text *text, const char *format, ...)
+{
+    char piece[256];
+    va_list values;
+    int count;
+
+    va_start(values, format);
+    count = vsnprintf(piece, sizeof piece, format, values);
+    va_end(values);
+    put(text, piece, (size_t)count);
+}
+
+/* A string of JSON. Bytes over 127 are UTF-8 already. */
+static void say_string(struct text *text, const char *string)
+{
+    put(text, "\"", 1);
+    for (; *string != 0; string++) {
+        if (*string == '"' || *string == '\\')
+            say(text, "\\%c", *string);
+        else if ((unsigned char)*string < ' ')
+            say(text, "\\u%04x", (unsigned)(unsigned char)*string);
+        else
+            put(text, string, 1);
+    }
+    put(text, "\"", 1);
+}
+
+static void say_name(struct text *text, const char *name, const char *value)
+{
+    say(text, "\"%s\":", name);
+    say_string(text, value);
+}
+
+static void say_ints(struct text *text, const char *name, const int *values, int count)
+{
+    say(text, ",\"%s\":[", name);
+    for (int i = 0; i < count; i++)
+        say(text, "%s%d", i > 0 ? "," : "", values[i]);
+    say(text, "]");
+}
+
+static const char *dtype_text(enum modc_dtype dtype)
+{
+    static const char *const names[] = {
+        [MODC_BOOL] = "bool",         [MODC_UINT8] = "uint8",       [MODC_INT8] = "int8",
+        [MODC_INT16] = "int16",       [MODC_INT32] = "int32",       [MODC_INT64] = "int64",
+        [MODC_FLOAT16] = "float16",   [MODC_BFLOAT16] = "bfloat16", [MODC_FLOAT32] = "float32",
+        [MODC_FLOAT64] = "float64",   [MODC_COMPLEX64] = "complex64",
+    };
+
+    return names[dtype];
+}
+
+static void say_keys(struct text *text, const char *name, const struct modc_key *keys, int count)
+{
+    say(text, ",\"%s\":[", name);
+    for (int i = 0; i < count; i++) {
+        const struct modc_key *key = &keys[i];
+
+        say(text, i > 0 ? ",{" : "{");
+        say_name(text, "name", key->name);
+        say(text, ",\"dtype\":\"%s\",\"module\":%d,\"flags\":%u,\"tied\":%d", dtype_text(key->dtype),
+            key->module, key->flags, key->tied);
+        say_ints(text, "shape", key->dims, key->ndim);
+        say(text, "}");
+    }
+    say(text, "]");
+}
+
+static void say_tensors(struct text *text, const char *name, const struct modc_io *list, int count)
+{
+    say(text, ",\"%s\":[", name);
+    for (int i = 0; i < count; i++) {
+        say(text, i > 0 ? ",{" : "{");
+        say_name(text, "name", list[i].name);
+        say(text, ",\"dtype\":\"%s\",\"constant\":%s", dtype_text(list[i].dtype),
+            list[i].constant ? "true" : "false");
+        say_ints(text, "max", list[i].max_dims, list[i].ndim);
+        say_ints(text, "size_of", list[i].size_of, list[i].ndim);
+        say(text, "}");
+    }
+    say(text, "]");
+}
+
+static void say_entries(struct text *text, const struct modc_model *model)
+{
+    say(text, ",\"entries\":[");
+    for (int i = 0; i < model->entry_count; i++) {
+        const struct modc_entry *entry = &model->entries[i];
+        const bool hooks = entry->fenced_workspace[MODC_EVAL] != 0;
+
+        say(text, i > 0 ? ",{" : "{");
+        say_name(text, "name", entry->name);
+        say(text, ",\"backward\":%s,\"hooks\":%s,\"macs\":%.17g", entry->backward != NULL ? "true" : "false",
+            hooks ? "true" : "false", entry->macs);
+        say_ints(text, "max_sizes", entry->max_sizes, model->size_count);
+        say_tensors(text, "inputs", entry->inputs, entry->input_count);
+        say_tensors(text, "outputs", entry->outputs, entry->output_count);
+        say(text, "}");
+    }
+    say(text, "]");
+}
+
+static void say_modules(struct text *text, const struct modc_model *model)
+{
+    say(text, ",\"modules\":[");
+    for (int i = 0; i < model->module_count; i++) {
+        say(text, i > 0 ? ",{" : "{");
+        say_name(text, "path", model->modules[i].path);
+        say(text, ",");
+        say_name(text, "class", model->modules[i].class_name);
+        say(text, ",\"parent\":%d}", model->modules[i].parent);
+    }
+    say(text, "]");
+}
+
+size_t modc_binding_describe(char *out, size_t capacity)
+{
+    const struct modc_model *model = &MODC_MODEL;
+    struct text text = {out, capacity, 0};
+
+    say(&text, "{\"abi\":%d,", model->abi);
+    say_name(&text, "name", model->name);
+    say(&text, ",\"schema\":\"%016llx\",\"align\":%llu,\"param_block\":%llu,\"packed_block\":%llu",
+        (unsigned long long)model->schema, (unsigned long long)model->align,
+        (unsigned long long)model->param_block, (unsigned long long)model->packed_block);
+    say(&text, ",\"rtol\":%.9g,\"threads\":%d,\"training\":%s", (double)model->rtol, model->threads,
+        model->train_step != NULL ? "true" : "false");
+    say(&text, ",\"hook_bytes\":%d,\"tensor_bytes\":%d", (int)sizeof(struct modc_hook_call),
+        (int)sizeof(struct modc_tensor));
+    say(&text, ",\"sizes\":[");
+    for (int i = 0; i < model->size_count; i++) {
+        say(&text, i > 0 ? ",{" : "{");
+        say_name(&text, "name", model->sizes[i].name);
+        say(&text, ",\"max\":%d}", model->sizes[i].max);
+    }
+    say(&text, "]");
+    say_keys(&text, "keys", model->keys, model->key_count);
+    say_keys(&text, "states", model->states, model->state_count);
+    say(&text, ",\"gradients\":[");
+    for (int i = 0; i < model->gradient_count; i++)
+        say(&text, "%s%d", i > 0 ? "," : "", modc_gradient_key(model, i));
+    say(&text, "]");
+    say_modules(&text, model);
+    say_entries(&text, model);
+    say(&text, "}");
+    return end(&text);
+}
+
+size_t modc_binding_print(char *out, size_t capacity)
+{
+    struct text text = {out, capacity, 0};
+
+    modc_print(&MODC_MODEL, put, &text);
+    return end(&text);
+}
+
+/* ---- parameters ---------------------------------------------------------------------------------------- */
+
+void *modc_binding_key(const struct modc_params *params, int key)
+{
+    struct modc_tensor tensor;
+
+    return modc_get_tensor(params, key, &tensor) == MODC_OK ? tensor.data : NULL;
+}
+
+enum modc_status modc_binding_refresh(struct modc_params *params)
+{
+    const bool fresh = params->packed_version == params->version && params->packed_owner == params &&
+                       params->packed_buffer_version == params->buffer_version;
+
+    return fresh ? MODC_OK : modc_pack(params, NULL, 0);
+}
+
+enum modc_status modc_binding_load(struct modc_params *params, const char *path, const void *bytes,
+                                   size_t length, unsigned flags, char *out, size_t capacity)
+{
+    struct text text = {out, capacity, 0};
+    struct modc_report *report = calloc(1, sizeof *report);
+    enum modc_status status;
+
+    if (report == NULL)
+        return MODC_MEMORY;
+    status = path != NULL ? modc_load(params, path, flags, report)
+                          : modc_load_bytes(params, bytes, length, flags, report);
+    if (status != MODC_FILE && report->model != NULL)
+        modc_report_print(report, put, &text);
+    end(&text);
+    free(report);
+    return status;
+}
+
+uint64_t modc_binding_version_of(const struct modc_params *params)
+{
+    return params->version;
+}
+
+/* ---- calls --------------------------------------------------------------------------------------------- */
+
+void modc_binding_shape(int entry, const int *sizes, int index, int *dims)
+{
+    modc_shape(&MODC_MODEL.entries[entry], sizes, index, dims);
+}
+
+const char *modc_binding_unmet(const int *sizes)
+{
+    const struct modc_model *model = &MODC_MODEL;
+    const int unmet = model->unmet != NULL ? model->unmet(sizes) : -1;
+
+    return unmet >= 0 ? model->requirements[unmet] : NULL;
+}
+
+enum modc_status modc_binding_call(struct modc_context *net, int entry, const int *sizes,
+                                   const void *const *inputs, void *const *outputs)
+{
+    return MODC_MODEL.entries[entry].call(net, sizes, inputs, outputs);
+}
+
+enum modc_status modc_binding_backward(struct modc_context *net, int entry, const int *sizes,
+                                       const void *const *output_gradients, void *const *input_gradients)
+{
+    return MODC_MODEL.entries[entry].backward(net, sizes, output_gradients, input_gradients);
+}
+
+enum modc_status modc_binding_train_step(struct modc_training *training, const int *sizes,
+                                         const void *const *inputs, void *loss)
+{
+    return MODC_MODEL.train_step(training, sizes, inputs, loss);
+}
+
+void modc_binding_fault(const struct modc_context *net, int64_t fault[3])
+{
+    fault[0] = net->fault_module;
+    fault[1] = net->fault_index;
+    fault[2] = net->fault_value;
+}
+
+/* ---- hooks --------------------------------------------------------------------------------------------- */
+
+enum modc_status modc_binding_hook_create(struct modc_context *net, int module, enum modc_hook_kind kind,
+                                          unsigned flags, enum modc_status (*call)(struct modc_hook_call *call),
+                                          void *user, struct modc_hook **hook)
+{
+    static enum modc_status (*const adds[])(struct modc_context *net, int module, struct modc_hook *hook,
+                                            unsigned flags) = {
+        [MODC_HOOK_FORWARD_PRE] = modc_register_forward_pre_hook,
+        [MODC_HOOK_FORWARD] = modc_register_forward_hook,
+        [MODC_HOOK_BACKWARD_PRE] = modc_register_full_backward_pre_hook,
+        [MODC_HOOK_BACKWARD] = modc_register_full_backward_hook,
+    };
+    struct modc_hook *made = calloc(1, sizeof *made);
+    enum modc_status status;
+
+    if (made == NULL)
+        return MODC_MEMORY;
+    made->call = call;
+    made->user = user;
+    status = adds[kind](net, module, made, flags);
+    if (status != MODC_OK) {
+        free(made);
+        return status;
+    }
+    *hook = made;
+    return MODC_OK;
+}
+
+void modc_binding_hook_destroy(struct modc_hook *hook)
+{
+    modc_hook_remove(hook);
+    free(hook);
+}

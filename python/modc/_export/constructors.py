@@ -1,0 +1,115 @@
+"""The call that makes a module of torch.nn, with the arguments that are not their defaults."""
+import inspect
+import math
+
+import torch
+from torch import nn
+
+MISSING = object()
+SKIPPED = {"self", "device", "dtype", "inplace", "_weight", "_bias", "_freeze", "sparse", "scale_grad_by_freq", "return_indices_",
+           "enable_nested_tensor", "mask_check", "size_average", "reduce"}
+
+
+def literal(item):
+    """A value as the language writes it."""
+    if isinstance(item, bool) or item is None:
+        return repr(item)
+    if isinstance(item, float):
+        if math.isinf(item):
+            return "inf" if item > 0 else "-inf"
+        if math.isnan(item):
+            return "float('nan')"
+        return repr(float(item))
+    if isinstance(item, int):
+        return repr(int(item))
+    if isinstance(item, (list, torch.Size)):
+        return "[" + ", ".join(map(literal, item)) + "]"
+    if isinstance(item, tuple):
+        return "(" + ", ".join(map(literal, item)) + ("," if len(item) == 1 else "") + ")"
+    if isinstance(item, torch.dtype):
+        return str(item)
+    return repr(item)
+
+
+def of_attention(m):
+    return {"bias": m.in_proj_bias is not None, "add_bias_kv": m.bias_k is not None,
+            "kdim": None if m.kdim == m.embed_dim else m.kdim, "vdim": None if m.vdim == m.embed_dim else m.vdim}
+
+
+# By class: arguments that have no attribute of their name.
+SPECIAL = {
+    nn.MultiheadAttention: of_attention,
+    nn.LayerNorm: lambda m: {"normalized_shape": m.normalized_shape[0] if len(m.normalized_shape) == 1 else
+                             tuple(m.normalized_shape), "bias": not m.elementwise_affine or m.bias is not None},
+    nn.RMSNorm if hasattr(nn, "RMSNorm") else None: lambda m: {
+        "normalized_shape": m.normalized_shape[0] if len(m.normalized_shape) == 1 else tuple(m.normalized_shape)},
+    nn.PReLU: lambda m: {"init": 0.25},
+    nn.Bilinear: lambda m: {"bias": m.bias is not None},
+    nn.Unflatten: lambda m: {"unflattened_size": tuple(m.unflattened_size)},
+    nn.Upsample: lambda m: {"scale_factor": _whole(m.scale_factor)},
+}
+
+
+def _whole(factor):
+    if isinstance(factor, tuple):
+        return tuple(map(_whole, factor))
+    return int(factor) if isinstance(factor, float) and factor.is_integer() else factor
+
+
+def base_class(module):
+    """The class of torch.nn whose forward and keys this module has; None: it has a forward of its own."""
+    for kind in type(module).__mro__:
+        if getattr(kind, "__module__", "").startswith("torch.nn.modules"):
+            return kind if type(module).forward is kind.forward else None
+    return None
+
+
+def arguments_of(module, kind):
+    """(name, value, default) of its constructor, in order."""
+    given = SPECIAL[kind](module) if kind in SPECIAL else {}
+    found = []
+    for name, parameter in inspect.signature(kind.__init__).parameters.items():
+        if name in SKIPPED and not (name == "inplace" and getattr(module, "inplace", False)):
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        value = given.get(name, getattr(module, name, MISSING))
+        if name == "bias" and name not in given and not isinstance(value, bool):
+            value = value is not MISSING and value is not None
+        if value is MISSING:
+            value = parameter.default
+        if value is parameter.empty:
+            return None
+        if isinstance(value, (tuple, list)) and len(value) > 1 and isinstance(parameter.default, int) \
+                and all(item == value[0] for item in value):
+            value = value[0]
+        elif isinstance(value, (tuple, list)) and len(value) > 1 and parameter.default in (parameter.empty, None) \
+                and name in ("kernel_size", "stride", "output_size") and all(item == value[0] for item in value):
+            value = value[0]
+        if isinstance(value, (tuple, list)) and len(value) == 1 and kind.__name__.endswith("1d"):
+            value = value[0]
+        found.append((name, value, parameter.default))
+    return found
+
+
+def constructor(module):
+    """Its text; None where it is no class of torch.nn, or one whose arguments it does not keep."""
+    kind = base_class(module)
+    if kind is None:
+        return None
+    name = {"NonDynamicallyQuantizableLinear": "Linear"}.get(kind.__name__, kind.__name__)
+    arguments = arguments_of(module, kind)
+    if arguments is None:
+        return None
+    if name.startswith(("MaxPool", "AvgPool", "LPPool")):  # whose stride is the kernel's size unless it is given
+        kernel = dict((argument, value) for argument, value, _ in arguments).get("kernel_size")
+        arguments = [item for item in arguments if not (item[0] == "stride" and item[1] == kernel)]
+    text, named = [], False
+    for argument, value, default in arguments:
+        if default is not inspect.Parameter.empty and (value is default or type(value) is type(default) and value == default
+                                                       or isinstance(value, (int, float)) and not isinstance(value, bool)
+                                                       and not isinstance(default, bool) and value == default):
+            named = True
+            continue
+        text.append(f"{argument}={literal(value)}" if named or default is not inspect.Parameter.empty else literal(value))
+    return f"{name}({', '.join(text)})"

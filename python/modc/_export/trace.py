@@ -1,0 +1,441 @@
+"""Runs a model once and writes down what it does, in the words in which it does it.
+
+Every function of PyTorch that the model calls is seen as it is called (TorchFunctionMode), with its arguments, its result and
+the place in the source; every call of a module opens a scope, but for those that modc has as classes of torch.nn. Values are
+those of the run, so that Python's own control flow goes as it goes; sizes are Extents. What depends on the values of tensors
+cannot be told from one run, and is an error that says where.
+"""
+import ast
+import linecache
+import os
+import sys
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+
+from modc._errors import Error
+from modc._export.extent import Expression, Extent, plain
+
+
+class ExportError(Error):
+    """What cannot be told of a model: where, why, and what to write instead."""
+
+    def __init__(self, cause, place=None, module="", hint=None):
+        lines = [f"{place}: error: {cause}" if place else f"error: {cause}"]
+        if place and place.text:
+            lines.append(f"    {place.text}")
+        if module:
+            lines.append(f"note: in module '{module}'")
+        if hint:
+            lines.append(f"hint: {hint}")
+        super().__init__("\n".join(lines))
+        self.cause, self.place, self.module, self.hint = cause, place, module, hint
+
+
+class Place:
+    """Where in the model's source something was called."""
+    __slots__ = ("file", "line", "frame", "names")
+
+    def __init__(self, file, line, frame=0, names=None):
+        self.file, self.line, self.frame, self.names = file, line, frame, names
+
+    def __str__(self):
+        return f"{self.file}:{self.line}"
+
+    @property
+    def text(self):
+        return linecache.getline(self.file, self.line).strip()
+
+
+class Value:
+    """A tensor of the run. kind: 'input', 'argument', 'parameter', 'buffer', 'constant' or 'result'."""
+
+    def __init__(self, tensor, kind, path=None, call=None, index=None):
+        self.tensor, self.kind, self.path, self.call, self.index = tensor, kind, path, call, index
+        self.fixed = kind == "constant"  # whether its values depend on no input, parameter or buffer
+        self.names = []  # what the source calls it, in the order in which it was seen
+        self.inner = None  # of the result of a module: the value that its own scope returned
+
+
+class Call:
+    """A function of PyTorch, or a module (`module` is its path), that was called.
+
+    results: Values in the order of the structure `shape`, which is None for a single one, else 'tuple' or names. effect: whether
+    it changes a tensor in place."""
+
+    def __init__(self, name, args, kwargs, place, scope):
+        self.name, self.args, self.kwargs, self.place, self.scope = name, args, kwargs, place, scope
+        self.module = self.child = None
+        self.results, self.structure, self.effect = [], None, False
+
+
+class Scope:
+    """One call of a module with a forward of its own: what it was given, what it called, what it returned."""
+
+    def __init__(self, module, path, parent):
+        self.module, self.path, self.parent = module, path, parent
+        self.calls, self.given, self.returned, self.call = [], ((), {}), None, None
+
+
+# Questions about a tensor that are answered as ever and written nowhere.
+SILENT = {f"torch.Tensor.{name}" for name in """dtype.__get__ device.__get__ layout.__get__ is_cuda.__get__ requires_grad.__get__
+    grad_fn.__get__ is_leaf.__get__ grad.__get__ is_sparse.__get__ is_quantized.__get__ is_contiguous is_floating_point is_complex
+    names.__get__ _version.__get__ is_meta.__get__ is_mkldnn.__get__ is_nested.__get__ storage untyped_storage data_ptr
+    element_size is_conj is_neg requires_grad_ register_hook retain_grad is_inference stride get_device is_cpu.__get__
+    output_nr.__get__ itemsize.__get__ nbytes.__get__ is_xpu.__get__ is_mps.__get__ __repr__ is_pinned storage_offset
+    is_same_size is_shared is_xla.__get__ is_vulkan.__get__ is_ipu.__get__ is_hpu.__get__ is_mtia.__get__""".split()}
+SILENT |= {"torch.is_floating_point", "torch.is_complex", "torch.is_tensor", "torch.is_same_size", "torch.result_type",
+           "torch.promote_types", "torch.can_cast", "torch.get_default_dtype", "torch.broadcast_shapes", "torch.is_nonzero"}
+VALUES = {f"torch.Tensor.{name}" for name in """__bool__ __int__ __float__ __index__ item tolist __contains__ numpy __array__
+    __complex__ equal allclose""".split()} | {"torch.equal", "torch.allclose"}
+SIZES = {f"torch.Tensor.{name}" for name in "shape.__get__ size dim ndim.__get__ ndimension numel nelement __len__".split()}
+IN_PLACE = {"torch.Tensor.__setitem__", "torch.Tensor.copy_"}
+
+
+def is_in_place(name, kwargs):
+    last = name.rsplit(".", 1)[-1]
+    return name in IN_PLACE or (last.endswith("_") and not last.endswith("__")) or last.startswith("__i") and last not in (
+        "__invert__", "__index__", "__int__", "__iter__") or kwargs.get("inplace") is True
+
+
+def own_file(file):
+    """Whether a frame is of PyTorch, of this package, or of Python itself, and so no part of the model's source."""
+    return file.startswith(OTHERS) or file.startswith("<")
+
+
+_TORCH = os.path.dirname(torch.__file__)
+OTHERS = (_TORCH + os.sep, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+          os.path.dirname(os.__file__) + os.sep + "contextlib")
+
+_targets = {}
+
+
+def targets_of(file):
+    """By position of an expression in a source file (line, column, end line, end column): the names that it is assigned to."""
+    found = _targets.get(file)
+    if found is None:
+        found = _targets[file] = {}
+        try:
+            tree = ast.parse("".join(linecache.getlines(file)))
+        except (SyntaxError, ValueError):
+            return found
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                target = node.targets[0]
+            elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
+                target = node.target
+            elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                found[node.lineno, node.col_offset, node.end_lineno, node.end_col_offset] = (node.target.id,)
+                continue
+            else:
+                continue
+            value = node.value
+            names = None
+            if isinstance(target, ast.Name):
+                names = (target.id,)
+            elif isinstance(target, (ast.Tuple, ast.List)) and all(isinstance(item, ast.Name) for item in target.elts):
+                names = tuple(item.id for item in target.elts)
+            if names and value is not None:
+                found[value.lineno, value.col_offset, value.end_lineno, value.end_col_offset] = names
+                if isinstance(target, (ast.Tuple, ast.List)):  # unpacking is an instruction of its own
+                    found[target.lineno, target.col_offset, target.end_lineno, target.end_col_offset] = names
+    return found
+
+
+def place_of(frame):
+    """The place of the innermost frame that belongs to the model."""
+    while frame is not None and own_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return None, None
+    names = None
+    code = frame.f_code
+    if hasattr(code, "co_positions") and frame.f_lasti >= 0:
+        positions = next(iter(_nth(code, frame.f_lasti // 2)), None)
+        if positions is not None and None not in positions:
+            line, end_line, column, end_column = positions
+            names = targets_of(code.co_filename).get((line, column, end_line, end_column))
+    return Place(code.co_filename, frame.f_lineno, id(frame), names), frame
+
+
+def _nth(code, index):
+    cache = _positions.get(code)
+    if cache is None:
+        cache = _positions[code] = list(code.co_positions())
+    return cache[index:index + 1]
+
+
+_positions = {}
+
+
+def tensors_of(item, found):
+    """The tensors in a structure of lists, tuples, dicts and dataclass-like objects, in order."""
+    if isinstance(item, torch.Tensor):
+        found.append(item)
+    elif isinstance(item, dict):
+        for part in item.values():
+            tensors_of(part, found)
+    elif isinstance(item, (list, tuple)):
+        for part in item:
+            tensors_of(part, found)
+    return found
+
+
+class Tracer(TorchFunctionMode):
+    """The run of one model. is_leaf(module): whether modc has its class, so that its call is not looked into."""
+
+    def __init__(self, model, is_leaf):
+        super().__init__()
+        self.model, self.is_leaf = model, is_leaf
+        self.values, self.kept = {}, []  # by id of a tensor, which is kept so that the id stays its own
+        self.paths, self.paused = {}, 0
+        for path, module in model.named_modules(remove_duplicate=False):
+            self.paths.setdefault(id(module), path)
+        for kind, tensors in (("parameter", model.named_parameters(remove_duplicate=False)),
+                              ("buffer", model.named_buffers(remove_duplicate=False))):
+            for path, tensor in tensors:
+                if id(tensor) not in self.values:
+                    self.keep(Value(tensor, kind, path))
+        self.scope, self.root, self.decisions = None, None, []
+
+    def keep(self, value):
+        self.values[id(value.tensor)] = value
+        self.kept.append(value)
+        return value
+
+    def remember(self, at, given):
+        """What each tensor was when a call or scope got it: the same tensor is another value outside of the module that made
+        it."""
+        at.seen = {id(tensor): self.values[id(tensor)] for tensor in tensors_of(given, []) if id(tensor) in self.values}
+
+    def seen_by(self, tensor, at):
+        return getattr(at, "seen", {}).get(id(tensor)) or self.values.get(id(tensor))
+
+    # ---- a run
+
+    def run(self, args, kwargs):
+        """Calls the model; afterwards `root` is its scope."""
+        original, decided = torch.nn.Module.__call__, Extent.decided
+        tracer = self
+
+        def call(module, *args, **kwargs):
+            return tracer.call_module(original, module, args, kwargs)
+
+        torch.nn.Module.__call__ = call
+        Extent.decided = self.decide
+        try:
+            with torch.no_grad(), self:
+                return self.model(*args, **kwargs)
+        finally:
+            torch.nn.Module.__call__ = original
+            Extent.decided = decided
+
+    def fail(self, cause, hint=None):
+        place, _ = place_of(sys._getframe(1))
+        raise ExportError(cause, place, self.scope.path if self.scope else "", hint)
+
+    def decide(self, symbol, left, right, outcome):
+        if self.scope is not None and not self.paused:
+            place, _ = place_of(sys._getframe(2))
+            self.decisions.append((symbol, left, right, outcome, self.scope, place))
+
+    # ---- modules
+
+    def call_module(self, original, module, args, kwargs):
+        if self.paused:
+            return original(module, *args, **kwargs)
+        path = self.paths.get(id(module))
+        if path is None:
+            self.fail(f"a {type(module).__name__} is called that is no submodule of the model",
+                      "make it in __init__, as an attribute of a module")
+        place, frame = place_of(sys._getframe(2))
+        if module is self.model and self.scope is None:
+            return self.open_scope(original, module, path, args, kwargs)
+        self.see_names(frame)
+        call = Call("module", args, kwargs, place, self.scope)
+        call.module, call.path = module, path
+        self.note_inputs(args, kwargs)
+        self.remember(call, (args, kwargs))
+        if self.is_leaf(module):
+            self.paused += 1
+            try:
+                result = original(module, *plain(args), **{key: plain(item) for key, item in kwargs.items()})
+            finally:
+                self.paused -= 1
+            call.effect = getattr(module, "inplace", False) is True
+        else:
+            result = self.open_scope(original, module, path, args, kwargs, call)
+        self.scope.calls.append(call)
+        return self.keep_results(call, result, (args, kwargs))
+
+    def open_scope(self, original, module, path, args, kwargs, call=None):
+        scope = Scope(module, path, self.scope)
+        if call is not None:
+            call.child, scope.call = scope, call
+        else:
+            self.root = scope
+        scope.given = (args, kwargs)
+        self.remember(scope, scope.given)
+        outer, self.scope = self.scope, scope
+        try:
+            result = original(module, *args, **kwargs)
+        finally:
+            self.scope = outer
+        scope.returned = result
+        return result
+
+    # ---- functions
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if self.paused or self.scope is None:
+            return function(*args, **kwargs)
+        name = resolve_name(function) or getattr(function, "__name__", str(function))
+        if name in SILENT:
+            return function(*args, **kwargs)
+        if name in SIZES:
+            return self.size(name, function, args, kwargs)
+        if name in VALUES:
+            return self.ask_value(name, function, args, kwargs)
+        place, frame = place_of(sys._getframe(1))
+        self.see_names(frame)
+        self.note_inputs(args, kwargs)
+        call = Call(name, args, kwargs, place, self.scope)
+        self.remember(call, (args, kwargs))
+        call.effect = is_in_place(name, kwargs)
+        self.paused += 1
+        try:
+            result = function(*[plain(item) for item in args], **{key: plain(item) for key, item in kwargs.items()})
+        finally:
+            self.paused -= 1
+        self.scope.calls.append(call)
+        return self.keep_results(call, result, (args, kwargs))
+
+    def keep_results(self, call, result, given):
+        """Notes what a call gave. A tensor that it was given and gives back becomes one of its own, unless it was changed in
+        place: so it is known which of both is read."""
+        found = tensors_of(result, [])
+        inputs = {id(tensor) for tensor in tensors_of(given, [])}
+        fixed = call.module is None and bool(call.args or call.kwargs or not found) and all(
+            self.values[id(tensor)].fixed for tensor in tensors_of(given, []) if id(tensor) in self.values)
+        random = call.name.rsplit(".", 1)[-1] in ("rand", "randn", "rand_like", "randn_like", "randint", "randperm", "bernoulli",
+                                                   "multinomial", "normal", "dropout")
+        if call.effect and call.child is None:
+            for tensor in found:
+                value = self.values.get(id(tensor))
+                if value is not None:
+                    value.fixed = value.fixed and fixed
+                    call.results.append(value)
+            if found and not call.results:
+                call.effect = False
+            else:
+                return result
+
+        seen = {}
+
+        def fresh(tensor):
+            if id(tensor) in seen:
+                return seen[id(tensor)]
+            original, known = tensor, self.values.get(id(tensor))
+            if known is not None and (call.child is None or id(tensor) in inputs):
+                self.paused += 1
+                try:
+                    tensor = tensor.view(tensor.shape) if tensor.is_contiguous() else tensor[...]
+                finally:
+                    self.paused -= 1
+            value = self.keep(Value(tensor, "result", call=call, index=len(call.results)))
+            value.inner, value.fixed = known, fixed and not random
+            call.results.append(value)
+            seen[id(original)] = seen[id(tensor)] = tensor
+            return tensor
+
+        def walk(item):
+            if isinstance(item, torch.Tensor):
+                return fresh(item)
+            if isinstance(item, dict):
+                for key in list(item):
+                    item[key] = walk(item[key])
+                return item
+            if isinstance(item, tuple) and hasattr(item, "_fields"):
+                return type(item)(*[walk(part) for part in item])
+            if isinstance(item, tuple) and type(item).__module__ in ("torch.return_types", "torch.types"):
+                return type(item)([walk(part) for part in item])
+            if isinstance(item, (list, tuple)):
+                return type(item)(walk(part) for part in item) if type(item) in (list, tuple) else item
+            return item
+
+        call.structure = result if not isinstance(result, torch.Tensor) else None
+        return walk(result)
+
+    def note_inputs(self, args, kwargs):
+        """Tensors that nobody made while the model ran are constants of its own."""
+        for tensor in tensors_of((args, kwargs), []):
+            if id(tensor) not in self.values:
+                self.keep(Value(tensor, "constant"))
+
+    def see_names(self, frame):
+        """What the model's function calls the tensors that it has now."""
+        if frame is None:
+            return
+        for name, item in frame.f_locals.items():
+            if isinstance(item, torch.Tensor):
+                value = self.values.get(id(item))
+                if value is not None and (not value.names or value.names[-1] != name) and name != "self":
+                    value.names.append(name)
+
+    # ---- sizes and values
+
+    def size(self, name, function, args, kwargs):
+        tensor = args[0]
+        if id(tensor) not in self.values:
+            self.note_inputs(args, {})
+        value = self.values[id(tensor)]
+        last = name.rsplit(".", 2)
+        if "dim" in last[-1] or "ndim" in name:
+            return function(*args, **kwargs)
+        shape = [Extent(extent, Expression("dim", value, axis)) for axis, extent in enumerate(tensor.shape)]
+        if name.endswith(("numel", "nelement")):
+            return Extent(tensor.numel(), Expression("numel", value))
+        if name.endswith("__len__"):
+            return shape[0] if shape else function(*args)
+        if name.endswith("size") and (len(args) > 1 or "dim" in kwargs):
+            axis = args[1] if len(args) > 1 else kwargs["dim"]
+            if axis is not None:
+                return shape[axis]
+        place, frame = place_of(sys._getframe(2))
+        self.see_names(frame)
+        if place is not None and place.names and len(place.names) == len(shape):
+            self.scope.calls.append(SizeNames(place.names, value, self.scope))
+        return torch.Size(shape)
+
+    def ask_value(self, name, function, args, kwargs):
+        tensors = tensors_of((args, kwargs), [])
+        self.note_inputs(args, kwargs)
+        if all(self.values[id(tensor)].fixed for tensor in tensors):
+            self.paused += 1
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.paused -= 1
+        last = name.rsplit(".", 1)[-1]
+        what = {"__bool__": "whether a tensor is true", "item": "the number in a tensor", "tolist": "the numbers in a tensor"}
+        self.fail(f"the model asks for {what.get(last, 'the values of a tensor')} ({last}), which is known only when it runs",
+                  "choose by torch.where, or let an argument of the module decide")
+        return None
+
+
+class SizeNames:
+    """`b, c, h, w = x.shape`: names of a value's dimensions, from here on."""
+    effect, results, module, child = False, (), None, None
+
+    def __init__(self, names, value, scope):
+        self.names, self.value, self.scope = names, value, scope
+
+
+def trace(model, args, kwargs, is_leaf):
+    """The Tracer of one run, with the model's result in tracer.result."""
+    tracer = Tracer(model, is_leaf)
+    for tensor in tensors_of((args, kwargs), []):
+        tracer.keep(Value(tensor, "input"))
+    tracer.result = tracer.run(args, kwargs)
+    return tracer

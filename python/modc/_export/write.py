@@ -1,0 +1,579 @@
+"""From a traced model to the text of a spec, and the tensors that go beside it.
+
+Bottom up: the bodies of equal classes are compared, and where they differ in numbers alone, these are the arguments of one
+class. What a class's constructor calls such a number, its instances are asked: the argument has that name.
+"""
+import inspect
+import re
+
+import torch
+from torch import nn
+
+from modc._export.body import INLINE, NAME, Body, error, reference
+from modc._export.constructors import base_class, constructor, literal
+from modc._export.trace import ExportError, Value, tensors_of
+
+# A number or a string in the text of a class: what instances may differ by. Not the axis of a shape nor part of a name.
+SLOT = re.compile(r"""(?<![\w.])(?:\d+\.\d*(?:e[+-]?\d+)?|\d+(?:e[+-]?\d+)?|True\b|False\b|None\b)|'(?:[^'\\]|\\.)*'""")
+YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"}
+
+
+def quote(name):
+    return name if NAME.match(name) and name.lower() not in YAML_WORDS else f'"{name}"'
+
+
+def dtype_name(dtype):
+    return str(dtype).replace("torch.", "")
+
+
+class Definition:
+    """A class of the spec: of Python's class `kind`, with the text of one instance and, by instance, the numbers in it."""
+
+    def __init__(self, kind, skeleton):
+        self.kind, self.skeleton = kind, skeleton
+        self.slots, self.modules = [], []
+        self.name, self.arguments, self.text = None, [], None
+
+
+class Whole:
+    """The spec of one trace. layers, functions: names that modc knows; file: what the tables' file is called."""
+
+    def __init__(self, tracer, name, catalogue, file, sizes=None):
+        self.tracer, self.model, self.name, self.catalogue, self.file = tracer, tracer.model, name, catalogue, file
+        self.sizes = sizes or {}  # name: (maximum, [(input name, axis)])
+        self.tables, self.bodies, self.counter = {}, {}, 0
+        self.unknown = []
+        self.scopes = {}  # path: the scopes of a module
+        self.collect(tracer.root)
+        self.dtype = self.main_dtype()
+        self.instances = {}  # path: text of the constructor
+
+    def collect(self, scope):
+        self.scopes.setdefault(scope.path, []).append(scope)
+        for call in scope.calls:
+            if call.child is not None:
+                self.collect(call.child)
+
+    def main_dtype(self):
+        counts = {}
+        for parameter in self.model.parameters():
+            counts[parameter.dtype] = counts.get(parameter.dtype, 0) + parameter.numel()
+        return max(counts, key=counts.get) if counts else torch.float32
+
+    # ---- values
+
+    def value_of(self, tensor, call):
+        """The Value of a tensor as `call` saw it."""
+        return self.tracer.seen_by(tensor, call)
+
+    def value_in(self, scope, tensor):
+        return self.tracer.seen_by(tensor, scope)
+
+    def returned(self, scope):
+        """The Values that a scope returns, each once."""
+        call = getattr(scope, "call", None)
+        if call is not None:
+            return [value.inner for value in call.results]
+        found = []
+        for tensor in tensors_of(scope.returned, []):
+            value = self.tracer.values.get(id(tensor))
+            if value is None:
+                raise ExportError("the model returns a tensor that no function of PyTorch made", None, scope.path)
+            found.append(value)
+        return found
+
+    def own_paths(self, value):
+        """Every path of a parameter or buffer."""
+        lists = self.model.named_parameters if value.kind == "parameter" else self.model.named_buffers
+        key = (value.kind, id(value.tensor))
+        if not hasattr(self, "_paths"):
+            self._paths = {}
+        if key not in self._paths:
+            self._paths[key] = [path for path, tensor in lists(remove_duplicate=False) if tensor is value.tensor]
+        return self._paths[key]
+
+    def is_own(self, value, scope):
+        """Whether a scope reaches a value without being given it: its parameters and buffers, and constants."""
+        if value.kind == "constant":
+            return True
+        if value.kind not in ("parameter", "buffer"):
+            return False
+        prefix = scope.path + "." if scope.path else ""
+        return any(path.startswith(prefix) for path in self.own_paths(value))
+
+    def own_text(self, value, scope, call):
+        if value.kind == "constant":
+            return self.constant(value, call)
+        if value.kind in ("parameter", "buffer"):
+            prefix = scope.path + "." if scope.path else ""
+            for path in self.own_paths(value):
+                if path.startswith(prefix):
+                    return reference(path[len(prefix):])
+        raise error(f"a {value.kind} is read that no function of PyTorch made in this module", call,
+                    "a custom autograd function, or a tensor that was kept from an earlier call")
+
+    def constant(self, value, call):
+        tensor = value.tensor.detach()
+        if tensor.numel() <= INLINE:
+            text = literal(tensor.tolist())
+            kind = "" if tensor.dtype == torch.float32 and tensor.numel() else f", dtype={tensor.dtype}"
+            return f"torch.tensor({text}{kind})"
+        path = self.attribute_of(tensor) or f"constant_{len(self.tables)}"
+        self.tables.setdefault(path, tensor)
+        return f"load_file('{self.file}')['{path}']"
+
+    def attribute_of(self, tensor):
+        """The path of the attribute that holds a tensor that is neither a parameter nor a buffer."""
+        for path, module in self.model.named_modules():
+            for name, item in vars(module).items():
+                if item is tensor:
+                    return f"{path}.{name}" if path else name
+        return None
+
+    def plain_name(self, value):
+        call = value.call
+        if call is None:
+            return "x"
+        if call.module is not None:
+            last = call.path.rpartition(".")[2]
+            return last if NAME.match(last) else f"{type(call.module).__name__.lower()}"
+        last = call.name.replace(".__get__", "").rpartition(".")[2].strip("_")
+        return {"getitem": "part", "rsub": "difference", "mul": "product", "add": "sum_", "matmul": "product"}.get(last, last) or "x"
+
+    def path_below(self, path, scope, call):
+        """The path of a module as a scope reaches it."""
+        prefix = scope.path + "." if scope.path else ""
+        module = self.model.get_submodule(path)
+        for other, found in self.model.named_modules(remove_duplicate=False):
+            if found is module and other.startswith(prefix) and other != scope.path:
+                return other[len(prefix):]
+        raise error(f"'{scope.path}' calls '{path}', which is no submodule of it", call,
+                    "make it an attribute of the module that calls it")
+
+    def check_function(self, call):
+        place, _, last = call.name.rpartition(".")
+        where = {"torch.nn.functional": "functional", "torch.Tensor": "method"}.get(place, "torch")
+        known = self.catalogue.functions.get(last)
+        if known is None and last not in ("__get__", "__getitem__"):
+            self.unknown.append((call, where))
+
+    # ---- bodies
+
+    def body(self, scope):
+        found = self.bodies.get(id(scope))
+        if found is None:
+            found = self.bodies[id(scope)] = Body(scope, self)
+            scope.text = None
+        return found
+
+    def text_of(self, scope):
+        body = self.body(scope)
+        if scope.text is None:
+            scope.text = body.write()
+        return scope.text
+
+    # ---- modules
+
+    def is_leaf(self, module):
+        return self.catalogue.is_leaf(module)
+
+    def children(self, path, module):
+        """Lines of `modules:` for what a module holds."""
+        prefix = path + "." if path else ""
+        items = []
+        for name, child in module._modules.items():
+            if child is not None:
+                text = self.module(prefix + name, child)
+                if text is not None:
+                    items.append((name, text))
+        return items
+
+    def module(self, path, module):
+        """The text of a module: a string (a call), or lines of a list or mapping. None: it holds nothing and is never called."""
+        if self.is_leaf(module):
+            return constructor(module)
+        if type(module) in (nn.Sequential, nn.ModuleList, nn.ModuleDict) or self.is_plain_list(module):
+            return self.container(path, module)
+        if path in self.instances:
+            return self.instances[path]
+        if not self.holds(module) and path not in self.scopes:
+            return None
+        raise AssertionError(path)
+
+    @staticmethod
+    def is_plain_list(module):
+        """A class that is Sequential with another constructor alone."""
+        return isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward \
+            and not module._parameters and not module._buffers
+
+    def holds(self, module):
+        return any(True for _ in module.parameters()) or any(True for _ in module.buffers())
+
+    def container(self, path, module):
+        items = self.children(path, module)
+        names = list(module._modules)
+        if not items and names:
+            return None
+        plain_list = names == [str(i) for i in range(len(names))] and len(items) == len(names)
+        if isinstance(module, nn.Sequential) or isinstance(module, nn.ModuleList):
+            if plain_list:
+                lines = self.listed([text for _, text in items])
+                if isinstance(module, nn.ModuleList) and path in self.loose:
+                    return lines
+                return lines if lines else ("Sequential()" if isinstance(module, nn.Sequential) else "ModuleList([])")
+            return ["class: Sequential"] + self.mapped(items)
+        return self.mapped(items)
+
+    @staticmethod
+    def listed(texts):
+        """A list, in which equal neighbours that are calls stand once."""
+        lines, i = [], 0
+        while i < len(texts):
+            text, n = texts[i], 1
+            while i + n < len(texts) and isinstance(text, str) and texts[i + n] == text:
+                n += 1
+            i += n
+            if isinstance(text, str):
+                lines.append(f"- {n} x {text}" if n > 1 else f"- {text}")
+            else:
+                lines.append("- " + text[0])
+                lines += ["  " + line for line in text[1:]]
+        return lines
+
+    @staticmethod
+    def mapped(items):
+        lines = []
+        for name, text in items:
+            if isinstance(text, str):
+                lines.append(f"{quote(name)}: {text}")
+            elif len(text) == 1 and text[0].startswith("- ") and " x " in text[0] and text[0][2].isdigit():
+                lines.append(f"{quote(name)}: {text[0][2:]}")
+            else:
+                lines.append(f"{quote(name)}:")
+                lines += ["  " + line for line in text]
+        return lines
+
+    loose = ()
+
+    def tensors(self, path, module):
+        """Lines of `parameters` and `buffers` of a module itself."""
+        lines, prefix = [], path + "." if path else ""
+        parameters = [(name, parameter) for name, parameter in module._parameters.items() if parameter is not None]
+        if parameters:
+            lines.append("parameters:")
+            for name, parameter in parameters:
+                kind = "" if parameter.dtype == self.dtype else f", dtype: {dtype_name(parameter.dtype)}"
+                lines.append(f"  {quote(name)}: {{shape: {literal(list(parameter.shape))}{kind}}}")
+        buffers = []
+        for name, buffer in module._buffers.items():
+            if buffer is None:
+                continue
+            value = self.tracer.values.get(id(buffer))
+            kind = "" if buffer.dtype == self.dtype else f", dtype: {dtype_name(buffer.dtype)}"
+            if name not in module._non_persistent_buffers_set:
+                buffers.append(f"  {quote(name)}: {{shape: {literal(list(buffer.shape))}{kind}, init: zeros}}")
+            elif value is not None and self.is_read(value):
+                if buffer.numel() <= INLINE:
+                    text = f"torch.tensor({literal(buffer.tolist())}, dtype={buffer.dtype})"
+                else:
+                    self.tables.setdefault(prefix + name, buffer.detach())
+                    text = f"load_file('{self.file}')['{prefix + name}']"
+                buffers.append(f'  {quote(name)}: {{value: "{text}", persistent: false}}')
+        if buffers:
+            lines += ["buffers:"] + buffers
+        return lines
+
+    def is_read(self, value):
+        if not hasattr(self, "_read"):
+            self._read = set()
+            for scopes in self.scopes.values():
+                for scope in scopes:
+                    for call in scope.calls:
+                        if hasattr(call, "args"):
+                            for tensor in tensors_of((call.args, call.kwargs), []):
+                                self._read.add(id(tensor))
+                        if getattr(call, "value", None) is not None:
+                            self._read.add(id(call.value.tensor))
+        return id(value.tensor) in self._read
+
+    def class_text(self, path, module):
+        """The lines below a class's name, for one instance."""
+        lines = []
+        children = self.children(path, module)
+        if children:
+            lines.append("modules:")
+            lines += ["  " + line for line in self.mapped(children)]
+        lines += self.tensors(path, module)
+        scopes = self.scopes.get(path, [])
+        if scopes:
+            texts = [self.text_of(scope) for scope in scopes]
+            for scope, text in zip(scopes[1:], texts[1:]):
+                if text != texts[0]:
+                    raise ExportError(f"'{path}' is called in two ways that differ:\n    " + "\n    ".join(
+                        a if a == b else f"{a}\n    {b}" for a, b in zip(texts[0][1], text[1])), None, path)
+            arguments, body = texts[0]
+            lines.append(f"forward({', '.join(arguments)}): |")
+            lines += ["  " + line for line in rolled(body)]
+        return lines
+
+    def heights(self):
+        """Paths of modules that are classes of the spec, those first that hold no others."""
+        height = {}
+
+        def walk(path, module):
+            most = 0
+            for name, child in module._modules.items():
+                if child is not None and not self.is_leaf(child):
+                    most = max(most, walk(f"{path}.{name}" if path else name, child) + 1)
+            if path and not self.is_leaf(module) and not (type(module) in (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+                                                          or self.is_plain_list(module)):
+                height[path] = most
+            return most
+        walk("", self.model)
+        return height
+
+    def classes(self):
+        """The definitions, in the order in which they build on each other; self.instances is filled."""
+        made, names = [], set()
+        height = self.heights()
+        for level in sorted(set(height.values())):
+            groups = {}
+            for path in [path for path, h in height.items() if h == level]:
+                module = self.model.get_submodule(path)
+                if path not in self.scopes and not self.holds(module):
+                    continue
+                text = "\n".join(self.class_text(path, module))
+                slots = SLOT.findall(text)
+                key = (type(module), SLOT.sub("\0", text))
+                group = groups.get(key)
+                if group is None:
+                    group = groups[key] = Definition(*key)
+                group.slots.append(slots)
+                group.modules.append((path, module))
+            for group in groups.values():
+                self.define(group, names)
+                made.append(group)
+        return made
+
+    def define(self, group, names):
+        """Name, arguments and text of a class, and the constructors of its instances."""
+        base = re.sub(r"\W", "", group.kind.__name__) or "Module"
+        if base in self.catalogue.layers or base in ("ModuleList",):
+            base += "_"
+        group.name, i = base, 2
+        while group.name in names:
+            group.name, i = f"{base}{i}", i + 1
+        names.add(group.name)
+
+        columns = list(zip(*group.slots)) if group.slots[0] else []
+        arguments = {}  # column of values: name
+        texts = []
+        signature = list(inspect.signature(group.kind.__init__).parameters.values())[1:]
+        modules = [module for _, module in group.modules]
+        for position, column in enumerate(columns):
+            if len(set(column)) == 1:
+                texts.append(column[0])
+                continue
+            if column not in arguments:
+                derived = self.derived(column, arguments)
+                if derived is not None:
+                    texts.append(derived)
+                    continue
+                arguments[column] = self.argument_name(column, modules, signature, position, group, set(arguments.values()))
+            texts.append(arguments[column])
+        pieces = group.skeleton.split("\0")
+        text = pieces[0]
+        for piece, slot in zip(pieces[1:], texts):
+            text += slot + piece
+        group.text = text.split("\n")
+        order = [parameter.name for parameter in signature]
+        group.arguments = sorted(arguments.items(), key=lambda item: order.index(item[1]) if item[1] in order else 99)
+        defaults = {}
+        for column, name in group.arguments:
+            parameter = next((p for p in signature if p.name == name), None)
+            if parameter is not None and parameter.default is not parameter.empty and literal_or_none(parameter.default) in column:
+                defaults[name] = literal_or_none(parameter.default)
+        seen_default = False
+        header = []
+        for column, name in group.arguments:
+            if name in defaults:
+                seen_default = True
+                header.append(f"{name}={defaults[name]}")
+            else:
+                header.append(name)
+        if seen_default and any("=" not in item for item in header[min(i for i, h in enumerate(header) if "=" in h):]):
+            header = [item.split("=")[0] for item in header]
+            defaults = {}
+        group.header = f"{group.name}({', '.join(header)})"
+        for index, (path, _) in enumerate(group.modules):
+            given, named = [], False
+            for column, name in group.arguments:
+                if name in defaults and column[index] == defaults[name]:
+                    named = True
+                    continue
+                given.append(f"{name}={column[index]}" if named else column[index])
+            self.instances[path] = f"{group.name}({', '.join(given)})"
+
+    @staticmethod
+    def derived(column, arguments):
+        """An expression over arguments that there are already: twice as much, half, ..."""
+        try:
+            values = [int(item) for item in column]
+        except ValueError:
+            return None
+        for other, name in arguments.items():
+            try:
+                others = [int(item) for item in other]
+            except ValueError:
+                continue
+            for factor in (2, 3, 4, 6, 8):
+                if all(a == factor * b for a, b in zip(values, others)):
+                    return f"{factor} * {name}"
+                if all(a * factor == b for a, b in zip(values, others)):
+                    return f"{name} // {factor}"
+        return None
+
+    @staticmethod
+    def argument_name(column, modules, signature, position, group, taken):
+        """What the source calls these numbers: an argument of the constructor or an attribute that has them in each instance."""
+        attributes = [parameter.name for parameter in signature] + sorted(
+            {name for name in vars(modules[0]) if not name.startswith("_") and name != "training"})
+        for name in attributes:
+            if name in taken or not NAME.match(name):
+                continue
+            if all(literal_or_none(getattr(module, name, error)) == item for module, item in zip(modules, column)):
+                return name
+        before = group.skeleton.split("\0")[position]
+        word = re.search(r"([A-Za-z_]\w*)\s*=\s*$", before)
+        layer = re.search(r"([A-Z]\w*)\(([^()]*)$", before)
+        names = [item for item in inspect.signature(getattr(nn, layer.group(1)).__init__).parameters
+                 ] if layer and hasattr(nn, layer.group(1)) else []
+        if word:
+            name = word.group(1)
+        elif layer and layer.group(2).count(",") + 1 < len(names):
+            name = names[layer.group(2).count(",") + 1]
+        else:
+            name = "size"
+        made, i = name, 2
+        while made in taken:
+            made, i = f"{name}_{i}", i + 1
+        return made
+
+    # ---- the spec
+
+    def spec(self):
+        lines = ["modc: 1", f"model: {self.name}"]
+        if self.dtype != torch.float32:
+            lines.append(f"dtype: {dtype_name(self.dtype)}")
+        definitions = self.classes()
+        arguments, body = self.text_of(self.tracer.root)
+        if self.sizes:
+            lines += ["", "sizes:"] + [f"  {name}: {most}" for name, (most, _) in self.sizes.items()]
+        lines += ["", "inputs:"]
+        by_place = {place: name for name, (_, places) in self.sizes.items() for place in places}
+        for name, value in self.tracer_root_arguments():
+            dims = [by_place.get((name, axis), str(extent)) for axis, extent in enumerate(value.tensor.shape)]
+            shape = "[" + ", ".join(dims) + "]"
+            kind = dtype_name(value.tensor.dtype)
+            lines.append(f"  {name}: {shape}" if value.tensor.dtype == self.dtype else f"  {name}: {{shape: {shape}, dtype: {kind}}}")
+        if definitions:
+            lines += ["", "classes:"]
+            for definition in definitions:
+                lines.append(f"  {definition.header}:")
+                lines += ["    " + line for line in definition.text] + [""]
+            lines.pop()
+        children = self.children("", self.model)
+        if children:
+            lines += ["", "modules:"] + ["  " + line for line in self.mapped(children)]
+        tensors = self.tensors("", self.model)
+        if tensors:
+            lines += [""] + tensors
+        lines += self.ties() + self.frozen()
+        lines += ["", "forward: |"] + ["  " + line for line in rolled(body)]
+        return "\n".join(lines) + "\n"
+
+    def tracer_root_arguments(self):
+        return self.body(self.tracer.root).arguments
+
+    def ties(self):
+        first, lines = {}, []
+        for path, parameter in self.model.named_parameters(remove_duplicate=False):
+            if id(parameter) in first:
+                lines.append(f"  {quote(path) if '.' not in path else path}: {first[id(parameter)]}")
+            else:
+                first[id(parameter)] = path
+        return ["", "tie:"] + lines if lines else []
+
+    def frozen(self):
+        """Patterns of the parameters that are not trained."""
+        paths = []
+
+        def walk(path, module):
+            parameters = list(module.parameters())
+            if parameters and all(not parameter.requires_grad for parameter in parameters):
+                paths.append(path or "*")
+                return
+            for name, parameter in module._parameters.items():
+                if parameter is not None and not parameter.requires_grad:
+                    paths.append(f"{path}.{name}" if path else name)
+            for name, child in module._modules.items():
+                if child is not None:
+                    walk(f"{path}.{name}" if path else name, child)
+        walk("", self.model)
+        return ["", f"freeze: [{', '.join(paths)}]"] if paths else []
+
+
+def literal_or_none(item):
+    if item is error:
+        return None
+    if isinstance(item, (bool, int, float, str)) or item is None:
+        return literal(item)
+    if isinstance(item, (tuple, list)) and item and all(part == item[0] for part in item) and isinstance(item[0], int):
+        return literal(item[0])
+    return None
+
+
+INDEXED = re.compile(r"(self(?:\.\w+)*)\[(\d+)\]")
+
+
+def rolled(lines):
+    """The same statements with a `for` over what stands there once for each child of a list."""
+    out, i = [], 0
+    while i < len(lines):
+        best = None
+        for length in range(1, 9):
+            found = repeated(lines, i, length)
+            if found is not None and (best is None or found[1] > best[1]):
+                best = found
+        if best is None:
+            out.append(lines[i])
+            i += 1
+            continue
+        length, count, container, start, variable = best
+        whole = start == 0 and not any(f"{container}[" in line for line in lines[:i] + lines[i + length * count:])
+        where = container if whole else f"{container}[{start}:{start + count}]"
+        out.append(f"for {variable} in {where}:")
+        out += ["    " + line.replace(f"{container}[{start}]", variable) for line in lines[i:i + length]]
+        i += length * count
+    return out
+
+
+def repeated(lines, i, length):
+    """(length, count, container, first index, name of the loop's variable) of a loop that begins at line i; None."""
+    first = lines[i:i + length]
+    if len(first) < length:
+        return None
+    for container, index in dict.fromkeys(INDEXED.findall("\n".join(first))):
+        start, count = int(index), 1
+        while True:
+            block = lines[i + count * length:i + (count + 1) * length]
+            wanted = [line.replace(f"{container}[{start}]", f"{container}[{start + count}]") for line in first]
+            if len(block) < length or block != wanted:
+                break
+            count += 1
+        if count > 1 and not any(re.search(re.escape(container) + r"\[(?!" + index + r"\])", line) for line in first):
+            last = container.rpartition(".")[2]
+            variable = last[:-1] if last.endswith("s") and len(last) > 2 else "item"
+            if not any(re.search(rf"\b{variable}\b", line) for line in first):
+                return length, count, container, start, variable
+    return None

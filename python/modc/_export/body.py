@@ -218,13 +218,17 @@ class Body:
             return
         if call.value in self.pending:
             self.settle(call.value)
-        names = [name if axis in used or name == "_" else "_" for axis, name in enumerate(call.names)]
-        for axis, name in enumerate(names):
-            if name != "_":
-                names[axis] = name = self.take(name, None)
-                self.size_names[call.value, axis] = name
+        names = {axis: self.take(name, None) if axis in used and name != "_" else "_" for axis, name in call.names.items()}
+        if all(name == "_" for name in names.values()):
+            return
+        self.size_names.update({(call.value, axis): name for axis, name in names.items() if name != "_"})
         self.left[call.value] = self.left.get(call.value, 0) + 1
-        self.lines.append(f"{', '.join(names)} = {self.read(call.value)[0]}.shape")
+        text = self.read(call.value)[0]
+        if len(names) == 1 and call.value.tensor.ndim > 1:
+            (axis, name), = names.items()
+            self.lines.append(f"{name} = {text}.shape[{axis}]")
+        else:
+            self.lines.append(f"{', '.join(names.values())} = {text}.shape")
 
     def leaves_in(self, item):
         if isinstance(item, (Extent, Ratio)):
@@ -487,7 +491,7 @@ class Body:
             return f"{self.item(left, level + (level == COMPARE))} {sign} {self.item(right, level + 1)}", level
         if len(args) == 1 and not kwargs and last in UNARIES:
             return UNARIES[last] + self.item(args[0], UNARY), UNARY
-        self.whole.check_function(call)
+        kwargs = self.whole.renamed(call, kwargs)
         if "training" in kwargs or name.startswith("torch.nn.functional."):
             args, kwargs = self.with_mode(call, args, kwargs)
         if place == "torch.Tensor":

@@ -12,7 +12,7 @@ import torch
 from modc._build import run_command
 from modc._files import safetensors_bytes
 from modc._export.constructors import base_class, constructor
-from modc._export.trace import ExportError, trace
+from modc._export.trace import ExportError, tensors_of, trace
 from modc._export.write import Whole
 
 
@@ -103,7 +103,8 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
             (made / tables_name).write_bytes(safetensors_bytes(whole.tables))
         (made / f"{path.stem}.safetensors").write_bytes(safetensors_bytes(weights))
         run_command(["check", made / path.name])
-        differences = compare(made / path.name, made / f"{path.stem}.safetensors", whole, rtol) if check else []
+        differences = compare(made / path.name, made / f"{path.stem}.safetensors", whole, args, kwargs, sizes, rtol) \
+            if check else []
         path.parent.mkdir(parents=True, exist_ok=True)
         for item in made.iterdir():
             os.replace(shutil.copy(item, path.parent / f".{item.name}.part"), path.parent / item.name)
@@ -111,29 +112,83 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
                     differences)
 
 
-def compare(spec, weights, whole, rtol):
-    """The largest differences of the compiled model's outputs from those of the trace, relative to the largest output."""
+def others_of(model, args, kwargs, whole, sizes, seed):
+    """Other arguments of the same types: other numbers and, where sizes are chosen by calls, other sizes."""
+    generator = torch.Generator().manual_seed(seed)
+    bound = inspect.signature(type(model).forward).bind(model, *args, **kwargs)
+    extents = {}
+    for name, (most, places) in sizes.items():
+        for place in places:
+            extents[place] = max(1, min(most, int(bound.arguments[place[0]].shape[place[1]]) - seed))
+
+    def other(item, name):
+        if isinstance(item, dict):
+            return {key: other(part, None) for key, part in item.items()}
+        if isinstance(item, (list, tuple)):
+            return type(item)([other(part, None) for part in item])
+        if not isinstance(item, torch.Tensor):
+            return item
+        shape = [extents.get((name, axis), extent) for axis, extent in enumerate(item.shape)]
+        if item.is_floating_point():
+            spread = float(item.std()) if item.numel() > 1 else 1.0
+            return (torch.randn(shape, generator=generator) * (spread or 1.0) + float(item.mean() if item.numel() else 0)).to(item.dtype)
+        if item.numel() == 0:
+            return item
+        if item.dtype == torch.bool:
+            return torch.rand(shape, generator=generator) < float(item.float().mean())
+        low, high = int(item.min()), int(item.max())
+        return torch.randint(low, high + 1, shape, generator=generator).to(item.dtype)
+
+    given = {name: other(item, name) for name, item in list(bound.arguments.items())[1:]}
+    bound.arguments.update(given)
+    return bound.args[1:], bound.kwargs, given
+
+
+def compare(spec, weights, whole, args, kwargs, sizes, rtol):
+    """The largest differences of the compiled model's outputs from PyTorch's, relative to the largest output: for the arguments
+    of the trace, and for others, since what was read of one run has to hold for all."""
     from modc._net import compile as compile_spec
     net = compile_spec(spec, weights=weights, cflags="-O1 -march=native")
-    net.train(whole.model.training)
-    inputs = [value.tensor.detach().contiguous() for _, value in whole.tracer_root_arguments()]
-    outputs = net(*inputs)
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     wanted = [value.tensor.detach() for value in whole.returned(whole.tracer.root)]
+    inputs = whole.tracer_root_arguments()
+    differences = apart(net, [value.tensor for _, value in inputs], wanted, rtol, "")
+    tensors = {}
+    for seed in (1, 2) if sizes else (0,):
+        other_args, other_kwargs, given = others_of(whole.model, args, kwargs, whole, sizes, seed)
+        try:
+            with torch.no_grad():
+                result = whole.model(*other_args, **other_kwargs)
+        except Exception:  # which PyTorch refuses, or which its own code cannot do with these sizes
+            continue
+        tensors = dict(zip(map(id, tensors_of((args, kwargs), [])), tensors_of((list(given.values())), [])))
+        if any(id(value.tensor) not in tensors for _, value in inputs):
+            continue
+        seen, results = set(), []
+        for tensor in tensors_of(result, []):
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                results.append(tensor.detach())
+        differences += apart(net, [tensors[id(value.tensor)] for _, value in inputs], results, rtol, " for other arguments")
+    return differences
+
+
+def apart(net, inputs, wanted, rtol, what):
+    outputs = net(*[tensor.detach().contiguous() for tensor in inputs])
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     differences = []
     for index, (have, want) in enumerate(zip(outputs, wanted)):
         if tuple(have.shape) != tuple(want.shape) or have.dtype != want.dtype:
-            raise RuntimeError(f"output {index} is {have.dtype} {tuple(have.shape)}, PyTorch's {want.dtype} {tuple(want.shape)}")
+            raise RuntimeError(f"output {index} is {have.dtype} {tuple(have.shape)}, PyTorch's {want.dtype} {tuple(want.shape)}{what}")
         if not want.is_floating_point():
             differences.append(float((have != want).sum()))
             continue
         same = (have == want) | (have.isnan() & want.isnan())
-        apart = torch.where(same, torch.zeros_like(want), (have - want).abs())
+        distance = torch.where(same, torch.zeros_like(want), (have - want).abs())
         finite = want[want.isfinite()]
         most = float(finite.abs().max()) if finite.numel() else 1.0
-        differences.append(float(apart.max()) / max(most, 1e-30) if apart.numel() else 0.0)
+        differences.append(float(distance.max()) / max(most, 1e-30) if distance.numel() else 0.0)
     bound = rtol or 1e-4
     if any(difference > bound or difference != difference for difference in differences):
-        raise RuntimeError("the compiled model is not PyTorch's: " + ", ".join(
+        raise RuntimeError(f"the compiled model is not PyTorch's{what}: " + ", ".join(
             f"output {index} {difference:.1e}" for index, difference in enumerate(differences)))
     return differences

@@ -12,6 +12,7 @@ import sys
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from modc._errors import Error
 from modc._export.extent import Expression, Extent, plain
@@ -89,6 +90,8 @@ SILENT |= {"torch.is_floating_point", "torch.is_complex", "torch.is_tensor", "to
 VALUES = {f"torch.Tensor.{name}" for name in """__bool__ __int__ __float__ __index__ item tolist __contains__ numpy __array__
     __complex__ equal allclose""".split()} | {"torch.equal", "torch.allclose"}
 SIZES = {f"torch.Tensor.{name}" for name in "shape.__get__ size dim ndim.__get__ ndimension numel nelement __len__".split()}
+TAKES_SIZES = {"view", "reshape", "expand", "repeat", "split", "chunk", "narrow", "unflatten", "broadcast_to", "new_zeros", "new_ones",
+               "new_full"}
 IN_PLACE = {"torch.Tensor.__setitem__", "torch.Tensor.copy_"}
 
 
@@ -168,6 +171,17 @@ def _nth(code, index):
 _positions = {}
 
 
+def snapshot(item):
+    """The same structure, which stays as it is when the model changes its lists and dicts."""
+    if type(item) is list:
+        return [snapshot(part) for part in item]
+    if type(item) is tuple:
+        return tuple(snapshot(part) for part in item)
+    if type(item) is dict:
+        return {key: snapshot(part) for key, part in item.items()}
+    return item
+
+
 def tensors_of(item, found):
     """The tensors in a structure of lists, tuples, dicts and dataclass-like objects, in order."""
     if isinstance(item, torch.Tensor):
@@ -181,6 +195,70 @@ def tensors_of(item, found):
     return found
 
 
+class Dependence(TorchDispatchMode):
+    """Follows, below all of PyTorch's functions, which memory depends on inputs, parameters or buffers."""
+
+    def __init__(self, tensors):
+        super().__init__()
+        self.depends = {}
+        for tensor in tensors:
+            self.note(tensor, True)
+
+    @staticmethod
+    def key(tensor):
+        try:
+            return tensor.untyped_storage().data_ptr() if hasattr(tensor, "untyped_storage") else tensor.storage().data_ptr()
+        except (RuntimeError, NotImplementedError):
+            return 0
+
+    def note(self, tensor, depends):
+        self.depends[self.key(tensor)] = depends
+
+    def of(self, tensor):
+        return self.depends.get(self.key(tensor), False)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        given = tensors_of((args, kwargs or {}), [])
+        depends = any(self.of(tensor) for tensor in given)
+        held = {self.key(tensor) for tensor in given}
+        for tensor in tensors_of(result, []):
+            if depends or self.key(tensor) not in held:  # a view of what is fixed stays as that is
+                self.note(tensor, depends)
+        if depends and str(function).rsplit(".", 2)[-2].endswith("_") and given:
+            self.note(given[0], True)
+        return result
+
+
+def held_by(model):
+    """Tensors in attributes of modules, also in lists and dicts there, by id."""
+    found = {}
+
+    def walk(item, depth):
+        if isinstance(item, torch.Tensor):
+            found[id(item)] = item
+        elif depth < 4 and isinstance(item, dict):
+            for part in item.values():
+                walk(part, depth + 1)
+        elif depth < 4 and isinstance(item, (list, tuple)):
+            for part in item:
+                walk(part, depth + 1)
+
+    for module in model.modules():
+        for name, item in vars(module).items():
+            if name not in ("_modules", "_parameters", "_buffers"):
+                walk(item, 0)
+    return found
+
+
+def named_tensors(model, kind):
+    """(path, tensor) of all parameters or buffers, those that are the same one included."""
+    for path, module in model.named_modules(remove_duplicate=False):
+        for name, tensor in (module._parameters if kind == "parameter" else module._buffers).items():
+            if tensor is not None:
+                yield f"{path}.{name}" if path else name, tensor
+
+
 class Tracer(TorchFunctionMode):
     """The run of one model. is_leaf(module): whether modc has its class, so that its call is not looked into."""
 
@@ -191,12 +269,12 @@ class Tracer(TorchFunctionMode):
         self.paths, self.paused = {}, 0
         for path, module in model.named_modules(remove_duplicate=False):
             self.paths.setdefault(id(module), path)
-        for kind, tensors in (("parameter", model.named_parameters(remove_duplicate=False)),
-                              ("buffer", model.named_buffers(remove_duplicate=False))):
-            for path, tensor in tensors:
+        for kind in ("parameter", "buffer"):
+            for path, tensor in named_tensors(model, kind):
                 if id(tensor) not in self.values:
                     self.keep(Value(tensor, kind, path))
         self.scope, self.root, self.decisions = None, None, []
+        self.held = held_by(model)
 
     def keep(self, value):
         self.values[id(value.tensor)] = value
@@ -221,14 +299,39 @@ class Tracer(TorchFunctionMode):
         def call(module, *args, **kwargs):
             return tracer.call_module(original, module, args, kwargs)
 
-        torch.nn.Module.__call__ = call
         Extent.decided = self.decide
+        changed = [(torch.nn.Module, "__call__", original)]
+        torch.nn.Module.__call__ = call
+        for owner, name in ((getattr(torch, "compiler", None), "is_compiling"), (getattr(torch, "compiler", None), "is_exporting")):
+            if owner is not None and hasattr(owner, name):  # as torch.export reads a model: without questions about values
+                changed.append((owner, name, getattr(owner, name)))
+                setattr(owner, name, lambda: True)
+        if not self.sees_subscripts():
+            before = torch.Tensor.__getitem__
+            changed.append((torch.Tensor, "__getitem__", before))
+            torch.Tensor.__getitem__ = lambda tensor, index: tracer.__torch_function__(before, (), (tensor, index))
+        self.dependence = Dependence([value.tensor for value in self.kept])
         try:
-            with torch.no_grad(), self:
+            with torch.no_grad(), self.dependence, self:
                 return self.model(*args, **kwargs)
         finally:
-            torch.nn.Module.__call__ = original
+            for owner, name, before in changed:
+                setattr(owner, name, before)
             Extent.decided = decided
+
+    @staticmethod
+    def sees_subscripts():
+        """Whether x[0] of a plain tensor comes to a mode: in PyTorch 1.13 it does not."""
+        seen = []
+
+        class Probe(TorchFunctionMode):
+            def __torch_function__(self, function, types, args=(), kwargs=None):
+                seen.append(function)
+                return function(*args, **(kwargs or {}))
+
+        with Probe():
+            torch.zeros(1)[0]
+        return len(seen) > 1
 
     def fail(self, cause, hint=None):
         place, _ = place_of(sys._getframe(1))
@@ -245,6 +348,12 @@ class Tracer(TorchFunctionMode):
         if self.paused:
             return original(module, *args, **kwargs)
         path = self.paths.get(id(module))
+        if path is None:  # it may have come into the tree meanwhile
+            for found, other in self.model.named_modules(remove_duplicate=False):
+                self.paths.setdefault(id(other), found)
+            path = self.paths.get(id(module))
+        if path is None and not any(True for _ in module.parameters()):
+            return original(module, *args, **kwargs)  # made where it is called: what it calls is told
         if path is None:
             self.fail(f"a {type(module).__name__} is called that is no submodule of the model",
                       "make it in __init__, as an attribute of a module")
@@ -252,7 +361,7 @@ class Tracer(TorchFunctionMode):
         if module is self.model and self.scope is None:
             return self.open_scope(original, module, path, args, kwargs)
         self.see_names(frame)
-        call = Call("module", args, kwargs, place, self.scope)
+        call = Call("module", snapshot(args), snapshot(kwargs), place, self.scope)
         call.module, call.path = module, path
         self.note_inputs(args, kwargs)
         self.remember(call, (args, kwargs))
@@ -274,7 +383,7 @@ class Tracer(TorchFunctionMode):
             call.child, scope.call = scope, call
         else:
             self.root = scope
-        scope.given = (args, kwargs)
+        scope.given = (snapshot(args), snapshot(kwargs))
         self.remember(scope, scope.given)
         outer, self.scope = self.scope, scope
         try:
@@ -291,7 +400,7 @@ class Tracer(TorchFunctionMode):
         if self.paused or self.scope is None:
             return function(*args, **kwargs)
         name = resolve_name(function) or getattr(function, "__name__", str(function))
-        if name in SILENT:
+        if name in SILENT or name.rsplit(".", 1)[-1].startswith(("_assert", "_check", "_set_", "_is_", "_has_")):
             return function(*args, **kwargs)
         if name in SIZES:
             return self.size(name, function, args, kwargs)
@@ -300,7 +409,9 @@ class Tracer(TorchFunctionMode):
         place, frame = place_of(sys._getframe(1))
         self.see_names(frame)
         self.note_inputs(args, kwargs)
-        call = Call(name, args, kwargs, place, self.scope)
+        if name.rsplit(".", 1)[-1] in TAKES_SIZES:
+            args, kwargs = self.sized(args), {key: self.sized(item) for key, item in kwargs.items()}
+        call = Call(name, snapshot(args), snapshot(kwargs), place, self.scope)
         self.remember(call, (args, kwargs))
         call.effect = is_in_place(name, kwargs)
         self.paused += 1
@@ -310,6 +421,21 @@ class Tracer(TorchFunctionMode):
             self.paused -= 1
         self.scope.calls.append(call)
         return self.keep_results(call, result, (args, kwargs))
+
+    def sized(self, item, top=True):
+        """Numbers in the place of fixed tensors without dimensions, which stand for sizes behind the first argument."""
+        if isinstance(item, (list, tuple)) and type(item) in (list, tuple):
+            parts = [part if top and i == 0 and isinstance(part, torch.Tensor) else self.sized(part, False)
+                     for i, part in enumerate(item)]
+            return type(item)(parts)
+        value = self.values.get(id(item)) if isinstance(item, torch.Tensor) else None
+        if value is not None and value.fixed and item.ndim == 0 and not item.is_floating_point():
+            self.paused += 1
+            try:
+                return int(item)
+            finally:
+                self.paused -= 1
+        return item
 
     def keep_results(self, call, result, given):
         """Notes what a call gave. A tensor that it was given and gives back becomes one of its own, unless it was changed in
@@ -370,8 +496,13 @@ class Tracer(TorchFunctionMode):
     def note_inputs(self, args, kwargs):
         """Tensors that nobody made while the model ran are constants of its own."""
         for tensor in tensors_of((args, kwargs), []):
-            if id(tensor) not in self.values:
-                self.keep(Value(tensor, "constant"))
+            if id(tensor) in self.values:
+                continue
+            if self.dependence.of(tensor) and id(tensor) not in self.held:
+                self.fail("a tensor is read that no function of PyTorch which modc sees has made, and it depends on the inputs or "
+                          "parameters", "functions of C++ and torch.autograd.Function are not seen: write them by functions of "
+                          "PyTorch")
+            self.keep(Value(tensor, "constant"))
 
     def see_names(self, frame):
         """What the model's function calls the tensors that it has now."""
@@ -401,12 +532,17 @@ class Tracer(TorchFunctionMode):
         if name.endswith("size") and (len(args) > 1 or "dim" in kwargs):
             axis = args[1] if len(args) > 1 else kwargs["dim"]
             if axis is not None:
+                self.name_sizes(value, [axis % len(shape)], False)
                 return shape[axis]
-        place, frame = place_of(sys._getframe(2))
-        self.see_names(frame)
-        if place is not None and place.names and len(place.names) == len(shape):
-            self.scope.calls.append(SizeNames(place.names, value, self.scope))
+        self.name_sizes(value, range(len(shape)), True)
         return torch.Size(shape)
+
+    def name_sizes(self, value, axes, unpacked):
+        """Notes `b, c = x.shape` and `n = x.size(1)`."""
+        place, frame = place_of(sys._getframe(3))
+        self.see_names(frame)
+        if place is not None and place.names and len(place.names) == len(axes) and (len(axes) > 1 or not unpacked):
+            self.scope.calls.append(SizeNames(dict(zip(axes, place.names)), value, self.scope))
 
     def ask_value(self, name, function, args, kwargs):
         tensors = tensors_of((args, kwargs), [])
@@ -425,7 +561,7 @@ class Tracer(TorchFunctionMode):
 
 
 class SizeNames:
-    """`b, c, h, w = x.shape`: names of a value's dimensions, from here on."""
+    """`b, c, h, w = x.shape` or `n = x.size(1)`: names of a value's dimensions by axis, from here on."""
     effect, results, module, child = False, (), None, None
 
     def __init__(self, names, value, scope):

@@ -11,10 +11,11 @@ from torch import nn
 
 from modc._export.body import INLINE, NAME, Body, error, reference
 from modc._export.constructors import base_class, constructor, literal
-from modc._export.trace import ExportError, Value, tensors_of
+from modc._export.trace import ExportError, named_tensors, tensors_of
 
 # A number or a string in the text of a class: what instances may differ by. Not the axis of a shape nor part of a name.
 SLOT = re.compile(r"""(?<![\w.])(?:\d+\.\d*(?:e[+-]?\d+)?|\d+(?:e[+-]?\d+)?|True\b|False\b|None\b)|'(?:[^'\\]|\\.)*'""")
+OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "axes": "dims"}
 YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"}
 
 
@@ -44,6 +45,7 @@ class Whole:
         self.tables, self.bodies, self.counter = {}, {}, 0
         self.unknown = []
         self.scopes = {}  # path: the scopes of a module
+        self.called = set()  # paths of modules that are called, and of what holds them
         self.collect(tracer.root)
         self.dtype = self.main_dtype()
         self.instances = {}  # path: text of the constructor
@@ -51,6 +53,11 @@ class Whole:
     def collect(self, scope):
         self.scopes.setdefault(scope.path, []).append(scope)
         for call in scope.calls:
+            if call.module is not None:
+                path = call.path
+                while path and path not in self.called:
+                    self.called.add(path)
+                    path = path.rpartition(".")[0]
             if call.child is not None:
                 self.collect(call.child)
 
@@ -84,12 +91,12 @@ class Whole:
 
     def own_paths(self, value):
         """Every path of a parameter or buffer."""
-        lists = self.model.named_parameters if value.kind == "parameter" else self.model.named_buffers
         key = (value.kind, id(value.tensor))
         if not hasattr(self, "_paths"):
             self._paths = {}
         if key not in self._paths:
-            self._paths[key] = [path for path, tensor in lists(remove_duplicate=False) if tensor is value.tensor]
+            self._paths[key] = [path for path, tensor in named_tensors(self.model, value.kind)
+                                if tensor is value.tensor]
         return self._paths[key]
 
     def is_own(self, value, scope):
@@ -150,12 +157,12 @@ class Whole:
         raise error(f"'{scope.path}' calls '{path}', which is no submodule of it", call,
                     "make it an attribute of the module that calls it")
 
-    def check_function(self, call):
-        place, _, last = call.name.rpartition(".")
-        where = {"torch.nn.functional": "functional", "torch.Tensor": "method"}.get(place, "torch")
-        known = self.catalogue.functions.get(last)
-        if known is None and last not in ("__get__", "__getitem__"):
-            self.unknown.append((call, where))
+    def renamed(self, call, kwargs):
+        """NumPy's names of arguments, which PyTorch takes too, as PyTorch's."""
+        known = self.catalogue.functions.get(call.name.rpartition(".")[2])
+        names = {argument["name"] for argument in known["arguments"]} if known else set()
+        return {OTHER_NAMES[key] if key not in names and OTHER_NAMES.get(key) in names else key: item
+                for key, item in kwargs.items()}
 
     # ---- bodies
 
@@ -196,7 +203,7 @@ class Whole:
             return self.container(path, module)
         if path in self.instances:
             return self.instances[path]
-        if not self.holds(module) and path not in self.scopes:
+        if not self.holds(module) and path not in self.called:
             return None
         raise AssertionError(path)
 
@@ -340,7 +347,7 @@ class Whole:
             groups = {}
             for path in [path for path, h in height.items() if h == level]:
                 module = self.model.get_submodule(path)
-                if path not in self.scopes and not self.holds(module):
+                if path not in self.called and not self.holds(module):
                     continue
                 text = "\n".join(self.class_text(path, module))
                 slots = SLOT.findall(text)
@@ -497,7 +504,7 @@ class Whole:
 
     def ties(self):
         first, lines = {}, []
-        for path, parameter in self.model.named_parameters(remove_duplicate=False):
+        for path, parameter in named_tensors(self.model, "parameter"):
             if id(parameter) in first:
                 lines.append(f"  {quote(path) if '.' not in path else path}: {first[id(parameter)]}")
             else:

@@ -90,10 +90,10 @@ static void say_ints(struct text *text, const char *name, const int *values, int
 static const char *dtype_text(enum modc_dtype dtype)
 {
     static const char *const names[] = {
-        [MODC_BOOL] = "bool",         [MODC_UINT8] = "uint8",       [MODC_INT8] = "int8",
-        [MODC_INT16] = "int16",       [MODC_INT32] = "int32",       [MODC_INT64] = "int64",
-        [MODC_FLOAT16] = "float16",   [MODC_BFLOAT16] = "bfloat16", [MODC_FLOAT32] = "float32",
-        [MODC_FLOAT64] = "float64",   [MODC_COMPLEX64] = "complex64",
+        [MODC_BOOL] = "bool",       [MODC_UINT8] = "uint8",         [MODC_INT8] = "int8",
+        [MODC_INT16] = "int16",     [MODC_INT32] = "int32",         [MODC_INT64] = "int64",
+        [MODC_FLOAT16] = "float16", [MODC_BFLOAT16] = "bfloat16",   [MODC_FLOAT32] = "float32",
+        [MODC_FLOAT64] = "float64", [MODC_COMPLEX64] = "complex64",
     };
 
     return names[dtype];
@@ -286,10 +286,11 @@ void modc_binding_fault(const struct modc_context *net, int64_t fault[3])
 /* ---- hooks --------------------------------------------------------------------------------------------- */
 
 enum modc_status modc_binding_hook_create(struct modc_context *net, int module, enum modc_hook_kind kind,
-                                          unsigned flags, enum modc_status (*call)(struct modc_hook_call *call),
-                                          void *user, struct modc_hook **hook)
+                                          unsigned flags,
+                                          enum modc_status (*call)(struct modc_hook_call *call), void *user,
+                                          struct modc_hook **hook)
 {
-    static enum modc_status (*const adds[])(struct modc_context *net, int module, struct modc_hook *hook,
+    static enum modc_status (*const adds[])(struct modc_context * net, int module, struct modc_hook *hook,
                                             unsigned flags) = {
         [MODC_HOOK_FORWARD_PRE] = modc_register_forward_pre_hook,
         [MODC_HOOK_FORWARD] = modc_register_forward_hook,

@@ -49,8 +49,9 @@ enum modc_status modc_binding_train_step(struct modc_training *training, const i
                                          const void *const *inputs, void *loss);
 /* A hook in memory of its own, registered: `call` is a function of the caller's language. flags as modc.h has them. */
 enum modc_status modc_binding_hook_create(struct modc_context *net, int module, enum modc_hook_kind kind,
-                                          unsigned flags, enum modc_status (*call)(struct modc_hook_call *call),
-                                          void *user, struct modc_hook **hook);
+                                          unsigned flags,
+                                          enum modc_status (*call)(struct modc_hook_call *call), void *user,
+                                          struct modc_hook **hook);
 void modc_binding_hook_destroy(struct modc_hook *hook);
 
 /* Text of print(model) and of what a load reports: the length without the 0 byte, as modc_binding_describe. */

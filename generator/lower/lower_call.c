@@ -290,6 +290,9 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
         if (!now || (now != inputs[i] && !build_in_place(eval, call->loc, module->class_name, given[i], now)))
             return ev_bad(call->loc);
         ARENA_PUSH(arena, values, count, now);
+        given[i] = build_newest(eval, call->loc, given[i]);
+        if (!given[i])
+            return ev_bad(call->loc);
     }
     lower_gather(eval, &out, &values, &count);
     lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);

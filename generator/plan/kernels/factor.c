@@ -54,8 +54,7 @@ static void holes_factor(struct draft *draft)
 
 static const char *rotations_stem(const struct op *op)
 {
-    (void)op;
-    return "jacobi";
+    return op->outputs[0]->dtype == DTYPE_FLOAT64 ? "jacobi_f64" : "jacobi";
 }
 
 const struct kernel_row factor_kernels = {.stem = factor_stem,

@@ -104,15 +104,14 @@ const struct pytorch_class pytorch_classes[] = {
      "assign the result: x = F.dropout(x, 0.1, self.training)",
      " alpha_dropout_ conj_physical_ dropout_ feature_alpha_dropout_ feature_dropout_ fill_diagonal_ "},
     {"Random numbers", "draws from a distribution that modc has not",
-     "rand, randn, randint, bernoulli and exponential_ draw; cumsum and searchsorted choose by them",
-     " binomial cauchy_ geometric_ log_normal_ multinomial poisson random_ "},
+     "rand, randn, randint, bernoulli, multinomial and exponential_ draw", " binomial poisson random_ "},
     {"Factors that are not there", "is not supported yet by this version of modc",
      "torch.linalg has lu, cholesky, qr, eigh and svd, which give the same solutions",
      " geqrf linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve lobpcg pca_lowrank svd_lowrank "},
     {"Narrow types of tensors", "is not supported yet by this version of modc",
      "'dtype:' and 'storage:' say types", " x.bfloat16 x.half "},
     {"Others", "is not supported yet by this version of modc", "a function under 'functions:' can compute it",
-     " gradient F.grouped_mm histogramdd nonzero_static range "},
+     " gradient F.grouped_mm histogramdd range "},
     {0}};
 
 static bool is_in(const char *names, const char *space, const char *name)

@@ -430,5 +430,13 @@ const struct function_row order_functions[] = {
              "i = torch.arange(bins + 1)\n"
              "return where(i < (bins + 1) // 2, low + step * i, high - step * (bins - i))"},
     {"unravel_index(indices, shape)", TORCH, .build = fn_unravel},
+    {"nonzero_static(input, *, size, fill_value=-1)", TORCH | METHOD,
+     .body =
+         "return (torch.full((size, input.ndim), fill_value, dtype=torch.int64) if _is_empty(input, None) else"
+         " _first_places(_check_dims(input, 1, 8) != 0, size, fill_value))"},
+    {"_first_places(found, size, fill_value)", HIDDEN,
+     .body = "at = F.pad(found.flatten().int().argsort(descending=True, stable=True), (0, size))[:size]\n"
+             "places = torch.stack(torch.unravel_index(at, found.shape), 1)\n"
+             "return where(arange(size)[:, None] < found.sum(), places, fill_value)"},
     {.signature = NULL},
 };

@@ -234,6 +234,24 @@ const struct function_row random_functions[] = {
      .body = "return (_uniform(input.shape) < p).to(input.dtype)"},
     {"exponential_(input, lambd=1.0)", METHOD | IN_PLACE,
      .body = "return log(1.0 - _uniform(input.shape).to(_float_type(None, input))) / -lambd"},
+    {"log_normal_(input, mean=1.0, std=2.0)", METHOD | IN_PLACE,
+     .body = "return exp(_normal(input.shape).to(_float_type(None, input)) * std + mean)"},
+    {"cauchy_(input, median=0.0, sigma=1.0)", METHOD | IN_PLACE,
+     .body = "return tan((_uniform(input.shape).to(_float_type(None, input)) - 0.5) * pi) * sigma + median"},
+    {"geometric_(input, p)", METHOD | IN_PLACE,
+     .body =
+         "return ceil(log(1.0 - _uniform(input.shape).to(_float_type(None, input))) / math.log1p(-p)).clamp(min=1)"},
+    /* the largest of chances over what is exponentially distributed */
+    {"multinomial(input, num_samples, replacement=False)", TORCH | METHOD,
+     .body =
+         "_check_float(input)\n"
+         "p = _check_dims(input, 1, 2).detach()\n"
+         "_check_holds((p >= 0) & (p < inf), 'input', 'finite, and not below 0')\n"
+         "_check_holds(p.sum(-1) > 0, 'sums of input', 'above 0')\n"
+         "again = replacement and num_samples != 1\n"
+         "shape = p.shape[:-1] + (num_samples,) + p.shape[-1:] if again else p.shape\n"
+         "waits = -torch.log1p(-_uniform(shape)).clamp(max=-6e-8)\n"
+         "return (p[..., None, :] / waits).argmax(-1) if again else (p / waits).topk(num_samples).indices"},
     {"bernoulli(input, p=None)", TORCH | METHOD,
      .body = "chance = _check_chance(input) if p is None else p\n"
              "return (_uniform(input.shape) < chance).to(input.dtype)"},

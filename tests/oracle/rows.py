@@ -441,6 +441,7 @@ function("linalg.matrix_rank", A=MATRIX, hermitian=True)
 function("linalg.solve_ex", A=MATRIX, B=T("b? K m"), since="1.13")
 function("linalg.vander", x=T("* a:2-4"), N=[2, 3])
 function("renorm", input=T("a b:2-3 c?"), p=[1.0, 2.0], dim=[0, 1], maxnorm=[0.5, 2.0])
+function("nonzero_static", input=T("* a:1-3", "num", "grid"), size=[2, 5], fill_value=[0], since="2.1")
 function("diagflat", input=T("* a:1-3"), offset=[1, -2])
 function("linalg.matrix_exp matrix_exp", A=T("b? K:1-4 K"), input=T("b? K:1-4 K"))
 function("linalg.matmul", input=T("b? m K"), other=T("K n"))
@@ -817,7 +818,7 @@ NOT_DRAWN = {
        for name in ("scalar_tensor", "get_default_dtype", "is_tensor", "is_same_size", "is_signed", "element_size")},
     **{name: "random numbers, which differ; tests/layers has its shape and range"
        for name in ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint_like", "uniform_", "normal_",
-                    "bernoulli_", "exponential_", "bernoulli", "normal")},
+                    "bernoulli_", "exponential_", "bernoulli", "normal", "log_normal_", "cauchy_", "geometric_", "multinomial")},
     **{name: "changes what it is given; tests/layers has it" for name in ("copy_", "fill_", "fill", "zero_")},
     **{name: "its operands have to fit each other; tests/layers has it"
        for name in ("slice_scatter", "diagonal_scatter", "index_put", "mode", "searchsorted", "bucketize", "bincount", "histc",

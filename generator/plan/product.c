@@ -39,6 +39,12 @@ static bool is_line(const struct value *value, int axis)
     return dim_equals(value->dims[at], 1) || dim_equals(value->strides[at], 1);
 }
 
+/* The same of the rows of a product, into which `merged` more axes count: where there is one row then, its stride is theirs. */
+static bool are_rows_line(const struct value *value, int merged)
+{
+    return merged > 0 ? dim_equals(value->strides[value->ndim - 2], 1) : is_line(value, 1);
+}
+
 /* ---- batches -------------------------------------------------------------------------------------------------- */
 
 /* Does the axis continue the rows, which are `rows`, so that both are rows of one matrix? */
@@ -164,7 +170,8 @@ static void price(const struct op *op, struct product *product)
         cycles += dot_cycles(m, n, k, lanes);
         break;
     case PRODUCT_ROWS:
-        cycles += vector_cycles(product, n, m, lanes) + (is_line(y, 1) ? 0 : (double)m * (double)n);
+        cycles += vector_cycles(product, n, m, lanes) +
+                  (are_rows_line(y, product->merged) ? 0 : (double)m * (double)n);
         break;
     }
     if (product->packs_x)
@@ -219,7 +226,8 @@ struct product product_of(const struct op *op, bool packs)
         way.form = ways[i].form;
         way.packs_x = ways[i].packs_x;
         way.packs_w = ways[i].packs_w;
-        if ((!packs && (way.packs_x || way.packs_w)) || (way.form == PRODUCT_ROWS && !is_line(x, 1)))
+        if ((!packs && (way.packs_x || way.packs_w)) ||
+            (way.form == PRODUCT_ROWS && !are_rows_line(x, base.merged)))
             continue;
         price(op, &way);
         if (way.cost < best.cost)

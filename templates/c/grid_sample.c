@@ -52,7 +52,10 @@ MODC_INLINE void T_NAME_axis(int *restrict cells, T_vec *restrict weights, T_vec
 {
     const T_real by = T_IF(T_corners, (size - 1) / 2, size / 2);
     const T_vec none = T_V(set)(-1);
-    T_vec at = (place + (T_real)1) * by - T_IF(T_corners, (T_real)0, (T_real)0.5), slope = T_V(set)(by), cell[T_taps];
+    T_vec at = (place + (T_real)1) * by - T_IF(T_corners, (T_real)0, (T_real)0.5), cell[T_taps];
+#if T_mode > 0 || T_padding > 0
+    T_vec slope = T_V(set)(by);
+#endif
 
 #if T_padding > 0 && T_mode < 2
     at = T_NAME_inside(at, size, &slope);
@@ -116,7 +119,11 @@ MODC_INLINE void T_NAME_planes(T_IF(T_to_places, T_real, T_of_y) *restrict y, co
 
             MODC_UNROLL
             for (int c = 0; c < channels; c++)
+#if T_mode == 0
+                sum[c] = inside || from >= 0 ? T_GET(x, x[c * plane + from]) : 0;
+#else
                 sum[c] += weights[t * T_LANES + i] * (inside || from >= 0 ? T_GET(x, x[c * plane + from]) : 0);
+#endif
         }
         MODC_UNROLL
         for (int c = 0; c < channels; c++)
@@ -149,7 +156,7 @@ MODC_INLINE void T_NAME_planes(T_IF(T_to_places, T_real, T_of_y) *restrict y, co
         }
 #endif
     }
-#if T_to_places
+#if T_to_places || (T_mode == 0 && !T_to_x)
     (void)weights;
 #endif
 }

@@ -159,6 +159,13 @@ static bool find_strides(const struct eval *eval, const struct value *value, str
     return find_strides(eval, op->inputs[0], shown, left) && view_resolve(arena, op, shown, out);
 }
 
+bool build_strides(struct eval *eval, const struct value *value, struct value *out)
+{
+    int left = LOOKED_AT;
+
+    return find_strides(eval, value, out, &left);
+}
+
 /* Another value of the same elements: a copy in PyTorch, or, where `unsure`, perhaps one. */
 static struct value *apart(struct eval *eval, struct loc loc, struct value *value, bool unsure)
 {
@@ -216,7 +223,7 @@ struct ev build_apart(struct eval *eval, struct ev out, int first)
         return out;
     for (int i = 0; out.kind == EV_TUPLE && i < out.count; i++)
         out.items[i] = build_apart(eval, out.items[i], first);
-    if (out.kind != EV_TENSOR)
+    if (out.kind != EV_TENSOR && out.kind != EV_COMPLEX)
         return out;
     if (out.tensor->id < first)
         out.tensor = apart(eval, out.loc, out.tensor, false);

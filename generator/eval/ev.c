@@ -131,6 +131,7 @@ const char *ev_kind_text(const struct ev *value)
         [EV_FLOAT] = "a number",
         [EV_STRING] = "a string",
         [EV_DTYPE] = "a dtype",
+        [EV_COMPLEX_DTYPE] = "a dtype",
         [EV_TUPLE] = "a tuple",
         [EV_SLICE] = "a slice",
         [EV_DICT] = "a dict",
@@ -170,7 +171,8 @@ static void ev_print(struct eval *eval, struct text *text, const struct ev *valu
         text_printf(text, "'%s'", value->text);
         break;
     case EV_DTYPE:
-        text_printf(text, "torch.%s", dtype_rows[value->dtype].name);
+    case EV_COMPLEX_DTYPE:
+        text_printf(text, "torch.%s", value->kind == EV_DTYPE ? dtype_rows[value->dtype].name : value->text);
         break;
     case EV_TUPLE:
         text_add(text, value->list ? "[" : "(");
@@ -263,6 +265,7 @@ bool ev_get_bool(const struct ev *value, bool *out)
         *out = value->number != 0;
         return !value->dag;
     case EV_DTYPE:
+    case EV_COMPLEX_DTYPE:
     case EV_FUNCTION:
     case EV_CONSTRUCTOR:
     case EV_METHOD:
@@ -291,6 +294,7 @@ bool ev_equal(const struct ev *a, const struct ev *b)
     case EV_STRING:
         return strcmp(a->text, b->text) == 0;
     case EV_DTYPE:
+    case EV_COMPLEX_DTYPE:
         return a->dtype == b->dtype;
     case EV_TUPLE:
         if (a->count != b->count)

@@ -178,6 +178,8 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
         return ev_int(eval, expr->loc, expr->integer);
     case EXPR_FLOAT:
         return ev_float(expr->loc, expr->number);
+    case EXPR_IMAGINARY:
+        return eval_complex_number(eval, expr->loc, 0, expr->number);
     case EXPR_STRING:
         return ev_string(expr->loc, expr->text);
     case EXPR_NAME:

@@ -22,13 +22,14 @@ enum ev_kind {
     EV_FLOAT,  /* number; where sizes decide it, a dag over them, of float64, and text: how it is written */
     EV_STRING, /* text */
     EV_DTYPE,  /* dtype */
-    EV_TUPLE,  /* items, count; fields for named tuples; list for [..] */
-    EV_DICT,   /* items, count under the names of fields */
-    EV_SLICE,  /* items[0..2]: start, stop, step */
+    EV_COMPLEX_DTYPE, /* dtype: of the parts */
+    EV_TUPLE,         /* items, count; fields for named tuples; list for [..] */
+    EV_DICT,          /* items, count under the names of fields */
+    EV_SLICE,         /* items[0..2]: start, stop, step */
     EV_ELLIPSIS,
-    EV_MODULE,   /* module */
-    EV_TENSOR,   /* tensor: a graph value, constant or not */
-    EV_COMPLEX,  /* tensor: a complex one, as torch.view_as_real shows it: the last dimension are pairs */
+    EV_MODULE,  /* module */
+    EV_TENSOR,  /* tensor: a graph value, constant or not */
+    EV_COMPLEX, /* tensor: a complex one, as torch.view_as_real shows it (note [pairs] in eval_complex.c); integer: 1 of a number */
     EV_FUNCTION, /* function */
     EV_METHOD,   /* text of items[0], a tensor; of a module its row's text, or spec_function of its class */
     EV_FILE,     /* text: the path of a safetensors file */
@@ -203,6 +204,7 @@ struct ev ev_string(struct loc loc, const char *text);
 struct ev ev_dtype(struct loc loc, enum dtype dtype);
 struct ev ev_tensor(struct loc loc, struct value *value);
 struct ev ev_complex(struct loc loc, struct value *pairs);
+struct ev ev_complex_dtype(struct loc loc, enum dtype part);
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
 struct ev ev_module(struct loc loc, struct module *module);
 struct ev ev_constructor(const struct expr *constructor, struct scope *names);
@@ -283,6 +285,8 @@ struct ev build_apart(struct eval *eval, struct ev out, int first);
 /* build_reshape as PyTorch's reshape, which copies where strides leave no view; with `always` as its view. */
 struct value *build_reshaped(struct eval *eval, struct loc loc, struct value *value, int ndim,
                              const struct dim *const *dims, bool always);
+/* The strides of a value in PyTorch, in a copy of it. False: they are not known. */
+bool build_strides(struct eval *eval, const struct value *value, struct value *out);
 /* The elements surely lie row-major without gaps. */
 bool build_is_dense(struct eval *eval, const struct value *value);
 /* What `out` shows is in the memory of `of`, in some order. */
@@ -366,6 +370,9 @@ struct value *build_copy(struct eval *eval, struct loc loc, struct value *value)
  * the condition over the arguments holds: "{in_channels}[groups != 1?, groups={groups}]". */
 const char *eval_fill(struct eval *eval, struct scope *scope, const char *format);
 
+/* What the name of a dtype means, as tensors are stored: of a complex one EV_BAD, which is said. */
+struct ev eval_stored_dtype(struct eval *eval, const struct expr *name);
+
 /* What statements see of a tensor of the tree. */
 struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc);
 
@@ -373,6 +380,19 @@ struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct lo
  * after an error. */
 struct value *eval_index_put(struct eval *eval, struct loc loc, const char *what, struct value *x,
                              const struct ev *items, int count, const struct ev *source, bool accumulate);
+
+/* ---- complex tensors: note [pairs] in eval_complex.c ---- */
+
+/* A Python number. */
+struct ev eval_complex_number(struct eval *eval, struct loc loc, double real, double imaginary);
+/* The type of the parts in which operands meet, of which one is complex. */
+enum dtype eval_complex_part_dtype(struct eval *eval, const struct ev *const *operands, int count);
+/* The pairs of what is complex, or of a number or real tensor, whose imaginary parts are 0. NULL after an error. */
+struct value *eval_pairs(struct eval *eval, struct loc loc, const struct ev *x, enum dtype dtype);
+/* The same where a real tensor keeps to one element in place of a pair, which broadcasts. */
+struct value *eval_beside_pairs(struct eval *eval, struct loc loc, const struct ev *x, enum dtype dtype);
+/* The real, or the imaginary part of pairs. */
+struct ev eval_complex_part(struct eval *eval, struct loc loc, struct value *pairs, bool imaginary);
 
 /* x[..., index, ...] on one axis, which disappears; index is an EV_INT. */
 struct value *eval_select(struct eval *eval, struct value *value, int axis, const struct ev *index);

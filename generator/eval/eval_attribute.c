@@ -1,6 +1,7 @@
 /* eval_attribute.c - x.name of tensors, modules, dtypes, named tuples and name spaces. */
 #include "eval/evaluator.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -159,6 +160,20 @@ void eval_refuse_dtype(struct eval *eval, struct loc loc)
                loc.source->text + loc.offset);
 }
 
+struct ev eval_stored_dtype(struct eval *eval, const struct expr *name)
+{
+    struct scope none = {0}; /* the name is the dtype's, whatever else may have that name */
+    struct ev dtype = eval_expr(eval, &none, name);
+
+    assert(dtype.kind == EV_DTYPE || dtype.kind == EV_COMPLEX_DTYPE ||
+           dtype.kind == EV_BAD); /* spec.c took only those */
+    if (dtype.kind != EV_COMPLEX_DTYPE)
+        return dtype;
+    eval_refuse_dtype(eval, name->loc);
+    diag_hint(eval->cx, "pairs of real numbers are complex where torch.view_as_complex(x) stands");
+    return ev_bad(name->loc);
+}
+
 /* The name space of pytorch_why. */
 static const char *missing_space(const char *space)
 {
@@ -221,6 +236,8 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
             return out;
         if (dtype_find(name, &dtype) && dtype_is_supported(dtype))
             return ev_dtype(expr->loc, dtype);
+        if (eval_find_complex_dtype(name, expr->loc, &out))
+            return out;
         if (pytorch_has(PYTORCH_DTYPE, name)) /* to compare with; no function takes it */
             return (struct ev){.kind = EV_SPACE, .loc = expr->loc, .text = EVAL_DTYPE};
         if ((strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "pi") == 0) &&
@@ -250,6 +267,62 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     return ev_bad(expr->loc);
 }
 
+/* Further attributes of tensors: their values, as bodies over x. */
+static const struct tensor_fact {
+    const char *name, *body;
+} tensor_facts[] = {
+    {"H",
+     "if x.ndim != 2:\n"
+     "    raise RuntimeError(f'tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor')\n"
+     "return x.mT"},
+    {"mH", "return x.mT"},
+    {"real", "return x"},
+    {"imag", "raise RuntimeError('imag is not implemented for tensors with non-complex dtypes.')"},
+    {"data", "return x.detach()"},
+    {"itemsize", "return x.dtype.itemsize"},
+    {"nbytes", "return x.numel() * x.dtype.itemsize"},
+    {"is_meta", "return False"},
+    {"is_sparse", "return False"},
+    {"is_sparse_csr", "return False"},
+    {"is_mkldnn", "return False"},
+    {"is_quantized", "return False"},
+    {"is_nested", "return False"},
+    {"is_cpu", NULL}, /* these say where the model runs */
+    {"is_cuda", NULL},
+    {"is_mps", NULL},
+    {"is_xpu", NULL},
+    {"is_xla", NULL},
+    {"is_mtia", NULL},
+};
+
+static const struct tensor_fact *find_fact(const char *name)
+{
+    for (int i = 0; i < COUNT(tensor_facts); i++)
+        if (strcmp(tensor_facts[i].name, name) == 0)
+            return &tensor_facts[i];
+    return NULL;
+}
+
+static bool tensor_fact(struct eval *eval, const struct ev *x, const char *name, struct loc loc,
+                        struct ev *out)
+{
+    const struct tensor_fact *fact = find_fact(name);
+    struct scope scope = {0};
+    struct loc at = eval->at;
+
+    if (!fact)
+        return false;
+    if (!fact->body) {
+        *out = ev_bool(loc, strcmp(name, "is_cpu") == 0); /* what backend.h has */
+        return true;
+    }
+    scope_bind(eval, &scope, "x", *x);
+    eval->at = loc;
+    *out = eval_body(eval, &scope, fact->body);
+    eval->at = at;
+    return true;
+}
+
 static void unknown_attribute(struct eval *eval, const struct ev *base, const char *name, struct loc loc)
 {
     static const char *const attributes[] = {"shape", "ndim", "dtype", "T",        "mT",
@@ -274,6 +347,8 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
             ARENA_PUSH(arena, known, count, names[i]);
         for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
             ARENA_PUSH(arena, known, count, attributes[i]);
+        for (int i = 0; i < COUNT(tensor_facts); i++)
+            ARENA_PUSH(arena, known, count, tensor_facts[i].name);
     }
     for (int i = 0; base->kind == EV_TUPLE && base->fields && i < base->count; i++)
         ARENA_PUSH(arena, known, count, base->fields[i]);
@@ -289,30 +364,6 @@ static struct ev method_of(struct eval *eval, const struct ev *base, struct ev f
     function.kind = EV_METHOD;
     function.items = self;
     return function;
-}
-
-static struct ev eval_complex_attribute(struct eval *eval, const struct ev *base, const struct expr *expr)
-{
-    const char *name = expr->text, *row = arena_format(&eval->cx->arena, "complex.%s", name);
-    bool part = strcmp(name, "real") == 0 || strcmp(name, "imag") == 0;
-    struct value *pairs = base->tensor;
-    struct ev function, shape;
-
-    if (strcmp(name, "shape") == 0) {
-        shape = tensor_shape(eval, expr->loc, pairs);
-        shape.count = shape.total = pairs->ndim - 1;
-        return shape;
-    }
-    if (strcmp(name, "ndim") == 0)
-        return ev_int(eval, expr->loc, pairs->ndim - 1);
-    if (part)
-        return eval_complex_part(eval, expr->loc, pairs, name[0] == 'i');
-    if (strcmp(name, "dtype") != 0 && eval_find_function(row, FUNCTION_COMPLEX, expr->loc, &function)) {
-        function.text = name;
-        return method_of(eval, base, function);
-    }
-    eval_complex_fault(eval, expr->name_loc, name);
-    return ev_bad(expr->loc);
 }
 
 struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct expr *expr)
@@ -334,10 +385,13 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
                 return ev_fresh(eval, base.items[i]);
         break;
     case EV_DTYPE:
+    case EV_COMPLEX_DTYPE:
         if (strcmp(name, "is_floating_point") == 0)
-            return ev_bool(expr->loc, dtype_is_float(base.dtype));
+            return ev_bool(expr->loc, base.kind == EV_DTYPE && dtype_is_float(base.dtype));
+        if (strcmp(name, "is_complex") == 0)
+            return ev_bool(expr->loc, base.kind != EV_DTYPE);
         if (strcmp(name, "itemsize") == 0)
-            return ev_int(eval, expr->loc, dtype_rows[base.dtype].bytes);
+            return ev_int(eval, expr->loc, dtype_rows[base.dtype].bytes * (base.kind == EV_DTYPE ? 1 : 2));
         break;
     case EV_COMPLEX:
         return eval_complex_attribute(eval, &base, expr);
@@ -360,17 +414,10 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
                        shape_text(&eval->cx->arena, base.tensor->ndim, base.tensor->dims));
             return ev_bad(expr->loc);
         }
-        if (strcmp(name, "T") == 0 || strcmp(name, "H") == 0 || strcmp(name, "mT") == 0 ||
-            strcmp(name, "mH") == 0)
-            return tensor_transposed(eval, expr->loc, base.tensor, name[0] != 'm');
-        if (strcmp(name, "real") == 0) /* of what is no complex number itself */
-            return base;
-        if (strcmp(name, "itemsize") == 0)
-            return ev_int(eval, expr->loc, dtype_rows[base.tensor->dtype].bytes);
-        if (strcmp(name, "nbytes") == 0)
-            return ev_dim(expr->loc,
-                          dim_mul(&eval->cx->arena, dims_count(&eval->cx->arena, base.tensor),
-                                  dim_const(&eval->cx->arena, dtype_rows[base.tensor->dtype].bytes)));
+        if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
+            return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
+        if (tensor_fact(eval, &base, name, expr->loc, &out))
+            return out;
         if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out) ||
             eval_find_in_place(eval, name, FUNCTION_METHOD, PYTORCH_METHOD, expr->loc, &out))
             return method_of(eval, &base, out);
@@ -389,8 +436,8 @@ bool eval_has_attribute(const struct ev *base, const char *name)
     struct ev out;
 
     if (base->kind == EV_TENSOR)
-        return strcmp(name, "shape") == 0 || strcmp(name, "ndim") == 0 || strcmp(name, "dtype") == 0 ||
-               eval_find_function(name, FUNCTION_METHOD, base->loc, &out);
+        return find_fact(name) || strcmp(name, "shape") == 0 || strcmp(name, "ndim") == 0 ||
+               strcmp(name, "dtype") == 0 || eval_find_function(name, FUNCTION_METHOD, base->loc, &out);
     if (base->kind == EV_TUPLE && base->fields)
         for (int i = 0; i < base->count; i++)
             if (strcmp(base->fields[i], name) == 0)

@@ -139,6 +139,12 @@ static struct ev without_grad(struct eval *eval, struct ev value, int first)
     struct ev *items;
     struct ev function;
 
+    if (value.kind == EV_COMPLEX) {
+        const struct ev pairs = without_grad(eval, ev_tensor(value.loc, value.tensor), first);
+
+        value.tensor = pairs.tensor;
+        return value;
+    }
     if (value.kind == EV_TENSOR && dtype_is_float(value.tensor->dtype) && value.tensor->op &&
         value.tensor->op->code != GRAPH_OP_TENSOR && value.tensor->op->code != GRAPH_OP_INPUT &&
         graph_position(eval->graph, value.tensor->op) >= first &&
@@ -158,6 +164,11 @@ static struct ev without_grad(struct eval *eval, struct ev value, int first)
 struct ev eval_without_grad(struct eval *eval, struct ev value)
 {
     return eval->no_grad ? without_grad(eval, value, 0) : value;
+}
+
+static enum flow run_inside(struct run *run, const struct stmt *stmt)
+{
+    return run_block(run, &stmt->blocks[0]);
 }
 
 /* What is made inside has no gradients for those who read it behind. */
@@ -190,6 +201,7 @@ static const struct {
 } contexts[] = {
     {"no_grad", run_no_grad},
     {"inference_mode", run_no_grad},
+    {"cached", run_inside}, /* of parametrize: a parameter is computed once for each call anyhow */
 };
 
 static enum flow run_with(struct run *run, const struct stmt *stmt)

@@ -421,11 +421,43 @@ static struct value *put(struct eval *eval, struct loc loc, const char *what, st
     return sum.kind == EV_BAD ? NULL : build_filling(eval, loc, what, *part, &sum);
 }
 
-bool eval_index_write(struct eval *eval, struct loc loc, struct value *x, const struct ev *items, int count,
-                      const struct ev *source)
+/* What indexes the pairs as `items` do the complex tensor: `...` ends in front of them. NULL after an error. */
+static const struct ev *items_of_pairs(struct eval *eval, struct loc loc, const struct value *pairs,
+                                       const struct ev *items, int *count)
 {
-    struct value *part, *to = put(eval, loc, "a write", x, items, count, source, false, &part);
+    struct ev *all = ARENA_ARRAY(&eval->cx->arena, *count + 1, struct ev);
+    struct ev *none = ARENA_ARRAY(&eval->cx->arena, 3, struct ev);
+    bool ellipsis = false;
+    int taken = 0;
 
+    for (int i = 0; i < *count; i++) {
+        all[i] = items[i];
+        ellipsis |= items[i].kind == EV_ELLIPSIS;
+        taken += takes_axis(&items[i]);
+    }
+    if (taken == pairs->ndim) {
+        too_many(eval, loc, taken, pairs->ndim - 1, pairs->dims);
+        return NULL;
+    }
+    for (int i = 0; i < 3; i++)
+        none[i] = ev_none(loc);
+    all[*count] = (struct ev){.kind = EV_SLICE, .loc = loc, .items = none};
+    *count += ellipsis;
+    return all;
+}
+
+bool eval_index_write(struct eval *eval, struct loc loc, const struct ev *base, const struct ev *items,
+                      int count, const struct ev *source)
+{
+    struct value *part, *to, *x = base->tensor;
+    struct ev pairs = *source;
+
+    if (base->kind == EV_COMPLEX) {
+        items = items_of_pairs(eval, loc, x, items, &count);
+        if (source->kind == EV_COMPLEX || source->kind == EV_TENSOR || ev_is_number(source))
+            pairs = ev_tensor(source->loc, eval_pairs(eval, source->loc, source, x->dtype));
+    }
+    to = items ? put(eval, loc, "a write", x, items, count, &pairs, false, &part) : NULL;
     return to && build_in_place(eval, loc, "this write", part, to);
 }
 
@@ -587,26 +619,12 @@ static struct ev index_module(struct eval *eval, struct loc loc, const struct ev
     return ev_bad(loc);
 }
 
-/* Pairs are behind all dimensions that an index can take: `...` ends in front of them. */
 static struct ev index_complex(struct eval *eval, struct loc loc, struct value *pairs, const struct ev *items,
                                int count)
 {
-    struct ev *all = ARENA_ARRAY(&eval->cx->arena, count + 1, struct ev), out;
-    struct ev none[3] = {ev_none(loc), ev_none(loc), ev_none(loc)};
-    bool ellipsis = false;
-    int taken = 0;
+    const struct ev *all = items_of_pairs(eval, loc, pairs, items, &count);
+    struct ev out = all ? index_tensor(eval, loc, pairs, all, count) : ev_bad(loc);
 
-    for (int i = 0; i < count; i++) {
-        all[i] = items[i];
-        ellipsis |= items[i].kind == EV_ELLIPSIS;
-        taken += takes_axis(&items[i]);
-    }
-    if (taken == pairs->ndim) {
-        too_many(eval, loc, taken, pairs->ndim - 1, pairs->dims);
-        return ev_bad(loc);
-    }
-    all[count] = (struct ev){.kind = EV_SLICE, .loc = loc, .items = none};
-    out = index_tensor(eval, loc, pairs, all, count + ellipsis);
     return out.kind == EV_TENSOR ? ev_complex(loc, out.tensor) : out;
 }
 

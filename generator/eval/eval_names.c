@@ -113,6 +113,8 @@ bool eval_find_global(const char *name, struct loc loc, struct ev *out)
         *out = (struct ev){.kind = EV_SPACE, .loc = loc, .text = spaces[i].space};
         return true;
     }
+    if (eval_find_complex_dtype(name, loc, out))
+        return true;
     if (dtype_find(name, &dtype) && dtype_is_supported(dtype)) {
         *out = ev_dtype(loc, dtype);
         out->text = name;
@@ -167,6 +169,8 @@ void eval_module_as_value(struct eval *eval, struct loc loc, const char *name)
 #define DROP_HINT "x * dropout(ones(x.shape[0], 1, 1), 0.1, self.training) drops whole rows"
 #define INIT_HINT                                                                                            \
     "initial values are said where a parameter is declared: {shape: [4], init: normal_(std=0.02)}"
+#define PLAIN_HINT                                                                                           \
+    "leave out what stands around its constructor: Linear(4, 2) in place of weight_norm(Linear(4, 2))"
 #define LOAD_HINT "load_file('FILE.safetensors')['KEY'] is a tensor of a file"
 
 /* What people paste from PyTorch's surroundings, and what says it here; `where` such a name stands (0: alone). */
@@ -196,12 +200,16 @@ static const struct {
     {"copy", "tensors do not change under other names: leave it out; 'N x CALL' makes N modules", 0},
     {"deepcopy", "'N x CALL' makes N modules with parameters of their own", HABIT_CALLS},
     {"compile", "leave it out: modc compiles the whole model", HABIT_CALLS | HABIT_TORCH},
+    {"remove_weight_norm", PLAIN_HINT, HABIT_CALLS},
+    {"remove_spectral_norm", PLAIN_HINT, HABIT_CALLS},
+    {"remove_parametrizations", PLAIN_HINT, HABIT_CALLS},
     {"checkpoint", "name the module under 'checkpoint:'", 0},
     {"checkpoint_sequential", "name the modules under 'checkpoint:'", 0},
-    {"utils", "what is checkpointed is said under 'checkpoint:'", HABIT_TORCH},
+    {"utils",
+     "what is checkpointed is said under 'checkpoint:', weight_norm(Linear(4, 2)) where the module is made",
+     HABIT_TORCH},
     {"amp", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
     {"autocast", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
-    {"data", "write x.detach()", HABIT_METHOD},
     {"functools", "a function under 'functions:' may have defaults", 0},
     {"partial", "a function under 'functions:', or a class, may have defaults", HABIT_CALLS},
     {"DropPath", DROP_HINT, HABIT_CALLS},

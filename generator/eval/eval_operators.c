@@ -105,10 +105,6 @@ struct ev eval_binary(struct eval *eval, struct loc loc, enum expr_op op, const 
 
     if (a->kind == EV_BAD || b->kind == EV_BAD)
         return ev_bad(loc);
-    if ((a->kind == EV_COMPLEX || b->kind == EV_COMPLEX) && op != OP_IS && op != OP_IS_NOT) {
-        eval_complex_fault(eval, loc, expr_op_text(op));
-        return ev_bad(loc);
-    }
     switch (op) {
     case OP_AND:
     case OP_OR:
@@ -122,12 +118,16 @@ struct ev eval_binary(struct eval *eval, struct loc loc, enum expr_op op, const 
     case OP_NOT_IN:
         return eval_in(eval, loc, op, a, b);
     case OP_MATMUL:
+        if (a->kind == EV_COMPLEX || b->kind == EV_COMPLEX)
+            break;
         if (a_tensor && b_tensor)
             return ev_tensor(loc, build_matmul(eval, loc, "matmul", a->tensor, b->tensor, NULL));
         return eval_operand_fault(eval, loc, op, a, b);
     default:
         break;
     }
+    if (a->kind == EV_COMPLEX || b->kind == EV_COMPLEX)
+        return eval_complex_binary(eval, loc, op, a, b);
     if (ev_is_number(a) && ev_is_number(b))
         return eval_numbers(eval, loc, op, a, b);
     if ((a_tensor || b_tensor) && (a_tensor || ev_is_number(a)) && (b_tensor || ev_is_number(b)))
@@ -202,10 +202,8 @@ struct ev eval_unary(struct eval *eval, struct scope *scope, const struct expr *
 
         return eval_binary(eval, expr->loc, expr->op == OP_POS ? OP_ADD : OP_SUB, &zero, &a);
     }
-    if (a.kind == EV_COMPLEX) {
-        eval_complex_fault(eval, expr->loc, expr_op_text(expr->op));
-        return ev_bad(expr->loc);
-    }
+    if (a.kind == EV_COMPLEX && expr->op != OP_NOT)
+        return eval_complex_unary(eval, expr->loc, expr->op, &a);
     diag_error(eval->cx, expr->loc, "'%s' does not take %s", expr_op_text(expr->op), ev_kind_text(&a));
     if (expr->op == OP_NOT && a.kind == EV_TENSOR)
         diag_hint(eval->cx, "'not' takes what is known while generating; for tensors write '~'");

@@ -510,7 +510,7 @@ static bool is_dict(const struct ev *value)
 
 static bool is_tensor(const struct ev *value)
 {
-    return value->kind == EV_TENSOR;
+    return value->kind == EV_TENSOR || value->kind == EV_COMPLEX;
 }
 
 static bool is_module(const struct ev *value)
@@ -597,7 +597,7 @@ static bool print_value(struct eval *eval, struct text *text, const struct ev *v
     int width = 0;
     char pad = ' ';
 
-    if (value->kind == EV_TENSOR && !how) {
+    if ((value->kind == EV_TENSOR || value->kind == EV_COMPLEX) && !how) {
         diag_error(eval->cx, loc, "the values of a tensor are not known while generating");
         diag_hint(eval->cx, "its shape is: {x.shape}");
         return false;

@@ -165,8 +165,8 @@ static void assign_index(struct eval *eval, struct scope *scope, const struct ex
     }
     for (int i = 0; i < target->count; i++)
         items[i] = eval_expr(eval, scope, target->items[i]);
-    if (base.kind == EV_TENSOR)
-        eval_index_write(eval, target->loc, base.tensor, items, target->count, &value);
+    if (base.kind == EV_TENSOR || base.kind == EV_COMPLEX)
+        eval_index_write(eval, target->loc, &base, items, target->count, &value);
     else
         diag_error(eval->cx, target->loc, "only parts of tensors can be written, found %s",
                    ev_kind_text(&base));
@@ -197,7 +197,7 @@ void eval_assign(struct eval *eval, struct scope *scope, const struct expr *targ
     }
     switch (target->kind) {
     case EXPR_NAME:
-        if (value.kind == EV_TENSOR)
+        if (value.kind == EV_TENSOR || value.kind == EV_COMPLEX)
             name_value(eval, value.tensor, target->text);
         scope_bind(eval, scope, target->text, value);
         return;
@@ -233,7 +233,18 @@ static struct ev in_form_of(struct eval *eval, struct loc loc, const char *what,
                             const struct ev *x, const struct ev *out)
 {
     struct arena *arena = &eval->cx->arena;
+    const struct ev pairs = ev_tensor(loc, x->tensor), to = ev_tensor(loc, out->tensor);
 
+    if (x->kind == EV_COMPLEX && out->kind == EV_COMPLEX) {
+        const struct ev made = in_form_of(eval, loc, what, name, &pairs, &to);
+
+        return made.kind == EV_TENSOR ? ev_complex(loc, made.tensor) : made;
+    }
+    if (x->kind == EV_TENSOR && out->kind == EV_COMPLEX) {
+        diag_error(eval->cx, loc, "%s is real, and cannot become complex in place", what);
+        diag_hint(eval->cx, "x.to(torch.cfloat) is a complex tensor of its own");
+        return ev_bad(loc);
+    }
     if (x->kind != EV_TENSOR || out->kind != EV_TENSOR) {
         if (x->kind != EV_BAD && out->kind != EV_BAD)
             diag_error(eval->cx, loc, "%s changes a tensor in place, found %s", what,
@@ -280,7 +291,8 @@ static struct ev augmented(struct eval *eval, const struct stmt *stmt, const str
     const char *name = stmt->targets[0]->kind == EXPR_NAME ? stmt->targets[0]->text : NULL;
     struct ev out = eval_binary(eval, stmt->loc, stmt->op, old, value);
 
-    if (out.kind != EV_TENSOR || old->kind != EV_TENSOR || stmt->op == OP_MATMUL ||
+    if ((out.kind != EV_TENSOR && out.kind != EV_COMPLEX) ||
+        (old->kind != EV_TENSOR && old->kind != EV_COMPLEX) || old->integer || stmt->op == OP_MATMUL ||
         self_attribute(stmt->targets[0]))
         return out; /* what self.NAME can hold, the write says */
     out = in_form_of(eval, stmt->loc, name ? name : "the part", name, old, &out);
@@ -307,7 +319,7 @@ void eval_augment(struct eval *eval, struct scope *scope, const struct stmt *stm
     const struct expr *target = stmt->targets[0];
     struct ev old = eval_expr(eval, scope, target), now;
 
-    if (old.kind == EV_TENSOR && eval->no_grad && !self_attribute(target)) {
+    if ((old.kind == EV_TENSOR || old.kind == EV_COMPLEX) && eval->no_grad && !self_attribute(target)) {
         diag_error(eval->cx, stmt->loc, "what has gradients is not changed in place under no_grad");
         diag_hint(eval->cx, "write the operation out: h = h + x");
         return;

@@ -101,14 +101,21 @@ void eval_module_as_value(struct eval *eval, struct loc loc, const char *name);
 
 /* ---- eval_complex.c ---- */
 
-/* The real, or the imaginary part of pairs. */
-struct ev eval_complex_part(struct eval *eval, struct loc loc, struct value *pairs, bool imaginary);
-
 /* The fault that complex tensors have no such function, method or operator yet. */
 void eval_complex_fault(struct eval *eval, struct loc loc, const char *what);
 
 /* Whether the call has a complex argument that the function does not take; then it is that of complex tensors, or faulty. */
 bool eval_complex_call(struct eval *eval, struct ev *callee, const struct call *call);
+
+/* Operators of which an operand is complex. */
+struct ev eval_complex_binary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a,
+                              const struct ev *b);
+struct ev eval_complex_unary(struct eval *eval, struct loc loc, enum expr_op op, const struct ev *a);
+
+struct ev eval_complex_attribute(struct eval *eval, const struct ev *base, const struct expr *expr);
+
+/* "complex64", "cfloat", ... */
+bool eval_find_complex_dtype(const char *name, struct loc loc, struct ev *out);
 
 /* ---- eval_operators.c ---- */
 
@@ -158,8 +165,8 @@ struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *
 int eval_element_count(const struct module *module);
 
 /* x[items], where all that is chosen becomes `source`. False after a fault. */
-bool eval_index_write(struct eval *eval, struct loc loc, struct value *x, const struct ev *items, int count,
-                      const struct ev *source);
+bool eval_index_write(struct eval *eval, struct loc loc, const struct ev *base, const struct ev *items,
+                      int count, const struct ev *source);
 /* ---- eval_file.c ---- */
 
 /* load_file(path), relative to the file that says so; EV_ELLIPSIS: other arguments. */

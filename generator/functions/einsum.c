@@ -260,6 +260,65 @@ static struct value *contract(const struct product *p, struct operand *operands,
     return build_permute(p->eval, p->loc, operands[0].x, perm);
 }
 
+/* The same of tensors that may be complex, of which operands have the labels: each combination of their parts is a product of its
+ * own, and as many factors i as there are imaginary parts in it say what it is added to. All are complex, or none is. */
+static struct ev contract_any(const struct product *p, const struct ev *tensors, struct operand *operands,
+                              int count, const int *wanted, int ndim)
+{
+    struct eval *eval = p->eval;
+    struct operand *own = ARENA_ARRAY(&eval->cx->arena, count, struct operand);
+    struct ev parts[2] = {{.kind = EV_NONE}, {.kind = EV_NONE}}, term;
+    struct value *both[2];
+
+    if (tensors[0].kind != EV_COMPLEX)
+        return ev_tensor(p->loc, contract(p, operands, count, wanted, ndim));
+    for (unsigned choice = 0; choice < 1u << count; choice++) {
+        int imaginary = 0;
+
+        memcpy(own, operands, sizeof *own * (size_t)count);
+        for (int k = 0; k < count; k++) {
+            const bool second = choice >> k & 1;
+
+            imaginary += second;
+            term = eval_complex_part(eval, p->loc, tensors[k].tensor, second);
+            if (term.kind == EV_BAD)
+                return term;
+            own[k].x = term.tensor;
+        }
+        term = ev_tensor(p->loc, contract(p, own, count, wanted, ndim));
+        if (term.kind != EV_BAD && parts[imaginary % 2].kind == EV_TENSOR)
+            term = build_binary(eval, p->loc, imaginary % 4 < 2 ? PRIM_ADD : PRIM_SUB, p->what,
+                                &parts[imaginary % 2], &term);
+        if (term.kind == EV_BAD)
+            return term;
+        parts[imaginary % 2] = term;
+    }
+    for (int i = 0; i < 2; i++) {
+        both[i] = insert_axis(eval, p->loc, parts[i].tensor, ndim);
+        if (!both[i])
+            return ev_bad(p->loc);
+    }
+    return ev_complex(p->loc, build_concat(eval, p->loc, p->what, both, 2, ndim));
+}
+
+/* An operand of these products: the tensor, or one part of it, whose shape is that of all. */
+static bool take_operand(const struct product *p, const struct ev *first, const struct ev *arg,
+                         struct operand *operand)
+{
+    struct ev part = *arg;
+
+    if (arg->kind == EV_COMPLEX && first->kind == EV_COMPLEX)
+        part = eval_complex_part(p->eval, p->loc, arg->tensor, false);
+    if ((arg->kind == EV_COMPLEX) != (first->kind == EV_COMPLEX)) {
+        diag_error(p->eval->cx, arg->loc, "%s expects all tensors to have the same dtype, found %s and %s",
+                   p->what, ev_text(p->eval, first), ev_text(p->eval, arg));
+        diag_hint(p->eval->cx, "x.to(torch.cfloat) is x as a complex tensor");
+        return false;
+    }
+    operand->x = part.tensor;
+    return part.kind != EV_BAD && need_tensor(p->eval, p->what, &part);
+}
+
 /* ---- the equation -------------------------------------------------------------------------------------------- */
 
 static int letter(char c)
@@ -404,10 +463,12 @@ static struct ev fn_einsum(struct eval *eval, struct ev *args, int count, struct
         return BAD;
     }
     operands = ARENA_ARRAY(&eval->cx->arena, list.count, struct operand);
-    for (int k = 0; k < list.count; k++) {
-        if (!need_tensor(eval, "einsum", &list.items[k]))
+    for (int k = 0; k < list.count; k++)
+        if (!take_operand(&p, &list.items[0], &list.items[k], &operands[k]))
             return BAD;
-        operands[k].x = list.items[k].tensor;
+    if (list.items[0].kind == EV_COMPLEX && list.count > 4) {
+        diag_error(eval->cx, loc, "einsum takes at most four complex tensors, found %d", list.count);
+        return BAD;
     }
     arrow = strstr(text, "->");
     if (!read_operands(&p, text, arrow ? arrow : text + strlen(text), operands, list.count, &dims))
@@ -418,7 +479,7 @@ static struct ev fn_einsum(struct eval *eval, struct ev *args, int count, struct
         ndim = implicit_output(operands, list.count, dims, wanted);
     if (ndim < 0 || !check_output(&p, operands, list.count, wanted, ndim))
         return BAD;
-    return ev_tensor(loc, contract(&p, operands, list.count, wanted, ndim));
+    return contract_any(&p, list.items, operands, list.count, wanted, ndim);
 }
 
 /* Dimensions of one operand that are summed along: the first `n`, the last `n`, or a list. */
@@ -466,10 +527,9 @@ static struct ev fn_tensordot(struct eval *eval, struct ev *args, int count, str
     (void)count;
 
     for (int side = 0; side < 2; side++) {
-        if (!need_tensor(eval, "tensordot", &args[side]) ||
-            !summed_axes(eval, &args[2], side, args[side].tensor->ndim, axes[side], &counts[side]))
+        if (!take_operand(&p, &args[0], &args[side], &operands[side]) ||
+            !summed_axes(eval, &args[2], side, operands[side].x->ndim, axes[side], &counts[side]))
             return BAD;
-        operands[side].x = args[side].tensor;
     }
     if (counts[0] != counts[1]) {
         diag_error(eval->cx, args[2].loc,
@@ -492,15 +552,15 @@ static struct ev fn_tensordot(struct eval *eval, struct ev *args, int count, str
         diag_error(eval->cx, loc, "a tensor has at most %d dimensions", MAX_DIMS);
         return BAD;
     }
-    return ev_tensor(loc, contract(&p, operands, 2, wanted, n));
+    return contract_any(&p, args, operands, 2, wanted, n);
 }
 
 extern const struct function_row einsum_functions[];
 
 const struct function_row einsum_functions[] = {
-    {"einsum(equation, operands)", TORCH | FUNCTION_REST, .build = fn_einsum},
-    {"tensordot(a, b, dims=2)", TORCH, .build = fn_tensordot},
-    {"inner(input, other)", TORCH | METHOD,
+    {"einsum(equation, operands)", TORCH | FUNCTION_REST | FUNCTION_COMPLEX, .build = fn_einsum},
+    {"tensordot(a, b, dims=2)", TORCH | FUNCTION_COMPLEX, .build = fn_tensordot},
+    {"inner(input, other)", TORCH | METHOD | FUNCTION_COMPLEX,
      .body =
          "return input * other if input.ndim == 0 or other.ndim == 0 else torch.tensordot(input, other, ((-1,), (-1,)))"},
     {.signature = NULL},

@@ -1,4 +1,4 @@
-/* fft.c - torch.fft, stft and istft, windows, and what there is of complex tensors: pairs of real and imaginary parts.
+/* fft.c - torch.fft, stft and istft, and windows.
  *
  * A transform along several dimensions is one along each. Lengths with prime factors that no pass is made for are a convolution
  * with a chirp, of a length that is a power of two (Bluestein). */
@@ -414,39 +414,6 @@ static struct ev fn_shift(struct eval *eval, struct ev *args, int count, struct 
     return pairs ? ev_complex(loc, x) : ev_tensor(loc, x);
 }
 
-/* ---- complex tensors --------------------------------------------------------------------------------------------- */
-
-static struct ev fn_view_as_real(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    (void)count;
-    if (args[0].kind == EV_COMPLEX)
-        return ev_tensor(loc, args[0].tensor);
-    diag_error(eval->cx, args[0].loc, "%s is only supported for complex tensors, found %s",
-               outer(eval, "view_as_real"), ev_kind_text(&args[0]));
-    return BAD;
-}
-
-static struct ev fn_view_as_complex(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    const struct value *x = args[0].tensor;
-    (void)count;
-
-    if (!need_tensor(eval, "view_as_complex", &args[0]))
-        return BAD;
-    if (x->dtype != DTYPE_FLOAT32 && x->dtype != DTYPE_FLOAT64) {
-        diag_error(eval->cx, args[0].loc,
-                   "view_as_complex is only supported for float and double tensors, but got a tensor of %s",
-                   dtype_rows[x->dtype].name);
-        return BAD;
-    }
-    if (x->ndim == 0 || !dim_equals(x->dims[x->ndim - 1], 2)) {
-        diag_error(eval->cx, args[0].loc, "Tensor must have a last dimension of size 2, found %s",
-                   shape_text(&eval->cx->arena, x->ndim, x->dims));
-        return BAD;
-    }
-    return ev_complex(loc, args[0].tensor);
-}
-
 /* ---- windows ------------------------------------------------------------------------------------------------------ */
 
 /* The modified Bessel function of order 0, by its series. */
@@ -659,36 +626,6 @@ const struct function_row fft_functions[] = {
     {"_fft(input, s, dim, norm, kind, inverse, many)", HIDDEN | COMPLEX, .build = fn_fft},
     {"_fft_along(input, dim, kind, n, inverse, scale)", HIDDEN, .build = fn_fft_along},
     {"_fft_shift(input, dim, inverse)", HIDDEN | COMPLEX, .build = fn_shift},
-    {"_pairs_product(a, b)", HIDDEN,
-     .body = "return stack((a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1],"
-             " a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]), -1)"},
-
-    {"view_as_real(input)", TORCH | COMPLEX, .build = fn_view_as_real},
-    {"view_as_complex(input)", TORCH, .build = fn_view_as_complex},
-    {"complex(real, imag)", TORCH, .body = "return view_as_complex(stack(_broadcast_pair(real, imag), -1))"},
-    {"polar(abs, angle)", TORCH, .body = "return complex(abs * torch.cos(angle), abs * torch.sin(angle))"},
-    {"_broadcast_pair(a, b)", HIDDEN, .body = "return a + zeros_like(b), b + zeros_like(a)"},
-    {"complex.real(input)", HIDDEN | COMPLEX, .body = "return view_as_real(input)[..., 0]"},
-    {"complex.imag(input)", HIDDEN | COMPLEX, .body = "return view_as_real(input)[..., 1]"},
-    {"complex.abs(input)", HIDDEN | COMPLEX,
-     .body = "x = view_as_real(input)\nreturn _complex_abs(x[..., 0], x[..., 1])"},
-    {"complex.absolute(input)", HIDDEN | COMPLEX,
-     .body = "x = view_as_real(input)\nreturn _complex_abs(x[..., 0], x[..., 1])"},
-    {"complex.angle(input)", HIDDEN | COMPLEX,
-     .body = "x = view_as_real(input)\nreturn atan2(x[..., 1], x[..., 0])"},
-    {"complex.conj(input)", HIDDEN | COMPLEX,
-     .body = "x = view_as_real(input)\nreturn view_as_complex(stack((x[..., 0], -x[..., 1]), -1))"},
-    {"complex.size(input, dim=None)", HIDDEN | COMPLEX,
-     .body = "return view_as_real(input)[..., 0].size(dim)"},
-    {"complex.dim(input)", HIDDEN | COMPLEX, .body = "return view_as_real(input).ndim - 1"},
-    {"complex.numel(input)", HIDDEN | COMPLEX, .body = "return view_as_real(input)[..., 0].numel()"},
-    {"complex.is_complex(input)", HIDDEN | COMPLEX, .body = "return True"},
-    {"complex.resolve_conj(input)", HIDDEN | COMPLEX, .body = "return input"},
-    {"complex.contiguous(input)", HIDDEN | COMPLEX, .body = "return input"},
-    {"complex.detach(input)", HIDDEN | COMPLEX,
-     .body = "return view_as_complex(view_as_real(input).detach())"},
-    {"imag(input)", TORCH, .body = "return view_as_real(input)"},
-    {"is_complex(input)", TORCH | METHOD, .body = "return False"},
 
     {"hann_window(window_length, periodic=True, dtype=None)", TORCH,
      .body = "return _window('hann', window_length, periodic, 0.5, 0.5, dtype)"},

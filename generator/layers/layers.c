@@ -42,7 +42,7 @@ extern const struct function_row product_functions[], linalg_functions[], conv_f
     arithmetic_functions[], join_functions[], arrange_functions[], combine_functions[], distance_functions[],
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
     transformer_functions[], rnn_functions[], loss_functions[], return_functions[], fft_functions[],
-    grid_functions[], box_functions[], second_names[];
+    complex_functions[], grid_functions[], box_functions[], second_names[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -78,6 +78,7 @@ const struct function_family function_families[] = {
     {"losses", loss_functions},
     {"returns", return_functions},
     {"Fourier transforms", fft_functions},
+    {"complex tensors", complex_functions},
     {"sampling", grid_functions},
     {"boxes", box_functions},
     {"second names", second_names},

@@ -26,12 +26,10 @@ static bool lower_input(struct lower *lower, struct scope *scope, const struct s
     struct op *op;
 
     if (spec->dtype) {
-        struct scope none = {0}; /* its name is the dtype's, whatever else may have that name */
-        struct ev type = eval_expr(eval, &none, spec->dtype);
+        struct ev type = eval_stored_dtype(eval, spec->dtype);
 
         if (type.kind == EV_BAD)
             return false;
-        assert(type.kind == EV_DTYPE);
         dtype = type.dtype;
     }
     if (shape.kind != EV_TUPLE || shape.count > MAX_DIMS) {

@@ -209,15 +209,13 @@ static void add_all_written(struct arena *arena, struct names *written, struct s
 static bool set_spec_dtype(struct builder *build, struct module_tensor *tensor,
                            const struct spec_tensor *spec)
 {
-    struct scope none = {0}; /* the name is the dtype's, whatever else may have that name */
     struct ev dtype;
 
     if (!spec->dtype)
         return true;
-    dtype = eval_expr(&build->eval, &none, spec->dtype);
-    assert(dtype.kind == EV_DTYPE || dtype.kind == EV_BAD);
+    dtype = eval_stored_dtype(&build->eval, spec->dtype);
     tensor->dtype = dtype.kind == EV_DTYPE ? dtype.dtype : tensor->dtype;
-    return dtype.kind == EV_DTYPE; /* spec.c took only names of dtypes */
+    return dtype.kind == EV_DTYPE;
 }
 
 bool module_may_require_grad(struct builder *build, const struct module_tensor *tensor, struct loc loc)

@@ -317,7 +317,11 @@ static struct expr *parse_atom(struct parser *p)
             parser_fail(p, token.loc, "the integer %s is too large: at most %lld", parser_token_text(p),
                         (long long)INT64_MAX);
         parser_next(p);
-        expr = node(p, token.kind == TOKEN_INT ? EXPR_INT : EXPR_FLOAT, token.loc);
+        expr = node(p,
+                    token.imaginary           ? EXPR_IMAGINARY
+                    : token.kind == TOKEN_INT ? EXPR_INT
+                                              : EXPR_FLOAT,
+                    token.loc);
         expr->integer = token.integer;
         expr->number = token.kind == TOKEN_INT ? (double)token.integer : token.number;
         return expr;

@@ -12,16 +12,17 @@
 #include "base/diag.h"
 
 enum expr_kind {
-    EXPR_BAD,    /* a fault was said; silences what follows */
-    EXPR_NONE,   /* None, null */
-    EXPR_BOOL,   /* True False true false: integer is 0 or 1 */
-    EXPR_INT,    /* integer */
-    EXPR_FLOAT,  /* number; 1e-12 is one, inf and nan are NAMEs */
-    EXPR_STRING, /* text, escapes resolved */
-    EXPR_NAME,   /* text */
-    EXPR_TUPLE,  /* items; (), (a,), a, b */
-    EXPR_LIST,   /* items */
-    EXPR_DICT,   /* items under names, none of which is NULL: {'a': x} */
+    EXPR_BAD,       /* a fault was said; silences what follows */
+    EXPR_NONE,      /* None, null */
+    EXPR_BOOL,      /* True False true false: integer is 0 or 1 */
+    EXPR_INT,       /* integer */
+    EXPR_FLOAT,     /* number; 1e-12 is one, inf and nan are NAMEs */
+    EXPR_IMAGINARY, /* number: of 2j */
+    EXPR_STRING,    /* text, escapes resolved */
+    EXPR_NAME,      /* text */
+    EXPR_TUPLE,     /* items; (), (a,), a, b */
+    EXPR_LIST,      /* items */
+    EXPR_DICT,      /* items under names, none of which is NULL: {'a': x} */
     EXPR_FORMAT, /* f'...': items, of which STRINGs are its own text; names[i] says how, as '02d', or NULL */
     EXPR_STAR,   /* *a, and with `tuple` **a; only in EXPR_CALL, the first also in EXPR_TUPLE and EXPR_LIST */
     EXPR_CALL,   /* a is the callee; items are arguments, names[i] is NULL for a positional one */

@@ -215,7 +215,7 @@ static bool skip_number(struct parser *p, int *base, bool *real)
 static void refuse_number(struct parser *p, size_t begin)
 {
     size_t at = p->at, end = at;
-    char next = peek(p, 0);
+    const char next = peek(p, 0);
 
     while (end < p->stop && in_name(p->source->text[end]))
         end++;
@@ -224,8 +224,6 @@ static void refuse_number(struct parser *p, size_t begin)
         return;
     if (next == 'x' && end == at + 1)
         diag_hint(p->cx, "a list of equal modules is written with spaces: '4 x Linear(8, 8)'");
-    if ((next == 'j' || next == 'J') && end == at + 1)
-        diag_hint(p->cx, "complex constants are written complex(real, imaginary)");
 }
 
 /* The value of `digits`, which may begin with 0x, 0o or 0b. */
@@ -258,25 +256,30 @@ static void lex_number(struct parser *p)
 {
     size_t begin = p->at;
     int base;
-    bool real, good = skip_number(p, &base, &real);
+    bool real, good = skip_number(p, &base, &real), imaginary;
+    const size_t end = p->at;
     char *digits, *to;
+
+    imaginary = good && base == 10 && (peek(p, 0) | 0x20) == 'j' && !in_name(peek(p, 1));
+    p->at += imaginary;
 
     if ((in_name(peek(p, 0)) && !at_foreign_sign(p)) || !good) {
         refuse_number(p, begin);
         return;
     }
-    digits = to = arena_copy(&p->cx->arena, p->source->text + begin, p->at - begin);
+    digits = to = arena_copy(&p->cx->arena, p->source->text + begin, end - begin);
     for (const char *from = digits; *from; from++) {
         if (*from != '_')
             *to++ = *from;
     }
     *to = 0;
-    if (!real) {
+    if (!real && !imaginary) {
         lex_integer(p, begin, digits, base);
         return;
     }
     p->token.kind = TOKEN_FLOAT;
     p->token.number = strtod(digits, NULL);
+    p->token.imaginary = imaginary;
 }
 
 static void add_utf8(struct text *text, uint32_t code)

@@ -14,7 +14,8 @@ struct token {
     const char *text; /* NAME, STRING (escapes resolved), SYMBOL */
     int64_t integer;
     double number;
-    bool huge; /* INT: 2^63, which only a minus sign makes fit */
+    bool huge;      /* INT: 2^63, which only a minus sign makes fit */
+    bool imaginary; /* FLOAT: of 2j */
     struct format_part {
         const char *text; /* its own text, escapes resolved; NULL: an expression */
         size_t begin, end;

@@ -199,6 +199,10 @@ void expr_print(struct text *text, const struct expr *expr)
     case EXPR_FLOAT:
         text_double(text, expr->number);
         break;
+    case EXPR_IMAGINARY:
+        text_double(text, expr->number);
+        text_add(text, "j");
+        break;
     case EXPR_STRING:
         print_string(text, expr->text);
         break;

@@ -19,6 +19,7 @@ static const char *expr_kind_text(const struct expr *expr)
     switch (expr->kind) {
     case EXPR_INT:
     case EXPR_FLOAT:
+    case EXPR_IMAGINARY:
         return "a number";
     case EXPR_STRING:
         return "a string";

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "eval/pytorch.h"
+
 static void hint_signature(struct eval *eval, const char *what, const struct signature_arg *args, int count)
 {
     struct text text = text_new(&eval->cx->arena);
@@ -51,7 +53,9 @@ static int named_place(const struct binder *binder, const char *name, struct loc
     if (binder->options >= 0)
         return binder->options;
     diag_error(cx, loc, "%s has no argument '%s'", binder->what, name);
-    if (diag_nearest(name, known, binder->count))
+    if (strcmp(name, "out") == 0 && pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, binder->what))
+        diag_hint(cx, "x.copy_(%s(...)) writes the result into x", binder->what);
+    else if (diag_nearest(name, known, binder->count))
         diag_hint_nearest(cx, name, known, binder->count);
     else
         hint_signature(binder->eval, binder->what, binder->args, binder->count);

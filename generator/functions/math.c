@@ -171,6 +171,7 @@ const struct function_row math_functions[] = {
     {"real(input)", TORCH | VIEW, .body = "return input"},
     {"conj(input)", TORCH | METHOD | VIEW, .body = "return input"},
     {"conj_physical(input)", TORCH | METHOD | VIEW, .body = "return input"},
+    {"conj_physical_(input)", METHOD | IN_PLACE, .body = "return input"},
     {"resolve_conj(input)", TORCH | METHOD | VIEW, .body = "return input"},
     {"resolve_neg(input)", TORCH | METHOD | VIEW, .body = "return input"},
     {"isreal(input)", TORCH | METHOD, .body = "return torch.ones_like(input, dtype=torch.bool)"},

@@ -235,12 +235,23 @@ const struct function_row random_functions[] = {
     {"exponential_(input, lambd=1.0)", METHOD | IN_PLACE,
      .body = "return log(1.0 - _uniform(input.shape).to(_float_type(None, input))) / -lambd"},
     {"log_normal_(input, mean=1.0, std=2.0)", METHOD | IN_PLACE,
-     .body = "return exp(_normal(input.shape).to(_float_type(None, input)) * std + mean)"},
+     .body = "return torch.exp(_normal(input.shape).to(_float_type(None, input)) * std + mean)"},
     {"cauchy_(input, median=0.0, sigma=1.0)", METHOD | IN_PLACE,
-     .body = "return tan((_uniform(input.shape).to(_float_type(None, input)) - 0.5) * pi) * sigma + median"},
+     .body = "u = _uniform(input.shape).to(_float_type(None, input))\n"
+             "return torch.tan((u - 0.5) * pi) * sigma + median"},
+    /* how often is tried, until what has the chance p happens */
     {"geometric_(input, p)", METHOD | IN_PLACE,
-     .body =
-         "return ceil(log(1.0 - _uniform(input.shape).to(_float_type(None, input))) / math.log1p(-p)).clamp(min=1)"},
+     .body = "if p <= 0 or p >= 1:\n"
+             "    raise ValueError(f'geometric_ expects p to be in (0, 1), but got p={p}')\n"
+             "u = 1.0 - _uniform(input.shape)\n"
+             "return ceil(log(u) / math.log(1 - p)).clamp(min=1).to(input.dtype)"},
+    /* random_(), random_(to), random_(start, to): whole numbers below `to`, or those that the type holds, of at most 24 bits */
+    {"random_(input, start=None, to=None)", METHOD | IN_PLACE,
+     .body = "bytes = input.dtype.itemsize\n"
+             "all = (2 if input.dtype == torch.bool else 256 if input.dtype == torch.uint8 else 16777216 if"
+             " input.is_floating_point() or bytes > 2 else 2 ** (8 * bytes - 1))\n"
+             "low, high = (0, all if start is None else start) if to is None else (start, to)\n"
+             "return _whole(low, high, input.shape).to(input.dtype)"},
     /* the largest of chances over what is exponentially distributed */
     {"multinomial(input, num_samples, replacement=False)", TORCH | METHOD,
      .body =

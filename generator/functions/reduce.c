@@ -546,6 +546,15 @@ const struct function_row reduce_functions[] = {
     {"_still(input)", HIDDEN, .body = "return input.detach() if _saves() else input"},
     {"_correction(dim, unbiased, correction)", HIDDEN, .build = fn_correction},
     {"_degrees(count, correction)", HIDDEN, .build = fn_degrees},
+    {"renorm(input, p, dim, maxnorm)", TORCH | METHOD,
+     .body = "x = _check_dims(input, 2, 8)\n"
+             "if p <= 0 or maxnorm < 0:\n"
+             "    raise RuntimeError('renorm: p must be positive, and maxnorm not negative')\n"
+             "others = [i for i in range(x.ndim) if i != (dim + x.ndim if dim < 0 else dim)]\n"
+             "if len(others) == x.ndim:\n"
+             "    raise IndexError(f'renorm: there is no dimension {dim}')\n"
+             "size = torch.linalg.vector_norm(x, p, others, True)\n"
+             "return x * torch.where(size > maxnorm, maxnorm / (size + 1e-7), 1)"},
     {"norm(input, p='fro', dim=None, keepdim=False, dtype=None)", TORCH | METHOD,
      .body =
          "return (torch.linalg.matrix_norm(input, 'nuc', (-2, -1) if dim is None else dim, keepdim, dtype)"

@@ -301,6 +301,56 @@ static struct ev fn_size(struct eval *eval, struct ev *args, int count, struct l
     return ev_dim(loc, args[0].tensor->dims[axis]);
 }
 
+/* How PyTorch would lay it out; false after an error: that is not known. */
+static bool need_strides(struct eval *eval, const struct ev *x, struct value *strides)
+{
+    if (!need_tensor(eval, "stride", x))
+        return false;
+    if (build_strides(eval, x->tensor, strides))
+        return true;
+    diag_error(eval->cx, x->loc, "%s: how this tensor lies in memory is not known while generating",
+               outer(eval, "stride"));
+    diag_hint(eval->cx, "x.contiguous() lies row-major");
+    return false;
+}
+
+static struct ev fn_stride(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    struct value strides;
+    struct ev items[MAX_DIMS];
+    int axis;
+    (void)count;
+
+    if (!need_strides(eval, &args[0], &strides))
+        return BAD;
+    for (int i = 0; i < strides.ndim; i++)
+        items[i] = ev_dim(loc, strides.strides[i]);
+    if (args[1].kind == EV_NONE)
+        return ev_tuple(eval, loc, items, strides.ndim);
+    return need_axis(eval, "stride", &args[1], strides.ndim, &axis) ? items[axis] : BAD;
+}
+
+static struct ev fn_is_contiguous(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const struct dim *stride = dim_const(&eval->cx->arena, 1);
+    struct value x;
+    bool dense = true;
+    (void)count;
+
+    if (!need_strides(eval, &args[0], &x))
+        return BAD;
+    for (int i = x.ndim - 1; i >= 0 && dense; i--) {
+        dense = dim_equals(x.dims[i], 1) || dim_equal(x.strides[i], stride);
+        if (!dense && !dim_is_const(x.dims[i], NULL)) { /* with one element along it the axis has no say */
+            diag_error(eval->cx, args[0].loc, "whether this tensor is contiguous depends on sizes");
+            diag_hint(eval->cx, "x.contiguous() always is");
+            return BAD;
+        }
+        stride = dim_mul(&eval->cx->arena, stride, x.dims[i]);
+    }
+    return ev_bool(loc, dense || dim_equals(dims_count(&eval->cx->arena, &x), 0));
+}
+
 static struct ev fn_numel(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     (void)count;
@@ -423,6 +473,11 @@ const struct function_row shape_functions[] = {
     {"unfold(input, dimension, size, step)", METHOD | VIEW, .build = fn_unfold},
     {"_windows(input, dimension, size, step, dilation)", HIDDEN | METHOD, .build = fn_unfold},
     {"size(input, dim=None)", METHOD, .build = fn_size},
+    {"stride(input, dim=None)", METHOD, .build = fn_stride},
+    {"is_contiguous(input)", METHOD, .build = fn_is_contiguous},
+    {"element_size(input)", METHOD, .body = "return input.dtype.itemsize"},
+    {"is_same_size(input, other)", METHOD, .body = "return input.shape == other.shape"},
+    {"is_tensor(obj)", TORCH | FUNCTION_COMPLEX, .body = "return isinstance(obj, Tensor)"},
     {"numel(input)", TORCH | METHOD, .build = fn_numel},
     {"nelement(input)", METHOD, .build = fn_numel},
     {"dim(input)", METHOD, .build = fn_ndim},

@@ -151,6 +151,16 @@ const struct function_row write_functions[] = {
     {"fill_(input, value)", TORCH | METHOD | IN_PLACE, .build = fn_fill},
     {"fill(input, value)", TORCH, .build = fn_fill},
     {"zero_(input)", TORCH | METHOD | IN_PLACE, .body = "return torch.zeros_like(input)"},
+    {"fill_diagonal_(input, fill_value, wrap=False)", METHOD | IN_PLACE,
+     .body = "x = _own(_check_dims(input, 2, 8))\n"
+             "if x.ndim == 2 and not wrap:\n"
+             "    x.diagonal().fill_(fill_value)\n"
+             "    return x\n"
+             "n = input.shape[-1]\n"
+             "if x.ndim > 2 and input.shape != (n,) * input.ndim:\n"
+             "    raise RuntimeError('all dimensions of input must be of equal length')\n"
+             "x.view(-1)[::sum([n ** k for k in range(input.ndim)])] = fill_value\n"
+             "return x"},
     {"select_scatter(input, src, dim, index)", TORCH | METHOD, .body = WRITTEN("x.select(dim, index)")},
     {"slice_scatter(input, src, dim=0, start=None, end=None, step=1)", TORCH | METHOD,
      .body = "x = _own(input)\n"

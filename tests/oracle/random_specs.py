@@ -39,6 +39,20 @@ UNARY = ["relu({a})", "tanh({a})", "sigmoid({a})", "gelu({a})", "leaky_relu({a},
          "minimum({a}, {a} * 0.25)", "gelu({a}, approximate='tanh')"]
 BINARY = ["{a} + {b}", "{a} - 0.5 * {b}", "{a} * {b}", "{a} / ({b}.abs() + 1.5)", "maximum({a}, {b})",
           "minimum({a}, {b})", "0.25 * {a} + 0.75 * {b}"]
+# Of a complex tensor z, one of its shape.
+COMPLEX = ["{z} * (0.5 - 0.25j)", "{z} * {z}.conj() + 1j", "{z} / (2 + {z}.abs())", "torch.exp({z} * 0.1)", "{z}.roll(1, -1) - 2 * {z}",
+           "torch.polar({z}.abs() + 0.5, {z}.real * 0.5)", "{z} + {z}.sum(-1, keepdim=True) * 0.25j", "{z}.flip(-1) - {z}.imag",
+           "torch.fft.ifft(torch.fft.fft({z}) * 0.5)", "torch.fft.fft({z}, norm='ortho')", "torch.stack(({z}, 1j * {z})).mean(0)",
+           "torch.cat(({z}[..., 1:], {z}[..., :1]), -1)", "torch.einsum('...i,...j->...i', {z}, {z}) * 0.1", "2 / ({z} + (4 + 1j))",
+           "torch.tanh({z} * 0.25)", "{z}.reshape(-1, {z}.shape[-1]).T.T.view({z}.shape)", "torch.view_as_complex(torch.view_as_real({z}) * 0.5)"]
+# Changes of a in place, of which b has the shape.
+IN_PLACE = ["{a} += {b} * 0.5", "{a} *= 0.75", "{a} -= 1.25", "{a} += {b}", "{a}.mul_(0.5)", "{a}.add_({b}, alpha=0.5)", "{a}.copy_({b})",
+            "{a}.lerp_({b}, 0.25)", "{a}.clamp_(-50, 50)", "{a}.div_(2).sub_(0.125)", "{a}.square_().mul_(0.25)",
+            "{a}.addcmul_({b}, {b}, value=0.125)", "{a}.real.mul_(1.5)", "{a}[...] = {b} * 0.25", "{a}.fill_(0.5)"]
+# What stands around a layer that has a weight.
+PARAMETRIZED = {"Linear": ["nn.utils.weight_norm({m})", "nn.utils.weight_norm({m}, dim=None)", "orthogonal({m})", "spectral_norm({m})",
+                           "nn.utils.spectral_norm({m})", "orthogonal({m}, orthogonal_map='cayley')"],
+                "Conv2d": ["nn.utils.weight_norm({m})", "spectral_norm({m}, n_power_iterations=2)", "nn.utils.spectral_norm({m})"]}
 ACTIVATIONS = ["ReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU(approximate='tanh')", "LeakyReLU()", "LeakyReLU(0.2)",
                "LeakyReLU(negative_slope=0.125)"]
 # Words of C, and those that emitted code has for itself, are names like any other; a child may have that of a function
@@ -356,7 +370,7 @@ class Draw:
     def step(self):
         choices = [self.unary, self.binary, self.slice, self.cat, self.reshape, self.permute, self.reduce, self.matmul,
                    self.where, self.integer, self.compare, self.softmax, self.call_function, self.parameter, self.shape,
-                   self.parts, self.add_in_place, self.make_tensor, self.condition] + [self.attention] * 2
+                   self.parts, self.add_in_place, self.make_tensor, self.condition, self.complex] + [self.attention] * 2
         if self.kind == "graph":
             choices += [self.module] * 8
         if self.kind == "images":
@@ -645,17 +659,25 @@ class Draw:
         return self.say_parts("{0}, {1}", f"{a.name}.chunk(2, dim={i})", [(dims, True) for dims in parts], a)
 
     def add_in_place(self):
-        """`+=` on a value that shares its memory with no other."""
+        """A change in place of a value that shares its memory with no other."""
         bases = [v.base for v in self.values]
         a = self.some("float", lambda v: not v.raw and v.base not in self.inputs and bases.count(v.base) == 1)
         if not a:
             return None
         b = self.some("float", lambda v: v.dims == a.dims)
-        operator, text = self.pick([("+=", "{b} * 0.5"), ("*=", "0.75"), ("-=", "1.25"), ("+=", "{b}")])
-        self.statements.append(f"{a.name} {operator} {text.format(b=b.name)}")
+        self.statements.append(self.pick(IN_PLACE).format(a=a.name, b=b.name))
         uses = a.uses | b.uses | {len(self.statements) - 1}
         self.values = [v for v in self.values if v.name != a.name] + [a._replace(uses=uses)]
         return self.values[-1]
+
+    def complex(self):
+        """By way of complex tensors, whose parts lie side by side."""
+        a = self.some("float", lambda v: v.dims and v.dims[-1].const and v.dims[-1].const % 2 == 0)
+        if not a:
+            return None
+        z = self.pick(["torch.view_as_complex({a}.unflatten(-1, (-1, 2)).contiguous())", "torch.complex({a}[..., ::2], {a}[..., 1::2])"])
+        text = self.pick(COMPLEX).format(z="z_")
+        return self.say(f"torch.view_as_real(({text}).resolve_conj()).flatten(-2)".replace("z_", z.format(a=a.name)), a.dims, "float", [a])
 
     def make_tensor(self):
         """zeros, ones, full and arange beside a value."""
@@ -895,6 +917,11 @@ class Draw:
         self.use_class("Affine(dim)")
         return self.pick([f"Affine({n})", f"2 x Affine({n})", f"Affine({n}) for i in range(2)"]), dims
 
+    def parametrized(self, text):
+        """A layer whose weight is computed, now and then."""
+        ways = PARAMETRIZED.get(text.partition("(")[0]) if text.endswith(")") else None
+        return self.pick(ways).format(m=text) if ways and self.chance(0.2) else text
+
     def repeated(self, n):
         """Several of a class that has weights to pack."""
         own, text = self.pick([("Residual(dim, expand=2)", f"Residual({n})"), ("Head(dim, out)", f"Head({n}, {n})"),
@@ -957,6 +984,7 @@ class Draw:
         lines = []
         for _ in range(count):
             text, after = layer(dims)
+            text = self.parametrized(text)
             if self.chance(0.15) and "[" not in text:
                 activation, dropout = self.pick(ACTIVATIONS), self.dropout_module()
                 text = self.pick([f"[{text}, {activation}]", f"[{text}, {activation}, {dropout}]"]
@@ -983,6 +1011,7 @@ class Draw:
                             f"self.{name}.act({name}.part({a.name}))", dims, "float", [a], view=True)
         else:
             text, dims = layer(a.dims)
+            text = self.parametrized(text)
             if layer == self.layer and self.chance(0.15):
                 text, dims = self.repeated(a.dims[-1].const), a.dims
             self.modules[name] = [" " + text]

@@ -702,6 +702,7 @@ special("chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v ch
         "shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w", input=T("*", values="unit"), n=[0, 1, 2, 5])
 function("nan_to_num", input=T("*"), nan=1.0, posinf=2.0, neginf=-2.0)
 function("deg2rad rad2deg", input=T("*"))
+function("renorm", input=T("a:2-5 * b:2-4"), p=[1, 2.0, 3], dim=[0, -1], maxnorm=[0.5, 2.0])
 BINARY = dict(input=T("*", "num"), other=B("input", "num"))
 function("minimum maximum", input=T("*", "num", "grid"), other=B("input", "num", "grid"))  # with ties
 function("add sub subtract rsub", **{**BINARY, "input": T("*", "signed"), "other": B("input", "signed")}, alpha=[2, 3])
@@ -795,7 +796,7 @@ function("pdist", input=T("A:1-6 b"), p=[1.0, 3.0, math.inf])
 function("conv_tbc", input=T("t:4-9 b C"), weight=T("K:1-3 C O"), bias=T("O"), pad=[1, 2])
 
 COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for many in ("", "2", "n")]
-COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft"]
+COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft", "cfloat", "cdouble"]
 
 SECOND_NAMES = [f"{name}_copy" for name in (
     "alias", "detach", "diagonal", "expand", "narrow", "permute", "select", "slice", "split", "split_with_sizes", "squeeze", "t",
@@ -818,8 +819,10 @@ NOT_DRAWN = {
        for name in ("scalar_tensor", "get_default_dtype", "is_tensor", "is_same_size", "is_signed", "element_size")},
     **{name: "random numbers, which differ; tests/layers has its shape and range"
        for name in ("rand", "randn", "rand_like", "randn_like", "randperm", "randint", "randint_like", "uniform_", "normal_",
-                    "bernoulli_", "exponential_", "bernoulli", "normal", "log_normal_", "cauchy_", "geometric_", "multinomial")},
-    **{name: "changes what it is given; tests/layers has it" for name in ("copy_", "fill_", "fill", "zero_")},
+                    "bernoulli_", "exponential_", "bernoulli", "normal", "random_", "geometric_", "log_normal_", "cauchy_",
+                    "multinomial")},
+    **{name: "changes what it is given; tests/layers has it"
+       for name in ("copy_", "fill_", "fill", "zero_", "fill_diagonal_", "conj_physical_")},
     **{name: "its operands have to fit each other; tests/layers has it"
        for name in ("slice_scatter", "diagonal_scatter", "index_put", "mode", "searchsorted", "bucketize", "bincount", "histc",
                     "linalg.cross", "as_strided", "corrcoef")},
@@ -829,6 +832,8 @@ NOT_DRAWN = {
     **{name: "gives what it is given, or is another one's name; tests/layers has it"
        for name in ("conj_physical", "resolve_neg", "trapz", *SECOND_NAMES)},
     **{name: "of complex tensors; tests/layers has it" for name in COMPLEX},
+    **{name: "tells how a tensor is; tests/layers has it"
+       for name in ("stride", "is_contiguous", "element_size", "is_same_size", "is_tensor")},
     "ops.generalized_box_iou": "divides by areas that may be 0; tests/layers has it",
     **{f"ops.{name}": "its regions have to be in the image; tests/layers has it"
        for name in ("batched_nms", "roi_align", "roi_pool")},

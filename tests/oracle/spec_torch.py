@@ -513,6 +513,8 @@ def with_lengths(cls):
         if lengths is None:
             return cls.forward(self, input, hx)
         steps = input.shape[1 if self.batch_first else 0]
+        if lengths.shape != (input.shape[0 if self.batch_first else 1],):  # of fewer rows PyTorch drops the others
+            raise RuntimeError("lengths has one for each row")
         packed = nn.utils.rnn.pack_padded_sequence(input, lengths, self.batch_first, enforce_sorted=False)
         y, states = cls.forward(self, packed, hx)
         return nn.utils.rnn.pad_packed_sequence(y, self.batch_first, total_length=steps)[0], states

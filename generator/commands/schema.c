@@ -587,12 +587,21 @@ static void define_classes(struct json *j)
     object(j, "class_or_piece");
     any_of(j, "class", "piece");
     end(j);
-    object(j, "classes");
+    object(j, "class_mapping");
     string(j, "type", "object");
     object(j, "patternProperties");
     refer(j, "^" NAME " *(\\(|$)|\\)$", "class_or_piece");
     end(j);
     literal(j, "additionalProperties", "false");
+    end(j);
+    object(j, "class_text");
+    string(j, "description",
+           "a block text of Python's classes: class NAME(nn.Module):, and functions beside them");
+    string(j, "type", "string");
+    string(j, "pattern", "(class|def) ");
+    end(j);
+    object(j, "classes");
+    any_of(j, "class_mapping", "class_text");
     end(j);
 }
 

@@ -72,6 +72,11 @@ struct ev ev_constructor(const struct expr *constructor, struct scope *names)
         .kind = EV_CONSTRUCTOR, .loc = constructor->loc, .constructor = constructor, .names = names};
 }
 
+struct ev ev_class(struct loc loc, const char *name)
+{
+    return (struct ev){.kind = EV_CLASS, .loc = loc, .text = name};
+}
+
 bool ev_fits(struct eval *eval, struct loc loc, int64_t count)
 {
     if (count <= EVAL_MAX_ITEMS)
@@ -143,10 +148,35 @@ const char *ev_kind_text(const struct ev *value)
         [EV_FUNCTION] = "a function",
         [EV_METHOD] = "a method",
         [EV_CONSTRUCTOR] = "a module",
+        [EV_CLASS] = "a class",
         [EV_SPACE] = "a name space",
     };
 
     return names[value->kind];
+}
+
+static void ev_print(struct eval *eval, struct text *text, const struct ev *value);
+
+/* "(4, bias=False)" */
+static void print_arguments(struct eval *eval, struct text *text, const struct call *call, const char *before)
+{
+    for (int i = 0; i < call->count; i++) {
+        text_printf(text, "%s%s%s", i > 0 ? ", " : before, call->names[i] ? call->names[i] : "",
+                    call->names[i] ? "=" : "");
+        ev_print(eval, text, &call->args[i]);
+    }
+}
+
+/* functools.partial(F, eps=1e-06) */
+static void print_callable(struct eval *eval, struct text *text, const struct ev *value)
+{
+    if (!value->preset) {
+        text_add(text, value->text);
+        return;
+    }
+    text_printf(text, "partial(%s", value->text);
+    print_arguments(eval, text, value->preset, ", ");
+    text_add(text, ")");
 }
 
 static void ev_print(struct eval *eval, struct text *text, const struct ev *value)
@@ -195,10 +225,17 @@ static void ev_print(struct eval *eval, struct text *text, const struct ev *valu
         text_add(text, value->module->class_name);
         break;
     case EV_FUNCTION:
-        text_add(text, value->text);
+    case EV_CLASS:
+        print_callable(eval, text, value);
         break;
     case EV_CONSTRUCTOR:
-        text_add(text, expr_source(eval->cx, value->constructor));
+        if (!value->made) {
+            text_add(text, expr_source(eval->cx, value->constructor));
+            break;
+        }
+        text_printf(text, "%s(", value->text);
+        print_arguments(eval, text, &value->made->call, "");
+        text_add(text, ")");
         break;
     case EV_TENSOR:
         text_printf(text, "tensor%s", shape_text(&eval->cx->arena, value->tensor->ndim, value->tensor->dims));
@@ -268,6 +305,7 @@ bool ev_get_bool(const struct ev *value, bool *out)
     case EV_COMPLEX_DTYPE:
     case EV_FUNCTION:
     case EV_CONSTRUCTOR:
+    case EV_CLASS:
     case EV_METHOD:
     case EV_SPACE:
         *out = true;
@@ -317,7 +355,11 @@ bool ev_equal(const struct ev *a, const struct ev *b)
         return a->module == b->module;
     case EV_FUNCTION:
         return a->function == b->function && a->elementwise == b->elementwise &&
-               a->spec_function == b->spec_function;
+               a->spec_function == b->spec_function && a->preset == b->preset;
+    case EV_CLASS:
+        return strcmp(a->text, b->text) == 0 && a->preset == b->preset;
+    case EV_CONSTRUCTOR:
+        return a->made && a->made == b->made;
     default:
         return a->kind == EV_NONE;
     }

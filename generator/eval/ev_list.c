@@ -315,6 +315,8 @@ static enum layer_container container_of_module(const struct module *module)
 
     if (module->layer)
         return module->layer->container;
+    if (class && class->container)
+        return layer_find(class->container)->container;
     return class && class->modules && class->modules->kind == SPEC_MODULE_LIST ? LAYER_SEQUENTIAL
                                                                                : LAYER_PLAIN;
 }

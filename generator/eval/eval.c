@@ -73,6 +73,45 @@ static bool comprehend(struct eval *eval, struct scope *scope, const struct expr
     return fine;
 }
 
+/* 3 x Linear(4, 4): as many values as the number says. */
+static bool eval_repeated(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,
+                          int *count)
+{
+    struct ev times = eval_expr(eval, scope, expr->a), value;
+    int64_t number;
+
+    if (times.kind != EV_BAD &&
+        (!eval->building || !ev_get_int(&times, &number) || number < 0 || number > EVAL_MAX_REPEAT)) {
+        diag_error(eval->cx, expr->a->loc, "the number of modules must be an integer from 0 to %d, found %s",
+                   EVAL_MAX_REPEAT, ev_text(eval, &times));
+        times.kind = EV_BAD;
+    }
+    for (int64_t i = 0; times.kind != EV_BAD && i < number; i++) {
+        value = eval_expr(eval, scope, expr->b);
+        if (value.kind == EV_BAD)
+            return false;
+        ARENA_PUSH(&eval->cx->arena, *items, *count, value);
+    }
+    return times.kind != EV_BAD;
+}
+
+bool eval_several(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,
+                  int *count)
+{
+    const bool star = expr->kind == EXPR_STAR;
+    struct ev value;
+
+    *items = NULL;
+    *count = 0;
+    if (expr->kind == EXPR_REPEAT)
+        return eval_repeated(eval, scope, expr, items, count);
+    value = eval_expr(eval, scope, star ? expr->a : expr);
+    if (star)
+        return eval_through(eval, expr->loc, &value, items, count);
+    ARENA_PUSH(&eval->cx->arena, *items, *count, value);
+    return true;
+}
+
 bool eval_listed(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,
                  int *count)
 {
@@ -83,13 +122,10 @@ bool eval_listed(struct eval *eval, struct scope *scope, const struct expr *expr
         fine = comprehend(eval, scope, expr->items[0], &found);
     } else {
         for (int i = 0; i < expr->count; i++) {
-            const struct expr *item = expr->items[i];
-            const bool star = item->kind == EXPR_STAR;
-            struct ev value = eval_expr(eval, scope, star ? item->a : item), *several = &value;
-            int many = 1;
+            struct ev *several;
+            int many;
 
-            if (star && !eval_through(eval, item->loc, &value, &several, &many))
-                many = 0, fine = false;
+            fine &= eval_several(eval, scope, expr->items[i], &several, &many);
             for (int k = 0; k < many; k++)
                 ARENA_PUSH(&eval->cx->arena, found.items, found.count, several[k]);
         }
@@ -122,10 +158,82 @@ static struct ev eval_generator(struct eval *eval, struct scope *scope, const st
                                                  : ev_bad(expr->loc);
 }
 
+/* A dict of which keys are computed; a later one of the same key counts. */
+static struct ev eval_pairs(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev out = ev_dict(eval, expr->loc, NULL, NULL, 0);
+
+    for (int i = 0; i < expr->count; i++) {
+        struct found found = {0};
+        struct ev item;
+
+        if (expr->items[i]->kind == EXPR_FOR && !expr->names[i]) {
+            if (!comprehend(eval, scope, expr->items[i], &found))
+                return ev_bad(expr->loc);
+        } else {
+            item = eval_expr(eval, scope, expr->items[i]);
+            if (expr->names[i]) {
+                struct ev pair[2] = {ev_string(expr->name_locs[i], expr->names[i]), item};
+
+                item = ev_tuple(eval, expr->loc, pair, 2);
+            }
+            ARENA_PUSH(&eval->cx->arena, found.items, found.count, item);
+        }
+        for (int k = 0; k < found.count; k++) {
+            const struct ev *pair = &found.items[k];
+
+            if (pair->kind == EV_BAD)
+                return *pair;
+            if (pair->items[0].kind != EV_STRING) {
+                diag_error(eval->cx, pair->items[0].loc, "the names in braces are strings, found %s",
+                           ev_text(eval, &pair->items[0]));
+                return ev_bad(expr->loc);
+            }
+            if (!ev_set_key(eval, expr->loc, &out, pair->items[0].text, pair->items[1]))
+                return ev_bad(expr->loc);
+        }
+    }
+    return ev_fresh(eval, out);
+}
+
+static struct ev eval_lambda(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct spec_function *function = ARENA_NEW(arena, struct spec_function);
+    struct stmt *stmt = ARENA_NEW(arena, struct stmt);
+
+    *stmt = (struct stmt){.kind = STMT_RETURN, .loc = expr->a->loc, .value = expr->a, .end = expr->end};
+    function->name = "lambda";
+    function->loc = expr->loc;
+    function->args = expr->args;
+    function->arg_count = expr->arg_count;
+    function->has_args = true;
+    ARENA_PUSH(arena, function->statements, function->count, stmt);
+    return (struct ev){
+        .kind = EV_FUNCTION, .loc = expr->loc, .text = "lambda", .spec_function = function, .names = scope};
+}
+
+/* (y := f(x)), which binds around a comprehension that it stands in. */
+static struct ev eval_walrus(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    struct ev value = eval_expr(eval, scope, expr->a);
+    struct expr target = *expr;
+
+    while (!scope->statements && scope->outer && !scope->find)
+        scope = scope->outer;
+    target.kind = EXPR_NAME;
+    if (value.kind != EV_BAD)
+        eval_assign(eval, scope, &target, value);
+    return value;
+}
+
 static struct ev eval_dict(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev *items = ARENA_ARRAY(&eval->cx->arena, expr->count + 1, struct ev);
 
+    for (int i = 0; i < expr->count; i++)
+        if (!expr->names[i])
+            return eval_pairs(eval, scope, expr);
     for (int i = 0; i < expr->count; i++) {
         items[i] = eval_expr(eval, scope, expr->items[i]);
         for (int k = 0; k < i; k++) {
@@ -212,6 +320,10 @@ struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *e
         return eval_operands(eval, scope, expr);
     case EXPR_CHAIN:
         return eval_chain(eval, scope, expr);
+    case EXPR_LAMBDA:
+        return eval_lambda(eval, scope, expr);
+    case EXPR_WALRUS:
+        return eval_walrus(eval, scope, expr);
     case EXPR_IF:
         return eval_if(eval, scope, expr);
     case EXPR_REPEAT:

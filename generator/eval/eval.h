@@ -33,16 +33,19 @@ enum ev_kind {
     EV_FUNCTION, /* function */
     EV_METHOD,   /* text of items[0], a tensor; of a module its row's text, or spec_function of its class */
     EV_FILE,     /* text: the path of a safetensors file */
-    EV_CONSTRUCTOR, /* a module that is made where the argument stands: constructor, in the names of its scope */
+    EV_CONSTRUCTOR, /* a module without a place: made, or what the constructor makes of the names of its scope */
+    EV_CLASS,       /* text: a class of torch.nn or of the spec, which was not called */
     EV_SPACE /* a name space: text is "torch", "torch.nn", "torch.nn.functional", "math", ... or "self" */
 };
 
 struct module;
+struct wrap;
 struct spec_function;
 struct function_row;
 struct eval;
 struct frame;
 
+#define EVAL_MAX_REPEAT 10000 /* modules that one repetition makes */
 #define EVAL_MAX_STEPS 300000 /* of loops: statements, items and characters that are made */
 #define EVAL_MAX_WALKED 10000000
 #define EVAL_MAX_NESTED 64 /* tuples in tuples */
@@ -73,8 +76,11 @@ struct ev {
     const struct function_row *function; /* FUNCTION: one of the three */
     const struct elementwise_row *elementwise;
     const struct spec_function *spec_function;
+    const struct call *preset; /* CLASS, FUNCTION, METHOD: arguments by functools.partial, or NULL */
     const struct expr *constructor;
     struct scope *names; /* of the constructor */
+    struct made_module *made;
+    struct module_tensor *own; /* SPACE: a tensor of the model, while the tree is built */
 };
 
 /* Arguments of a call, in the order written. */
@@ -84,6 +90,21 @@ struct call {
     const char **names; /* NULL: positional */
     struct loc *locs;   /* of the keyword, or of the argument */
     int count;
+    const struct expr *expr; /* as it is written; NULL: by nobody */
+};
+
+/* A module that was made of a class: its arguments are evaluated, and it has no place yet. note [made modules] in
+ * module_made.c */
+struct made_module {
+    struct call call;
+    int moment;         /* so many were made before it */
+    struct wrap *wraps; /* parametrizations around it, the outermost first */
+    int wrap_count;
+    const char
+        *draw; /* of an nn.Parameter: "randn", "rand" or "empty", whose shape the arguments are; or NULL */
+    double factor;
+    bool frozen;           /* requires_grad=False */
+    struct module *module; /* what it became; NULL: nothing yet */
 };
 
 struct binding {
@@ -110,6 +131,20 @@ struct scope {
     struct stmt *const *statements; /* that run in it, for hints */
     int statement_count;
     const struct stmt *returned; /* the `return` that ended them */
+};
+
+/* What expressions and statements can do while the module tree is built. */
+struct eval_building {
+    /* Whether a class has the name: of the spec, or (`own` is false) of torch.nn. */
+    bool (*is_class)(struct eval *eval, const char *name, bool own);
+    /* What a call of a class gives. */
+    struct ev (*construct)(struct eval *eval, const struct ev *class, const struct call *call);
+    /* Calls that are said of modules alone: spectral_norm(...), super().__init__(...). False: it is none. */
+    bool (*call)(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
+    /* An attribute of a class that was not called; false after an error. */
+    bool (*attribute)(struct eval *eval, const struct ev *class, const struct expr *expr, struct ev *out);
+    /* self.NAME = value, while __init__ runs */
+    void (*assign)(struct eval *eval, struct module *self, const char *name, struct loc loc, struct ev value);
 };
 
 struct eval {
@@ -147,15 +182,27 @@ struct eval {
     struct scope *(*module_scope)(struct eval *eval,
                                   struct module *module); /* in which statements of its class run */
     struct ev (*read)(struct eval *eval, struct module_tensor *tensor,
-                      struct loc loc); /* a tensor of the tree */
-    int changes;                       /* in place, so far */
+                      struct loc loc);    /* a tensor of the tree */
+    int changes;                          /* in place, so far */
+    const struct eval_building *building; /* NULL: statements of a graph run */
 };
 
 struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr);
 
+/* What an item of a list or of arguments gives: *xs are several, and so is `3 x Linear(4, 4)`. False after a fault. */
+bool eval_several(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,
+                  int *count);
+
 /* What the value, or all that is in it, is now: note [memory] in build_in_place.c, note [lists that change] in ev_list.c. EV_BAD
  * after an error. */
 struct ev ev_fresh(struct eval *eval, struct ev value);
+
+struct spec_class;
+/* The class of the spec in which the function was written whose statements run in the scope, of the module or of its bases. */
+const struct spec_class *eval_class_of(const struct module *self, const struct scope *scope);
+
+/* Calls a value. */
+struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call);
 
 /* Runs statements; the value of `return`, or EV_NONE. */
 struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
@@ -208,6 +255,7 @@ struct ev ev_complex_dtype(struct loc loc, enum dtype part);
 struct ev ev_tuple(struct eval *eval, struct loc loc, const struct ev *items, int count);
 struct ev ev_module(struct loc loc, struct module *module);
 struct ev ev_constructor(const struct expr *constructor, struct scope *names);
+struct ev ev_class(struct loc loc, const char *name);
 /* A list or a dict of the statements that run: one that changes. */
 struct ev ev_list(struct eval *eval, struct loc loc, const struct ev *items, int count);
 struct ev ev_dict(struct eval *eval, struct loc loc, const char *const *keys, const struct ev *items,

@@ -55,6 +55,10 @@ struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct lo
 {
     if (tensor->faulty)
         return ev_bad(loc);
+    if (eval->building) /* there is one, and more is not known of it yet */
+        return tensor->none && !tensor->parametrization
+                   ? ev_none(loc)
+                   : (struct ev){.kind = EV_SPACE, .loc = loc, .text = EVAL_TENSOR, .own = tensor};
     return tensor->none && !tensor->parametrization ? ev_none(loc) : eval->read(eval, tensor, loc);
 }
 
@@ -71,6 +75,10 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
     for (int i = 0; i < module->absent_count; i++)
         if (strcmp(module->absent[i], name) == 0)
             return ev_none(loc);
+    for (int i = module->constant_count - 1; i >= 0; i--)
+        if (strcmp(module->constants[i].name, name) == 0)
+            return eval->building ? ev_fresh(eval, module->constants[i].value)
+                                  : ev_frozen(eval, module->constants[i].value);
     for (int i = 0; i < module->arg_count; i++)
         if (strcmp(module->args[i].name, name) == 0)
             return ev_frozen(eval, module->args[i].value);
@@ -83,6 +91,9 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
         if (strcmp(method_name(eval, module->layer->methods[i]), name) == 0)
             return module_method(eval, module, module->layer->methods[i], loc);
 
+    if (strcmp(name, "forward") == 0 && !eval->building)
+        return module_method(eval, module, name, loc);
+
     const char **known = NULL;
     int count = 0;
 
@@ -92,6 +103,8 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
         ARENA_PUSH(&eval->cx->arena, known, count, module->tensors[i]->name);
     for (int i = 0; i < module->arg_count; i++)
         ARENA_PUSH(&eval->cx->arena, known, count, module->args[i].name);
+    for (int i = 0; i < module->constant_count; i++)
+        ARENA_PUSH(&eval->cx->arena, known, count, module->constants[i].name);
     for (int i = 0; module->layer && i < LAYER_MAX_METHODS && module->layer->methods[i]; i++)
         ARENA_PUSH(&eval->cx->arena, known, count, method_name(eval, module->layer->methods[i]));
     for (int i = 0; module->spec_class && i < module->spec_class->method_count; i++)
@@ -101,8 +114,6 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
     diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
     if (module->lazy && module->layer == module->lazy) {
         diag_hint(eval->cx, "its parameters are made by its first call");
-    } else if (strcmp(name, "forward") == 0) {
-        diag_hint(eval->cx, "call the module itself");
     } else if (diag_nearest(name, known, count)) {
         diag_hint_nearest(eval->cx, name, known, count);
     } else if (module->child_count > 0 && module->child_count <= 8 && !module->spec_class) {
@@ -220,6 +231,13 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
         eval_refuse_dtype(eval, expr->a->loc);
         return ev_bad(expr->loc);
     }
+    if (strcmp(space->text, EVAL_TENSOR) == 0) {
+        if (strcmp(name, "data") == 0)
+            return *space;
+        diag_error(eval->cx, expr->name_loc,
+                   "the values of a module's tensors are not known while generating");
+        return ev_bad(expr->loc);
+    }
     if (strcmp(space->text, EVAL_DEVICE) == 0) {
         diag_error(eval->cx, expr->name_loc, "nothing is known of a device: the model is made for one");
         return ev_bad(expr->loc);
@@ -252,6 +270,8 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     int count;
     const char *const *known = function_names(eval->cx, flag, &count);
 
+    if (strcmp(space->text, "torch.nn") == 0 && eval_find_class(eval, name, false, expr->loc, &out))
+        return out;
     if (strcmp(space->text, "torch.nn") == 0 && pytorch_has(PYTORCH_MODULE, name)) {
         eval_module_as_value(eval, expr->name_loc, name);
         return ev_bad(expr->loc);
@@ -383,6 +403,10 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
         for (int i = 0; base.fields && i < base.count; i++)
             if (strcmp(base.fields[i], name) == 0)
                 return ev_fresh(eval, base.items[i]);
+        break;
+    case EV_CLASS:
+        if (eval->building)
+            return eval->building->attribute(eval, &base, expr, &out) ? out : ev_bad(expr->loc);
         break;
     case EV_DTYPE:
     case EV_COMPLEX_DTYPE:

@@ -118,7 +118,7 @@ static void count_fault(struct eval *eval, const struct spec_function *function)
 /* `self`: whose method it is, or NULL. */
 static struct ev call_spec_function(struct eval *eval, struct scope *scope,
                                     const struct spec_function *function, struct module *self,
-                                    const struct call *call)
+                                    struct scope *closure, const struct call *call)
 {
     struct scope *outer = scope, own = {0};
     struct frame frame = {function, self, eval->frame};
@@ -147,6 +147,10 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
         outer = eval->globals;
     if (self)
         outer = eval->module_scope(eval, self);
+    if (eval->building && self)
+        own.self = self;
+    if (closure)
+        outer = closure;
     own.outer = outer;
     if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
         return ev_bad(call->loc);
@@ -161,7 +165,7 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
 /* Functions of PyTorch are called without devices. */
 static struct call without_devices(struct eval *eval, const struct call *call)
 {
-    struct call out = {.loc = call->loc};
+    struct call out = {.loc = call->loc, .expr = call->expr};
 
     for (int i = 0; i < call->count; i++) {
         int names = out.count, locs = out.count;
@@ -181,9 +185,34 @@ static bool is_of_spec(const struct ev *callee)
     return callee->spec_function || callee->kind == EV_MODULE;
 }
 
-static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *given)
+struct call eval_with_preset(struct eval *eval, const struct call *preset, const struct call *given)
 {
-    struct call plain = is_of_spec(callee) ? *given : without_devices(eval, given), *call = &plain;
+    struct arena *arena = &eval->cx->arena;
+    struct call out = {.loc = given->loc, .expr = given->expr};
+
+    for (int step = 0; step < 4; step++) { /* those without a name, then those with one */
+        const struct call *from = step % 2 == 0 ? preset : given;
+
+        for (int i = 0; i < from->count; i++) {
+            int names = out.count, locs = out.count;
+            bool replaced = false;
+
+            for (int k = 0; step == 2 && from->names[i] && k < given->count; k++)
+                replaced |= given->names[k] && strcmp(given->names[k], from->names[i]) == 0;
+            if ((from->names[i] != NULL) != (step >= 2) || replaced)
+                continue;
+            ARENA_PUSH(arena, out.names, names, from->names[i]);
+            ARENA_PUSH(arena, out.locs, locs, from->locs[i]);
+            ARENA_PUSH(arena, out.args, out.count, from->args[i]);
+        }
+    }
+    return out;
+}
+
+struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *given)
+{
+    struct call all = callee->preset ? eval_with_preset(eval, callee->preset, given) : *given;
+    struct call plain = is_of_spec(callee) ? all : without_devices(eval, &all), *call = &plain;
 
     if (eval->depth >= EVAL_MAX_DEPTH) {
         diag_error(eval->cx, call->loc, "calls are nested more than %d deep", EVAL_MAX_DEPTH);
@@ -198,7 +227,7 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         if (!eval_complex_call(eval, callee, call))
             out = ev_bad(call->loc);
         else if (callee->spec_function)
-            out = call_spec_function(eval, scope, callee->spec_function, NULL, call);
+            out = call_spec_function(eval, scope, callee->spec_function, NULL, callee->names, call);
         else
             out = call_tables(eval, callee, call, false);
         break;
@@ -206,7 +235,7 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
         struct call with_self = {.loc = call->loc, .count = call->count + 1};
 
         if (callee->spec_function) {
-            out = call_spec_function(eval, scope, callee->spec_function, callee->items[0].module, call);
+            out = call_spec_function(eval, scope, callee->spec_function, callee->items[0].module, NULL, call);
             break;
         }
         if (callee->items[0].kind == EV_MODULE) {
@@ -239,11 +268,19 @@ static struct ev call_value(struct eval *eval, struct scope *scope, struct ev *c
     case EV_DTYPE:
         out = eval_convert(eval, callee, call);
         break;
+    case EV_CLASS:
+        if (eval->building) {
+            out = eval->building->construct(eval, callee, call);
+            break;
+        }
+        eval_module_as_value(eval, callee->loc, callee->text);
+        out = ev_bad(call->loc);
+        break;
     default:
         if (callee->kind == EV_SPACE && callee->module && module_child(callee->module, "self")) {
             struct ev child = ev_module(callee->loc, module_child(callee->module, "self"));
 
-            out = call_value(eval, scope, &child, call);
+            out = eval_call_value(eval, scope, &child, call);
             break;
         }
         if (callee->kind == EV_SPACE && callee->module)
@@ -288,29 +325,88 @@ static bool eval_arguments(struct eval *eval, struct scope *scope, const struct 
 {
     bool fine = true;
 
-    *call = (struct call){.loc = expr->loc};
+    *call = (struct call){.loc = expr->loc, .expr = expr};
     for (int i = 0; i < expr->count; i++) {
         const struct expr *item = expr->items[i];
-        const bool star = item->kind == EXPR_STAR;
-        struct ev value = eval_expr(eval, scope, star ? item->a : item), *items = &value;
-        int count = 1;
+        const bool star = item->kind == EXPR_STAR, options = star && item->tuple;
+        struct ev value, *items;
+        int count;
 
-        if (star && item->tuple && value.kind != EV_DICT) {
-            if (value.kind != EV_BAD)
+        if (options) {
+            value = eval_expr(eval, scope, item->a);
+            items = value.items;
+            count = value.kind == EV_DICT ? value.count : 0;
+            if (value.kind != EV_BAD && value.kind != EV_DICT)
                 diag_error(eval->cx, item->loc, "'**' takes a dict apart, found %s", ev_kind_text(&value));
-            fine = false;
-            continue;
+            fine &= value.kind == EV_DICT;
+        } else {
+            fine &= eval_several(eval, scope, item, &items, &count);
         }
-        if (star && item->tuple)
-            items = value.items, count = value.count;
-        else if (star && !eval_through(eval, item->loc, &value, &items, &count))
-            fine = false, count = 0;
         for (int k = 0; k < count; k++)
             fine &= add_argument(eval, call, star ? ev_fresh(eval, items[k]) : items[k],
-                                 star && item->tuple ? value.fields[k] : expr->names[i],
+                                 options ? value.fields[k] : expr->names[i],
                                  expr->names[i] ? expr->name_locs[i] : item->loc);
     }
     return fine;
+}
+
+const struct spec_class *eval_class_of(const struct module *self, const struct scope *scope)
+{
+    for (const struct spec_class *class = self->spec_class; class; class = class->base) {
+        const struct spec_function *own[2] = {class->init, class->forward};
+
+        for (const struct scope *s = scope; s; s = s->outer) {
+            for (int i = 0; i < COUNT(own) && s->statements; i++)
+                if (own[i] && own[i]->class && own[i]->statements == s->statements)
+                    return own[i]->class;
+            for (int i = 0; i < class->method_count && s->statements; i++)
+                if (class->methods[i]->statements == s->statements)
+                    return class->methods[i]->class;
+        }
+    }
+    return self->spec_class;
+}
+
+/* super().forward(x): a function of the class that the running one was written over. */
+static struct ev call_super(struct eval *eval, struct scope *scope, const struct expr *expr)
+{
+    const struct scope *owner = scope;
+    const struct spec_class *class, *base;
+    const struct spec_function *function = NULL;
+    struct call call;
+
+    while (owner && !owner->self)
+        owner = owner->outer;
+    class = owner && owner->self->spec_class ? eval_class_of(owner->self, scope) : NULL;
+    base = class ? class->base : NULL;
+    if (!eval_arguments(eval, scope, expr, &call))
+        return ev_bad(expr->loc);
+    if (class && !base && class->container && strcmp(expr->a->text, "forward") == 0)
+        return eval->call_method(eval, owner->self, "super.forward", &call);
+    if (base && strcmp(expr->a->text, "forward") == 0)
+        function = base->forward;
+    for (int i = 0; base && !function && i < base->method_count; i++)
+        if (strcmp(base->methods[i]->name, expr->a->text) == 0)
+            function = base->methods[i];
+    if (function)
+        return call_spec_function(eval, scope, function, owner->self, NULL, &call);
+    diag_error(eval->cx, expr->loc, "no base of this class has a function '%s'", expr->a->text);
+    diag_hint(eval->cx, "under 'classes: |' a class may be made of another one: class B(A):");
+    return ev_bad(expr->loc);
+}
+
+/* functools.partial and the like, which are Python's functions under their own names too. */
+static bool is_of_library(struct eval *eval, struct scope *scope, const struct expr *name)
+{
+    static const char *const libraries[] = {"functools", "collections", "copy"};
+    struct ev other;
+    bool library = false;
+
+    if (name->kind != EXPR_ATTR || name->a->kind != EXPR_NAME || !eval_is_python(name->text))
+        return false;
+    for (int i = 0; i < COUNT(libraries); i++)
+        library |= strcmp(name->a->text, libraries[i]) == 0;
+    return library && !eval_find_name(eval, scope, name->a, &other);
 }
 
 struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr)
@@ -321,8 +417,15 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
     bool bad, known = true;
     const int changes = eval->changes;
 
+    if (eval->building && eval->building->call(eval, scope, expr, &out))
+        return out;
+    if (!eval->building && name->kind == EXPR_ATTR && name->a->kind == EXPR_CALL &&
+        name->a->a->kind == EXPR_NAME && strcmp(name->a->a->text, "super") == 0)
+        return call_super(eval, scope, expr);
     if (name->kind == EXPR_NAME)
         known = eval_find_name(eval, scope, name, &callee);
+    else if (is_of_library(eval, scope, name))
+        known = false;
     if (!known && strcmp(name->text, "isinstance") == 0)
         return eval_isinstance(eval, scope, expr);
     bad = !eval_arguments(eval, scope, expr, &call);
@@ -335,14 +438,14 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
             return out;
         }
     }
-    if (name->kind == EXPR_ATTR) {
+    if (name->kind == EXPR_ATTR && known) {
         base = eval_expr(eval, scope, name->a);
         if (!bad && eval_call_builtin(eval, &base, name, &call, &out)) {
             out.loc = expr->loc;
             return out;
         }
         callee = eval_attribute(eval, &base, name);
-    } else if (name->kind != EXPR_NAME || (!known && !(bad && eval_is_python(name->text)))) {
+    } else if ((name->kind != EXPR_NAME && known) || (!known && !(bad && eval_is_python(name->text)))) {
         callee = eval_expr(eval, scope, name);
     }
     if (callee.kind == EV_BAD || bad)
@@ -351,5 +454,5 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
         call.args[i] = ev_fresh(eval, call.args[i]);
     if (eval->changes > changes)
         callee = ev_fresh(eval, callee);
-    return call_value(eval, scope, &callee, &call);
+    return eval_call_value(eval, scope, &callee, &call);
 }

@@ -99,6 +99,38 @@ static void note_iteration(struct run *run, const struct stmt *stmt, const struc
               values.length > 0 ? values.data : "");
 }
 
+static enum flow run_while(struct run *run, const struct stmt *stmt)
+{
+    struct eval *eval = run->eval;
+    enum flow flow = FLOW_NEXT;
+    bool truth = true;
+
+    eval->loops++;
+    run->loops++;
+    while (flow == FLOW_NEXT) {
+        const int errors = diag_faults(eval->cx);
+
+        if (!eval_condition(eval, run->scope, stmt->value, &truth) || !eval_spend(eval, stmt->loc, 1)) {
+            flow = give_up(run, stmt);
+            break;
+        }
+        if (!truth)
+            break;
+        flow = run_block(run, &stmt->blocks[0]);
+        if (flow == FLOW_CONTINUE)
+            flow = FLOW_NEXT;
+        if (diag_faults(eval->cx) == errors && eval->spent <= EVAL_MAX_STEPS)
+            continue;
+        flow = give_up(run, stmt);
+        break;
+    }
+    eval->loops--;
+    run->loops--;
+    if (flow == FLOW_BREAK)
+        return FLOW_NEXT;
+    return flow == FLOW_NEXT && !truth && stmt->block_count > 1 ? run_block(run, &stmt->blocks[1]) : flow;
+}
+
 static enum flow run_for(struct run *run, const struct stmt *stmt)
 {
     struct eval *eval = run->eval;
@@ -337,6 +369,21 @@ static bool is_assert_call(const struct expr *expr)
            strcmp(expr->a->text, "_assert") == 0;
 }
 
+/* print(...), warnings.warn(...), logger.info(...): nothing of it is computed. */
+static bool is_printed(const struct run *run, const struct expr *expr)
+{
+    static const char *const names[] = {"print", "warnings", "logger", "logging", "_logger", "log"};
+    const struct expr *root = expr->kind == EXPR_CALL ? expr->a : NULL;
+    struct ev other;
+
+    if (root && root->kind == EXPR_ATTR)
+        root = root->a;
+    for (int i = 0; root && root->kind == EXPR_NAME && i < COUNT(names); i++)
+        if (strcmp(root->text, names[i]) == 0 && (root != expr->a || i == 0))
+            return !eval_find_name(run->eval, run->scope, root, &other);
+    return false;
+}
+
 /* ---- statements ---- */
 
 static void run_del(struct run *run, const struct expr *value)
@@ -387,6 +434,8 @@ static enum flow run_stmt(struct run *run, const struct stmt *stmt)
         return run_if(run, stmt);
     case STMT_FOR:
         return run_for(run, stmt);
+    case STMT_WHILE:
+        return run_while(run, stmt);
     case STMT_WITH:
         return run_with(run, stmt);
     case STMT_BREAK:
@@ -407,6 +456,8 @@ static enum flow run_stmt(struct run *run, const struct stmt *stmt)
     default:
         break;
     }
+    if (stmt->kind == STMT_EXPR && is_printed(run, stmt->value))
+        return FLOW_NEXT;
     if (stmt->kind == STMT_EXPR && is_assert_call(stmt->value))
         return run_assert(run, stmt, stmt->value->items[0], stmt->value->items[1]);
     value = stmt->value ? eval_expr(run->eval, run->scope, stmt->value) : ev_none(stmt->loc);

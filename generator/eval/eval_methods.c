@@ -190,6 +190,25 @@ static struct ev entry_keys(const struct method_call *m)
     return entries(m, true, false);
 }
 
+static void add_below(struct eval *eval, struct loc loc, struct module *module, struct ev **items, int *count)
+{
+    if (module->faulty || module->is_slice)
+        return;
+    ARENA_PUSH(&eval->cx->arena, *items, *count, ev_module(loc, module));
+    for (int i = 0; i < module->child_count; i++)
+        add_below(eval, loc, module->children[i], items, count);
+}
+
+/* The module itself, and all below it. */
+static struct ev module_modules(const struct method_call *m)
+{
+    struct ev *items = NULL;
+    int count = 0;
+
+    add_below(m->eval, place(m), m->self->module, &items, &count);
+    return ev_tuple(m->eval, place(m), items, count);
+}
+
 static struct ev entry_values(const struct method_call *m)
 {
     return entries(m, false, true);
@@ -263,14 +282,76 @@ static struct ev string_endswith(const struct method_call *m)
                                  strcmp(m->self->text + length - strlen(part->text), part->text) == 0);
 }
 
-static struct ev string_lower(const struct method_call *m)
+/* Letters from `first` on become those from `to` on. */
+static struct ev with_letters(const struct method_call *m, char first, char to)
 {
     char *text = arena_string(&m->eval->cx->arena, m->self->text);
 
     for (char *c = text; *c; c++)
-        if (*c >= 'A' && *c <= 'Z')
-            *c = (char)(*c - 'A' + 'a');
+        if (*c >= first && *c <= first + 25)
+            *c = (char)(*c - first + to);
     return ev_string(place(m), text);
+}
+
+static struct ev string_lower(const struct method_call *m)
+{
+    return with_letters(m, 'A', 'a');
+}
+
+static struct ev string_upper(const struct method_call *m)
+{
+    return with_letters(m, 'a', 'A');
+}
+
+static struct ev string_strip(const struct method_call *m)
+{
+    const char *blanks = " \t\r\n", *text = m->self->text + strspn(m->self->text, blanks);
+    size_t length = strlen(text);
+
+    while (length > 0 && strchr(blanks, text[length - 1]))
+        length--;
+    return ev_string(place(m), arena_copy(&m->eval->cx->arena, text, length));
+}
+
+/* What stands between the separators. */
+static struct ev string_split(const struct method_call *m)
+{
+    const struct ev *by = &m->call->args[0];
+    struct ev *items = NULL;
+    int count = 0;
+
+    if (by->kind != EV_STRING || !by->text[0])
+        return refused(m);
+    for (const char *text = m->self->text, *end; text; text = end ? end + strlen(by->text) : NULL) {
+        size_t length;
+
+        end = strstr(text, by->text);
+        length = end ? (size_t)(end - text) : strlen(text);
+        ARENA_PUSH(&m->eval->cx->arena, items, count,
+                   ev_string(place(m), arena_copy(&m->eval->cx->arena, text, length)));
+    }
+    return ev_list(m->eval, place(m), items, count);
+}
+
+static struct ev string_replace(const struct method_call *m)
+{
+    const struct ev *old = &m->call->args[0], *new = &m->call->args[1];
+    struct text out = text_new(&m->eval->cx->arena);
+
+    if (old->kind != EV_STRING || new->kind != EV_STRING || !old->text[0])
+        return refused(m);
+    for (const char *c = m->self->text; *c;) {
+        const bool found = strncmp(c, old->text, strlen(old->text)) == 0;
+
+        if (found)
+            text_add(&out, new->text);
+        else
+            text_add_bytes(&out, c, 1);
+        c += found ? strlen(old->text) : 1;
+        if (out.length > EVAL_MAX_ITEMS)
+            return refused(m);
+    }
+    return ev_string(place(m), out.data);
 }
 
 static struct ev string_join(const struct method_call *m)
@@ -403,12 +484,17 @@ static const struct {
     {OWNER_STRING, NULL, "startswith", 1, 1, string_startswith},
     {OWNER_STRING, NULL, "endswith", 1, 1, string_endswith},
     {OWNER_STRING, NULL, "lower", 0, 0, string_lower},
+    {OWNER_STRING, NULL, "upper", 0, 0, string_upper},
+    {OWNER_STRING, NULL, "strip", 0, 0, string_strip},
+    {OWNER_STRING, NULL, "split", 1, 1, string_split},
+    {OWNER_STRING, NULL, "replace", 2, 2, string_replace},
     {OWNER_STRING, NULL, "join", 1, 1, string_join},
     {OWNER_CONTAINER, NULL, "items", 0, 0, entry_items},
     {OWNER_CONTAINER, NULL, "keys", 0, 0, entry_keys},
     {OWNER_CONTAINER, NULL, "values", 0, 0, entry_values},
     {OWNER_MODULE, NULL, "children", 0, 0, entry_values},
     {OWNER_MODULE, NULL, "named_children", 0, 0, entry_items},
+    {OWNER_MODULE, NULL, "modules", 0, 0, module_modules},
     {OWNER_SPACE, "math", "prod", 1, 1, math_prod},
     {OWNER_SPACE, "math", "pow", 2, 2, math_pow},
     {OWNER_SPACE, "math", "fmod", 2, 2, math_fmod},

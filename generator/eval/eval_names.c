@@ -179,7 +179,6 @@ static const struct {
     unsigned where;
 } habits[] = {
     {"print", "nothing prints while a model runs: a hook sees what its modules give"},
-    {"super", "a class of a spec has no constructor: 'modules:' lists what it is made of"},
     {"np", "write torch's function of the same name"},
     {"numpy", "write torch's function of the same name"},
     {"Tensor", "isinstance(x, Tensor) asks for it; nothing else takes a type", 0},
@@ -210,8 +209,6 @@ static const struct {
      HABIT_TORCH},
     {"amp", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
     {"autocast", "types are said by 'dtype:' and 'storage:'", HABIT_TORCH},
-    {"functools", "a function under 'functions:' may have defaults", 0},
-    {"partial", "a function under 'functions:', or a class, may have defaults", HABIT_CALLS},
     {"DropPath", DROP_HINT, HABIT_CALLS},
     {"StochasticDepth", DROP_HINT, HABIT_CALLS},
     {"drop_path", DROP_HINT, 0},
@@ -342,12 +339,22 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
         diag_hint_nearest(eval->cx, expr->text, known, known_count);
 }
 
+bool eval_find_class(struct eval *eval, const char *name, bool own, struct loc loc, struct ev *out)
+{
+    if (!eval->building || !eval->building->is_class(eval, name, own))
+        return false;
+    *out = ev_class(loc, name);
+    return true;
+}
+
 struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev out;
 
-    if (eval_find_name(eval, scope, expr, &out) || eval_find_global(expr->text, expr->loc, &out) ||
-        eval_find_in_place(eval, expr->text, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out))
+    if (eval_find_name(eval, scope, expr, &out) || eval_find_class(eval, expr->text, true, expr->loc, &out) ||
+        eval_find_global(expr->text, expr->loc, &out) ||
+        eval_find_in_place(eval, expr->text, FUNCTION_FUNCTIONAL, PYTORCH_FUNCTIONAL, expr->loc, &out) ||
+        eval_find_class(eval, expr->text, false, expr->loc, &out))
         return out;
     unknown_name(eval, scope, expr);
     return ev_bad(expr->loc);

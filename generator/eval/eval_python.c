@@ -168,6 +168,56 @@ static struct ev python_reversed(struct eval *eval, const struct call *call)
     return out;
 }
 
+/* Numbers, or strings; equal ones stay as they stand. */
+static struct ev python_sorted(struct eval *eval, const struct call *call)
+{
+    struct ev *items, out;
+    bool down = false;
+    int count;
+
+    if (call->count < 1 || call->count > 2 ||
+        !eval_sequence(eval, call->loc, &call->args[0], &items, &count) ||
+        (call->count == 2 &&
+         (!call->names[1] || strcmp(call->names[1], "reverse") != 0 || !ev_get_bool(&call->args[1], &down))))
+        return not_taken(call->loc);
+    out = ev_list(eval, call->loc, items, count);
+    for (int i = 0; i < out.count && out.kind != EV_BAD; i++) {
+        struct ev item = out.items[i];
+        int at = i;
+        double x, y;
+
+        if (!eval_spend(eval, call->loc, i))
+            return ev_bad(call->loc);
+        for (; at > 0; at--) {
+            const struct ev *before = &out.items[at - 1];
+            double order;
+
+            if (item.kind == EV_STRING && before->kind == EV_STRING)
+                order = strcmp(before->text, item.text);
+            else if (ev_get_number(before, &x) && ev_get_number(&item, &y))
+                order = x - y;
+            else
+                return not_taken(call->loc);
+            if (down ? order >= 0 : order <= 0)
+                break;
+            out.items[at] = *before;
+        }
+        out.items[at] = item;
+    }
+    return out.kind == EV_BAD ? out : ev_list(eval, call->loc, out.items, out.count);
+}
+
+static struct ev python_callable(struct eval *eval, const struct call *call)
+{
+    const enum ev_kind kind = call->count == 1 ? call->args[0].kind : EV_BAD;
+
+    (void)eval;
+    if (call->count != 1)
+        return not_taken(call->loc);
+    return ev_bool(call->loc, kind == EV_FUNCTION || kind == EV_METHOD || kind == EV_CLASS ||
+                                  kind == EV_MODULE || kind == EV_CONSTRUCTOR || kind == EV_DTYPE);
+}
+
 static struct ev sequence_of(struct eval *eval, const struct call *call, bool list)
 {
     struct ev *items = NULL;
@@ -371,6 +421,26 @@ static struct ev python_pow(struct eval *eval, const struct call *call)
     return eval_binary(eval, call->loc, OP_POW, &call->args[0], &call->args[1]);
 }
 
+/* A class or a function with arguments that each call has. */
+static struct ev python_partial(struct eval *eval, const struct call *call)
+{
+    struct ev out = call->args[0];
+    struct call *preset = ARENA_NEW(&eval->cx->arena, struct call);
+
+    if (call->count == 0 || call->names[0] ||
+        (out.kind != EV_CLASS && out.kind != EV_FUNCTION && out.kind != EV_METHOD))
+        return not_taken(call->loc);
+    *preset = *call;
+    preset->args++;
+    preset->names++;
+    preset->locs++;
+    preset->count--;
+    if (out.preset)
+        *preset = eval_with_preset(eval, out.preset, preset);
+    out.preset = preset;
+    return out;
+}
+
 #define GONE_THROUGH "what can be gone through: tuples, lists, lists of modules, tensors of known length"
 
 static const struct {
@@ -386,6 +456,8 @@ static const struct {
     {"enumerate", python_enumerate, "what can be gone through, and the number to start with", true},
     {"zip", python_zip, GONE_THROUGH},
     {"reversed", python_reversed, GONE_THROUGH},
+    {"sorted", python_sorted, "numbers or strings that are known while generating, and reverse=True", true},
+    {"callable", python_callable, "one value"},
     {"tuple", python_tuple, GONE_THROUGH},
     {"list", python_list, GONE_THROUGH},
     {"dict", python_dict, "a dict or pairs of a string and a value, and arguments with names", true},
@@ -394,6 +466,7 @@ static const struct {
     {"hasattr", python_hasattr, "a value and a name that is known while generating"},
     {"str", python_str, "what is known while generating"},
     {"divmod", python_divmod, "two numbers"},
+    {"partial", python_partial, "a function or a class, and some of its arguments", true},
     {"all", python_all, NULL},
     {"any", python_any, NULL},
     {"min", python_min, NULL},

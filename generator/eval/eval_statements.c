@@ -33,8 +33,16 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
         diag_error(eval->cx, target->loc, "a function has no self to write to");
         return;
     }
+    if (eval->building && target->kind == EXPR_ATTR) {
+        eval->building->assign(eval, owner->self, target->text, target->loc, value);
+        return;
+    }
     if (value.kind == EV_BAD)
         return;
+    if (eval->building) {
+        diag_error(eval->cx, target->loc, "parts of tensors are not written while the modules are made");
+        return;
+    }
     if (value.kind == EV_NONE && eval->at.source && target->loc.offset == eval->at.offset)
         return; /* a body of the tables that has nothing to write in this mode */
     if (target->kind == EXPR_INDEX) {
@@ -186,6 +194,40 @@ static bool has_places(struct eval *eval, struct scope *scope, const struct expr
     return places;
 }
 
+static bool has_rest(const struct expr *target)
+{
+    for (int i = 0; i < target->count; i++)
+        if (target->items[i]->kind == EXPR_STAR)
+            return true;
+    return false;
+}
+
+/* a, *rest = xs: what the others leave is a list. */
+static void assign_rest(struct eval *eval, struct scope *scope, const struct expr *target,
+                        const struct ev *value)
+{
+    struct ev *items;
+    int count, at = 0, rest;
+
+    if (!eval_through(eval, target->loc, value, &items, &count))
+        count = -1;
+    rest = count - (target->count - 1);
+    if (count >= 0 && rest < 0)
+        diag_error(eval->cx, target->loc, "there are %d values for %d names", count, target->count);
+    for (int i = 0; i < target->count; i++) {
+        const struct expr *part = target->items[i];
+        const bool star = part->kind == EXPR_STAR;
+
+        if (rest < 0)
+            eval_assign(eval, scope, star ? part->a : part, ev_bad(target->loc));
+        else if (star)
+            eval_assign(eval, scope, part->a, ev_list(eval, target->loc, items + at, rest));
+        else
+            eval_assign(eval, scope, part, ev_fresh(eval, items[at]));
+        at += star ? rest : 1;
+    }
+}
+
 void eval_assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
     struct ev *items = NULL;
@@ -203,6 +245,10 @@ void eval_assign(struct eval *eval, struct scope *scope, const struct expr *targ
         return;
     case EXPR_TUPLE:
     case EXPR_LIST:
+        if (value.kind != EV_BAD && has_rest(target)) {
+            assign_rest(eval, scope, target, &value);
+            return;
+        }
         if (value.kind != EV_BAD && !eval_sequence(eval, target->loc, &value, &items, &count)) {
             diag_error(eval->cx, target->loc, "%s cannot be taken apart into %d names", ev_kind_text(&value),
                        target->count);

@@ -17,6 +17,9 @@
 /* What torch.float16 and the like are, which no value has: other types are not equal to it. */
 #define EVAL_DTYPE "dtype"
 
+/* What a tensor of the model is while the tree is built. */
+#define EVAL_TENSOR "tensor"
+
 /* The fault that such a type is used; `loc` is the place of its name. */
 void eval_refuse_dtype(struct eval *eval, struct loc loc);
 /* ---- build.c ---- */
@@ -74,7 +77,7 @@ bool eval_through(struct eval *eval, struct loc loc, const struct ev *value, str
 /* What is known while generating; false after an error. */
 bool eval_condition(struct eval *eval, struct scope *scope, const struct expr *expr, bool *truth);
 
-/* What stands in brackets, with *xs and [x for x in xs] taken apart. False after a fault. */
+/* What stands in brackets or between commas, with *xs, [x for x in xs] and `3 x Linear(4, 4)` taken apart. False after a fault. */
 bool eval_listed(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,
                  int *count);
 
@@ -95,6 +98,9 @@ void eval_missing(struct eval *eval, struct loc loc, const char *space, const ch
 
 /* A function, constant, dtype or name space that stands without "torch." */
 bool eval_find_global(const char *name, struct loc loc, struct ev *out);
+
+/* A class that is a value while the module tree is built: of the spec, or (`own` is false) of torch.nn. */
+bool eval_find_class(struct eval *eval, const char *name, bool own, struct loc loc, struct ev *out);
 
 /* The fault that a class of torch.nn is named where a value is needed. */
 void eval_module_as_value(struct eval *eval, struct loc loc, const char *name);
@@ -177,6 +183,9 @@ struct ev eval_file_tensor(struct eval *eval, struct loc loc, const struct ev *f
 /* ---- eval_call.c ---- */
 
 struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* The arguments of a call behind those that functools.partial gave; by name the later ones count. */
+struct call eval_with_preset(struct eval *eval, const struct call *preset, const struct call *given);
 
 /* ---- eval_python.c ---- */
 

@@ -85,7 +85,8 @@ struct ev lower_class(struct eval *eval, struct module *module, const struct cal
     struct scope *own;
 
     if (!class->forward) {
-        if (spec_is_sequential(class->modules))
+        if (spec_is_sequential(class->modules) ||
+            (class->container && strcmp(class->container, "Sequential") == 0))
             return lower_children(eval, module, call);
         if (!module->parent) {
             assert(diag_errors(eval->cx) > 0); /* the spec room has looked */
@@ -153,7 +154,22 @@ struct scope *lower_module_scope(struct eval *eval, struct module *module)
 
 struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call)
 {
-    return module->faulty ? ev_bad(call->loc) : run_row(eval, module, method, call);
+    struct lower *lower = (struct lower *)eval;
+
+    if (module->faulty)
+        return ev_bad(call->loc);
+    if (strcmp(method, "super.forward") == 0)
+        return lower_children(eval, module, call);
+    if (strcmp(method, "forward") != 0)
+        return run_row(eval, module, method, call);
+    for (const struct module_call *outer = eval->call; outer; outer = outer->outer) {
+        if (outer->module != module)
+            continue;
+        diag_error(eval->cx, call->loc, "a module cannot call itself");
+        return ev_bad(call->loc);
+    }
+    lower->bare = true;
+    return lower_module(eval, module, call);
 }
 
 struct ev lower_layer(struct eval *eval, struct module *module, const struct call *call)
@@ -307,13 +323,15 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
 
 struct ev lower_module(struct eval *eval, struct module *module, const struct call *call)
 {
-    const struct lower *lower = (const struct lower *)eval;
+    struct lower *lower = (struct lower *)eval;
     struct arena *arena = &eval->cx->arena;
+    const bool bare = lower->bare && eval->graph->fenced;
     struct module_call *outer = eval->call, *own = ARENA_NEW(arena, struct module_call);
     const bool training = eval->training;
     struct ev result;
     struct region *region = NULL;
 
+    lower->bare = false;
     if (module->faulty)
         return ev_bad(call->loc);
     for (int i = 0; i < call->count; i++)
@@ -331,7 +349,9 @@ struct ev lower_module(struct eval *eval, struct module *module, const struct ca
         eval->training = false;
     eval->call = own;
     result = ev_bad(call->loc);
-    if (!lower_has_region(eval, module))
+    if (bare)
+        result = run_body(eval, module, call);
+    else if (!lower_has_region(eval, module))
         result = lower_bounded(eval, module, call);
     else if ((region = lower_find_region(eval, module, call)) != NULL)
         result = lower_fits_region(eval, module, region) ? lower_call_region(eval, module, region, call)

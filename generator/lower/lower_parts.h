@@ -28,6 +28,7 @@ struct lower {
     const struct entry *entry;
     const struct entry_source *source;
     bool fenced;
+    bool bare;                    /* the next call is one of module.forward, which has no hooks */
     const struct module *running; /* whose row's text runs */
     struct computed *computed;
     int computed_count;

@@ -243,7 +243,8 @@ struct module *module_criterion(struct cx *cx, struct module_tree *tree)
     const struct spec_module place = {.loc = training->loss_loc};
     struct module *nothing, *module;
 
-    build->eval = (struct eval){.cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial};
+    build->eval = (struct eval){
+        .cx = cx, .default_dtype = tree->dtype, .partial = tree->spec->partial, .building = &module_building};
     module_find_changes(build);
     nothing = module_new(build, NULL, "", training->loss_loc);
     module = module_build_call(build, nothing, "(loss)",
@@ -290,6 +291,8 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;
     build.eval.partial = spec->partial;
+    build.eval.building = &module_building;
+    build.eval.module_scope = module_init_scope;
     module_find_changes(&build);
     module_check_class_names(cx, spec);
     read_sizes(&build);

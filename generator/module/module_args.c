@@ -22,21 +22,63 @@ static struct ev eval_arg(struct builder *build, struct scope *scope, const stru
         expr = module_choose_call(build, scope, expr);
         if (!expr)
             return (struct ev){.kind = EV_BAD};
-        if (module_is_constructor(build, expr))
+        if (module_is_constructor(build, expr) && !module_is_value(build, scope, expr))
             return ev_constructor(expr, scope);
     }
     return eval_expr(&build->eval, scope, expr);
 }
 
+static void add_argument(struct builder *build, struct call *call, const struct expr *expr, int i,
+                         const char *name, struct ev value)
+{
+    struct arena *arena = &build->cx->arena;
+    int names = call->count, locs = call->count;
+
+    ARENA_PUSH(arena, call->names, names, name);
+    ARENA_PUSH(arena, call->locs, locs, expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc);
+    ARENA_PUSH(arena, call->args, call->count, value);
+}
+
+/* **options */
+static void add_options(struct builder *build, struct scope *scope, const struct expr *expr, int i,
+                        struct call *call)
+{
+    struct ev value = eval_expr(&build->eval, scope, expr->items[i]->a);
+
+    if (value.kind != EV_DICT) {
+        if (value.kind != EV_BAD)
+            diag_error(build->cx, expr->items[i]->loc, "'**' takes a dict apart, found %s",
+                       ev_kind_text(&value));
+        add_argument(build, call, expr, i, NULL, ev_bad(expr->items[i]->loc));
+        return;
+    }
+    for (int k = 0; k < value.count; k++)
+        add_argument(build, call, expr, i, value.fields[k], value.items[k]);
+}
+
 void module_eval_args(struct builder *build, struct scope *scope, const struct expr *expr,
                       const struct layer_row *row, struct call *call)
 {
-    *call = (struct call){.loc = expr->loc, .count = expr->count, .names = expr->names};
-    call->args = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct ev);
-    call->locs = ARENA_ARRAY(&build->cx->arena, expr->count + 1, struct loc);
+    *call = (struct call){.loc = expr->loc, .expr = expr};
     for (int i = 0; i < expr->count; i++) {
-        call->args[i] = eval_arg(build, scope, expr->items[i], kind_of(row, expr, i));
-        call->locs[i] = expr->names[i] ? expr->name_locs[i] : expr->items[i]->loc;
+        const struct expr *item = expr->items[i];
+        const bool star = item->kind == EXPR_STAR;
+        struct ev *items = NULL;
+        int count = 0;
+
+        if (star && item->tuple) {
+            add_options(build, scope, expr, i, call);
+            continue;
+        }
+        if (!star && item->kind != EXPR_REPEAT) {
+            add_argument(build, call, expr, i, expr->names[i],
+                         eval_arg(build, scope, item, kind_of(row, expr, i)));
+            continue;
+        }
+        if (!eval_several(&build->eval, scope, item, &items, &count))
+            add_argument(build, call, expr, i, NULL, ev_bad(item->loc));
+        for (int k = 0; k < count; k++)
+            add_argument(build, call, expr, i, NULL, items[k]);
     }
 }
 

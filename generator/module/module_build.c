@@ -24,6 +24,7 @@ struct module *module_new(struct builder *build, struct module *parent, const ch
     module->step = build->step;
     module->changed = parent && module->step != parent->step;
     build->count++;
+    module->moment = build->moment++;
     if (!parent)
         return module;
     ARENA_PUSH(&build->cx->arena, parent->children, parent->child_count, module);
@@ -33,7 +34,7 @@ struct module *module_new(struct builder *build, struct module *parent, const ch
     return module;
 }
 
-static const struct spec_class *find_class(const struct builder *build, const char *name)
+const struct spec_class *module_find_class(const struct builder *build, const char *name)
 {
     const struct spec *spec = build->tree->spec;
 
@@ -60,7 +61,7 @@ static const char *constructor_name(const struct expr *callee)
     return NULL;
 }
 
-static void unknown_class(struct builder *build, struct loc loc, const char *name)
+void module_unknown_class(struct builder *build, struct loc loc, const char *name)
 {
     const char **known = NULL;
     int count = 0, layers;
@@ -133,6 +134,37 @@ static const char *class_repr(struct builder *build, const struct module *module
     return text.data;
 }
 
+/* Whether the text of the value says all of it. */
+static bool is_told(const struct ev *value)
+{
+    const struct call *call = value->kind == EV_CONSTRUCTOR && value->made ? &value->made->call
+                                                                           : value->preset;
+    bool told = value->kind != EV_TENSOR && value->kind != EV_COMPLEX && value->kind != EV_METHOD &&
+                !(value->kind == EV_FUNCTION && value->names) &&
+                !(value->kind == EV_CONSTRUCTOR && value->made &&
+                  (value->made->wrap_count > 0 || value->made->draw));
+
+    for (int i = 0; (value->kind == EV_TUPLE || value->kind == EV_DICT) && i < value->count; i++)
+        told &= is_told(&value->items[i]);
+    for (int i = 0; call && i < call->count; i++)
+        told &= is_told(&call->args[i]);
+    return told;
+}
+
+/* Whether the constructor of a module around it, of its class, made it: what that was given was made before. */
+static bool contains_itself(const struct module *module)
+{
+    int first = module->moment;
+
+    for (const struct module *outer = module; outer->parent && !outer->changed;) {
+        outer = outer->parent;
+        if (outer->spec_class == module->spec_class && outer->moment < first)
+            return true;
+        first = outer->moment < first ? outer->moment : first;
+    }
+    return false;
+}
+
 bool module_build_class(struct builder *build, struct module *module, const struct spec_class *class,
                         const struct call *call)
 {
@@ -143,15 +175,15 @@ bool module_build_class(struct builder *build, struct module *module, const stru
 
     module->spec_class = class;
     module->class_name = class->name;
-    for (struct module *outer = module; outer->parent && !outer->changed;) {
-        outer = outer->parent;
-        if (outer->spec_class == class) {
-            diag_error(build->cx, module->loc, "the class '%s' contains itself", class->name);
-            diag_note(build->cx, class->loc, "'%s' is defined here", class->name);
-            return false;
-        }
+    module->faulty = false; /* while its __init__ runs */
+    if (contains_itself(module)) {
+        diag_error(build->cx, module->loc, "the class '%s' contains itself", class->name);
+        diag_note(build->cx, class->loc, "'%s' is defined here", class->name);
+        return false;
     }
     scope->outer = module_spec_scope(&build->eval, build->tree, module_find_fixed);
+    if (class->init && !call)
+        call = ARENA_NEW(arena, struct call);
     if (call && !module_bind_args(build, scope, class->name, class->args, class->arg_count, call))
         return false;
     for (int i = 0; i < class->arg_count; i++)
@@ -161,7 +193,15 @@ bool module_build_class(struct builder *build, struct module *module, const stru
     for (int i = 0; i < module->arg_count; i++)
         text_printf(&text, "%s%s", i ? ", " : "", ev_text(&build->eval, &module->args[i].value));
     text_add(&text, ")");
+    for (int i = 0; i < module->arg_count; i++)
+        if (!is_told(&module->args[i].value)) { /* it is like no other */
+            text_printf(&text, " %s", module->path);
+            break;
+        }
     module->signature = text.data;
+    module_add_constants(build, module);
+    if (class->init && !module_run_init(build, module, scope))
+        return false;
     module->extra_repr = class_repr(build, module);
     module_add_spec_tensors(build, module);
     if (class->modules) {
@@ -177,6 +217,7 @@ bool module_build_class(struct builder *build, struct module *module, const stru
                                    class->modules->children[i]);
     }
     module_build_added(build, module);
+    module_settle(build, module);
     return true;
 }
 
@@ -203,40 +244,10 @@ bool module_is_constructor(struct builder *build, const struct expr *expr)
     return (expr->kind == EXPR_CALL && constructor_name(expr->a)) || module_is_wrapped(build, expr);
 }
 
-/* The argument that a name is bound to, where that is a module; else NULL. */
-static const struct ev *bound_constructor(const struct scope *scope, const char *name)
-{
-    for (; scope; scope = scope->outer)
-        for (int i = 0; i < scope->count; i++)
-            if (strcmp(scope->items[i].name, name) == 0)
-                return scope->items[i].value.kind == EV_CONSTRUCTOR ? &scope->items[i].value : NULL;
-    return NULL;
-}
-
-/* The constructor that is meant, and its scope: where a name stands for an argument that is a module, that. NULL after a fault. */
-static const struct expr *find_constructor(struct builder *build, struct scope **scope,
-                                           const struct expr *expr)
-{
-    const struct ev *value;
-
-    expr = module_choose_call(build, *scope, expr);
-    while (expr && expr->kind == EXPR_NAME && (value = bound_constructor(*scope, expr->text)) != NULL) {
-        expr = value->constructor;
-        *scope = value->names;
-    }
-    return expr;
-}
-
-/* Whether the spec has a class of that name. */
-static bool is_class(const struct builder *build, const struct expr *expr)
-{
-    return expr->a->kind == EXPR_NAME && find_class(build, expr->a->text);
-}
-
-static void not_a_module(struct builder *build, const struct module *parent, const struct expr *expr)
+static void not_a_module(struct builder *build, const struct expr *expr)
 {
     if (expr->kind == EXPR_CALL && expr->a->kind == EXPR_ATTR) {
-        unknown_class(build, expr->a->name_loc, expr->a->text);
+        module_unknown_class(build, expr->a->name_loc, expr->a->text);
         return;
     }
     diag_error(build->cx, expr->loc, "a module is needed here, as Linear(4, 2)");
@@ -246,8 +257,50 @@ static void not_a_module(struct builder *build, const struct module *parent, con
         diag_hint(build->cx, "Identity() gives its input; a name of a mapping may be None");
     else if (expr->kind == EXPR_LIST)
         diag_hint(build->cx, "leave the brackets out: only ModuleList takes one list");
-    else if (expr->kind == EXPR_NAME && parent)
-        diag_hint(build->cx, "modules as arguments of a class are not supported yet by this version of modc");
+}
+
+void module_build_class_call(struct builder *build, struct module *module, const char *class_name,
+                             const struct call *call)
+{
+    const struct spec_class *class = module_find_class(build, class_name);
+    const struct layer_row *row = class ? NULL : layer_find(class_name);
+
+    module->class_name = class_name;
+    if (row && row->container != LAYER_PLAIN) {
+        module->layer = row;
+        module->faulty = false;
+        module_hold_values(build, module, call);
+        module->extra_repr = module_holds_parameters(module) ? module_parameters_repr(build, module) : "";
+        return;
+    }
+    module->faulty = !(class ? module_build_class(build, module, class, call)
+                       : row ? module_build_layer(build, module, row, call)
+                             : module_build_activation(build, module, elementwise_module(class_name), call));
+}
+
+static bool has_computed_keys(const struct expr *dict)
+{
+    for (int i = 0; i < dict->count; i++)
+        if (!dict->names[i])
+            return true;
+    return false;
+}
+
+/* Whether items are values, as in Sequential(*layers, norm): these are evaluated. */
+static bool holds_values(const struct expr *call)
+{
+    bool values = false;
+
+    for (int i = 0; i < call->count; i++) {
+        const struct expr *item = call->items[i];
+
+        values |= item->kind == EXPR_STAR || item->kind == EXPR_NAME || item->kind == EXPR_ATTR ||
+                  item->kind == EXPR_INDEX || item->kind == EXPR_BINARY ||
+                  (item->kind == EXPR_LIST && holds_values(item)) ||
+                  (item->kind == EXPR_FOR && (item->count > 0 || item->tuple)) ||
+                  (item->kind == EXPR_DICT && has_computed_keys(item));
+    }
+    return values;
 }
 
 /* Makes the module what the constructor says. */
@@ -256,63 +309,59 @@ static void build_constructor(struct builder *build, struct module *module, stru
 {
     const char *class_name = expr->kind == EXPR_CALL ? constructor_name(expr->a) : NULL;
     const struct layer_row *row;
-    const struct elementwise_row *line;
-    const struct spec_class *class;
     struct call call;
+    bool own;
 
     if (!class_name) {
-        not_a_module(build, module->parent, expr);
+        not_a_module(build, expr);
         return;
     }
     module->class_name = class_name;
     module->text = expr_source(build->cx, expr);
-    class = expr->a->kind == EXPR_NAME ? find_class(build, class_name) : NULL;
-    row = class ? NULL : layer_find(class_name);
-    line = class || row ? NULL : elementwise_module(class_name);
-    if (row && row->container != LAYER_PLAIN) {
+    own = expr->a->kind == EXPR_NAME && module_find_class(build, class_name);
+    row = own ? NULL : layer_find(class_name);
+    if (row && row->container != LAYER_PLAIN && !holds_values(expr)) {
         module->layer = row;
         module->faulty = false;
         module_build_container(build, module, scope, expr);
         module->extra_repr = module_holds_parameters(module) ? module_parameters_repr(build, module) : "";
         return;
     }
-    if (!class && !row && !line) {
-        unknown_class(build, expr->a->loc, class_name);
+    if (!own && !row && !elementwise_module(class_name)) {
+        module_unknown_class(build, expr->a->loc, class_name);
         return;
     }
     module_eval_args(build, scope, expr, row, &call);
-    module->faulty = !(class ? module_build_class(build, module, class, &call)
-                       : row ? module_build_layer(build, module, row, &call)
-                             : module_build_activation(build, module, line, &call));
+    module->moment = build->moment++;
+    module_build_class_call(build, module, class_name, &call);
+}
+
+void module_build_written(struct builder *build, struct module *module, struct scope *scope,
+                          const struct expr *expr)
+{
+    struct ev value;
+
+    module->faulty = true; /* until it is built */
+    expr = module_choose_call(build, scope, expr);
+    if (!expr || expr->kind == EXPR_BAD)
+        return;
+    if (module_is_value(build, scope, expr)) {
+        value = eval_expr(&build->eval, scope, expr);
+        module_become(build, module, &value);
+        return;
+    }
+    build_constructor(build, module, scope, expr);
+    if (module->layer || module->elementwise)
+        module_build_added(build, module);
 }
 
 struct module *module_build_call(struct builder *build, struct module *parent, const char *name,
                                  struct scope *scope, const struct spec_module *spec, const struct expr *expr)
 {
     struct module *module = module_new(build, parent, name, expr->loc);
-    const struct expr *written = expr;
-    struct wrap *wraps = NULL;
-    int count = 0;
 
     module->name_loc = spec->loc;
-    module->faulty = true; /* until it is built */
-    expr = find_constructor(build, &scope, expr);
-    if (expr && (expr->loc.source != written->loc.source || expr->loc.offset != written->loc.offset)) {
-        module->given = true;
-        module->loc = expr->loc;
-    }
-    while (expr && module_is_wrapped(build, expr) && !is_class(build, expr)) {
-        if (!module_unwrap(build, &scope, &expr, &wraps, &count))
-            return module;
-        expr = find_constructor(build, &scope, expr);
-    }
-    if (!expr || expr->kind == EXPR_BAD)
-        return module;
-    build_constructor(build, module, scope, expr);
-    if (!module->faulty && count > 0)
-        module->faulty = !module_parametrize(build, module, wraps, count);
-    if (module->layer || module->elementwise)
-        module_build_added(build, module);
+    module_build_written(build, module, scope, expr);
     return module;
 }
 
@@ -335,6 +384,16 @@ void module_build_place(struct builder *build, struct module *parent, const char
                 (spec->kind == SPEC_MODULE_CALL &&
                  (spec->call->kind == EXPR_REPEAT || spec->call->kind == EXPR_FOR));
 
+    if (spec->name && spec->kind == SPEC_MODULE_CALL && !list) {
+        const struct expr *expr = module_choose_call(build, scope, spec->call);
+
+        if (expr && module_is_value(build, scope, expr)) {
+            struct ev value = eval_expr(&build->eval, scope, expr);
+
+            module_place_value(build, parent, name, spec->loc, &value);
+            return;
+        }
+    }
     if (module_build_set(build, parent, name) || !module_fits_limits(build, spec->loc))
         return;
     if (spec->name && is_absent(build, scope, spec)) {

@@ -9,10 +9,12 @@
 #include "module/module.h"
 
 struct builder {
+    struct eval eval; /* first, so that what it calls finds the builder */
     struct cx *cx;
-    struct eval eval;
     struct module_tree *tree;
     int depth, count;
+    int moment;               /* modules that were made, with a place or without */
+    struct module *running;   /* whose __init__ runs; NULL: none */
     int step;                 /* the change that brought what is built now; -1: none did */
     bool *applied;            /* by change */
     struct names sets, adds;  /* of changes: by path; by the parent's path */
@@ -33,6 +35,9 @@ struct scope *module_spec_scope(struct eval *eval, struct module_tree *tree, mod
 
 /* Where a class writes constructors and shapes: its arguments over the model's constants. */
 struct scope *module_argument_scope(struct builder *build, const struct module *module, module_finder *find);
+
+/* Where methods of a class run while its __init__ does. */
+struct scope *module_init_scope(struct eval *eval, struct module *module);
 
 /* The arguments of a module, for texts of its row. */
 struct scope *module_row_scope(struct builder *build, const struct module *module);
@@ -90,6 +95,12 @@ bool module_set_value(struct builder *build, struct module_tensor *tensor, struc
 bool module_add_row_tensor(struct builder *build, struct module *module, struct scope *scope,
                            const struct layer_tensor *row, enum module_tensor_kind kind);
 
+/* Whether statements of its class write self.NAME. */
+bool module_writes(struct builder *build, const struct module *module, const char *name);
+
+/* From a tuple of integers; false after an error. */
+bool module_set_shape(struct builder *build, struct module_tensor *tensor, const struct ev *shape);
+
 /* One of parameters:, buffers: and state:. */
 void module_add_spec_tensors(struct builder *build, struct module *module);
 
@@ -112,9 +123,13 @@ struct wrap;
 
 bool module_is_wrapped(struct builder *build, const struct expr *expr);
 
-/* What stands in the call, in the names of its scope; the call becomes the last of the wraps. False after a fault. */
-bool module_unwrap(struct builder *build, struct scope **scope, const struct expr **expr, struct wrap **wraps,
-                   int *count);
+/* What stands in the call; the call becomes the last of the wraps. False after a fault. */
+bool module_unwrap(struct builder *build, struct scope *scope, const struct expr *expr, struct wrap **wraps,
+                   int *count, struct ev *inner);
+
+/* One list of two. */
+struct wrap *module_join_wraps(struct builder *build, const struct wrap *outer, int count,
+                               const struct wrap *inner, int inner_count);
 
 /* What the calls make of the module, the last first. False after a fault. */
 bool module_parametrize(struct builder *build, struct module *module, const struct wrap *wraps, int count);
@@ -131,6 +146,13 @@ bool module_fits_limits(struct builder *build, struct loc loc);
 void module_build_place(struct builder *build, struct module *parent, const char *name, struct scope *scope,
                         const struct spec_module *spec);
 
+/* Makes of the module what a call of a class gives; the class is known. */
+void module_build_class_call(struct builder *build, struct module *module, const char *class_name,
+                             const struct call *call);
+
+/* Says that modc knows no class of that name. */
+void module_unknown_class(struct builder *build, struct loc loc, const char *name);
+
 /* `Linear(4, 4) if wide else Identity()`: the chosen one; NULL where the condition is at fault. */
 const struct expr *module_choose_call(struct builder *build, struct scope *scope, const struct expr *expr);
 
@@ -142,11 +164,70 @@ struct module *module_build_call(struct builder *build, struct module *parent, c
                                  struct scope *scope, const struct spec_module *spec,
                                  const struct expr *expr);
 
+/* Makes of the module what is written. */
+void module_build_written(struct builder *build, struct module *module, struct scope *scope,
+                          const struct expr *expr);
+
 /* False after a fault. `call` is NULL for the root, which has no arguments. */
 bool module_build_class(struct builder *build, struct module *module, const struct spec_class *class,
                         const struct call *call);
 
+/* ---- module_made.c: modules as values ---- */
+
+/* What expressions can do while the tree is built. */
+extern const struct eval_building module_building;
+
+/* Whether the expression stands for a value that holds a module, and is no constructor itself: an argument, a part of one, a call of
+ * what an argument is. */
+bool module_is_value(struct builder *build, const struct scope *scope, const struct expr *expr);
+
+/* The value becomes the module, of which nothing but the place is known. */
+void module_become(struct builder *build, struct module *module, const struct ev *value);
+
+/* What stands under one name: a value. */
+void module_place_value(struct builder *build, struct module *parent, const char *name, struct loc loc,
+                        const struct ev *value);
+
+/* The class of the spec that has the name, or NULL. */
+const struct spec_class *module_find_class(const struct builder *build, const char *name);
+
+/* The attributes of a class that it computes. */
+void module_add_constants(struct builder *build, struct module *module);
+
+/* ---- module_init_body.c: see note [__init__] there ---- */
+
+/* Runs the __init__ of the class. False after a fault. */
+bool module_run_init(struct builder *build, struct module *module, const struct scope *args);
+
+/* self.NAME = value */
+void module_assign(struct eval *eval, struct module *self, const char *name, struct loc loc, struct ev value);
+
+/* Calls that only __init__ has: super().__init__(), self.register_buffer(...), nn.init.zeros_(...). False: it is none. */
+bool module_call_init(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
+
+/* nn.Parameter(...) as a value, and what it becomes. */
+bool module_is_parameter(const struct ev *value);
+void module_add_parameter(struct builder *build, struct module *self, const char *name, struct loc loc,
+                          const struct ev *value);
+
+/* What __init__ left of lists and of modules without a place, as statements may have it. */
+void module_settle(struct builder *build, struct module *module);
+
 /* ---- module_containers.c: lists and mappings of modules ---- */
+
+/* The same in a class that is a container of that row. */
+void module_hold_in(struct builder *build, struct module *module, const struct layer_row *row,
+                    const struct call *call);
+
+/* An item, or a pair of a name and an item, more of a container that has no place yet. */
+void module_hold_later(struct builder *build, const struct ev *container, const struct ev *item);
+void module_hold_pair(struct builder *build, const struct ev *container, const struct call *pair);
+
+/* The next of a list. */
+void module_hold_next(struct builder *build, struct module *module, const struct ev *value);
+
+/* The same of arguments that are values: list(Linear(4, 4), norm). */
+void module_hold_values(struct builder *build, struct module *module, const struct call *call);
 
 /* What Sequential(Linear(4, 4), ReLU()), ModuleList([Block(8), Block(8)]), ModuleDict({'act': ReLU()}),
  * Sequential(OrderedDict(...)) and ParameterList([[1.0, 2.0], zeros(3)]) hold. */

@@ -119,10 +119,9 @@ static bool is_free(struct builder *build, struct names *taken, const struct ent
 /* A parameter of ParameterList or ParameterDict: a tensor that is known while generating; a list stands for one of the
  * model's dtype. */
 static void add_parameter(struct builder *build, struct module *module, const char *name, struct loc loc,
-                          struct scope *scope, const struct expr *expr)
+                          struct ev value)
 {
     struct module_tensor *tensor = module_add_tensor(build, module, MODULE_PARAMETER, name, loc);
-    struct ev value = eval_expr(&build->eval, scope, expr);
 
     tensor->faulty = true;
     if (value.kind != EV_TENSOR && value.kind != EV_TUPLE) {
@@ -155,7 +154,8 @@ static void build_named(struct builder *build, struct module *module, struct sco
         if (!is_free(build, &taken, &entries[i]))
             module->faulty = true;
         else if (module_holds_parameters(module))
-            add_parameter(build, module, entries[i].name, entries[i].loc, scope, entries[i].item);
+            add_parameter(build, module, entries[i].name, entries[i].loc,
+                          eval_expr(&build->eval, scope, entries[i].item));
         else
             module_build_place(build, module, entries[i].name, scope, &item);
     }
@@ -193,6 +193,162 @@ void module_build_container(struct builder *build, struct module *module, struct
     }
 }
 
+/* ---- the same of values ---- */
+
+static void hold(struct builder *build, struct module *module, const char *name, struct loc loc,
+                 const struct ev *value)
+{
+    if (module_holds_parameters(module) && module_is_parameter(value))
+        module_add_parameter(build, module, name, loc, value);
+    else if (module_holds_parameters(module))
+        add_parameter(build, module, name, loc, *value);
+    else
+        module_place_value(build, module, name, loc, value);
+}
+
+void module_hold_next(struct builder *build, struct module *module, const struct ev *value)
+{
+    int count = module_holds_parameters(module) ? module->tensor_count : module->child_count;
+
+    if (value->kind != EV_BAD)
+        hold(build, module, arena_format(&build->cx->arena, "%d", count), value->loc, value);
+    else
+        module->faulty = true;
+}
+
+/* What a dict holds, pairs, or arguments with names. */
+static void hold_named(struct builder *build, struct module *module, const struct call *call)
+{
+    struct names taken = {0};
+    const struct ev *from = call->count > 0 && !call->names[0] ? &call->args[0] : NULL;
+    const bool pairs = from && from->kind == EV_TUPLE;
+    int count = from ? from->count : call->count;
+
+    if (from && (call->count > 1 || (from->kind != EV_DICT && !pairs))) {
+        if (from->kind != EV_BAD)
+            names_needed(build, module, from->loc);
+        count = 0;
+        module->faulty = true;
+    }
+    for (int i = 0; i < count && !module->faulty; i++) {
+        const struct ev *item = from ? &from->items[i] : &call->args[i];
+        struct entry_of_dict entry = {.name = pairs  ? NULL
+                                              : from ? from->fields[i]
+                                                     : call->names[i],
+                                      .loc = item->loc};
+
+        if (pairs && item->kind == EV_TUPLE && item->count == 2 && item->items[0].kind == EV_STRING) {
+            entry.name = item->items[0].text;
+            item = &item->items[1];
+        }
+        if (!entry.name) {
+            names_needed(build, module, item->loc);
+            module->faulty = true;
+        } else if (is_free(build, &taken, &entry)) {
+            hold(build, module, entry.name, entry.loc, item);
+        } else {
+            module->faulty = true;
+        }
+    }
+}
+
+void module_hold_in(struct builder *build, struct module *module, const struct layer_row *row,
+                    const struct call *call)
+{
+    enum layer_container kind = row->container;
+    const struct ev *only = call->count == 1 && !call->names[0] ? &call->args[0] : NULL;
+    const bool list = kind == LAYER_MODULE_LIST || kind == LAYER_PARAMETER_LIST;
+
+    if (kind == LAYER_MODULE_DICT || kind == LAYER_PARAMETER_DICT ||
+        (kind == LAYER_SEQUENTIAL && only && only->kind == EV_DICT)) {
+        hold_named(build, module, call);
+        return;
+    }
+    for (int i = 0; i < call->count; i++) {
+        const struct ev *value = &call->args[i];
+
+        if (call->names[i]) {
+            diag_error(build->cx, call->locs[i], "%s takes its %s without names", row->name,
+                       module_holds_parameters(module) ? "parameters" : "modules");
+            module->faulty = true;
+        } else if (value->kind == EV_TUPLE && (list ? only != NULL : !value->list)) {
+            for (int k = 0; k < value->count; k++)
+                module_hold_next(build, module, &value->items[k]);
+        } else {
+            module_hold_next(build, module, value);
+        }
+    }
+}
+
+void module_hold_values(struct builder *build, struct module *module, const struct call *call)
+{
+    module_hold_in(build, module, module->layer, call);
+}
+
+void module_hold_later(struct builder *build, const struct ev *container, const struct ev *item)
+{
+    struct arena *arena = &build->cx->arena;
+    struct call *call = &container->made->call;
+    const bool list = strcmp(container->text, "ModuleList") == 0 ||
+                      strcmp(container->text, "ParameterList") == 0;
+    struct ev *items = NULL;
+    const char **names = NULL;
+    struct loc *locs = NULL;
+    int count = 0, name_count = 0, loc_count = 0;
+
+    for (int i = 0; i < call->count; i++) { /* taken apart, as *xs */
+        const struct ev *value = &call->args[i];
+        const bool several = list && value->kind == EV_TUPLE;
+
+        for (int k = 0; k < (several ? value->count : 1); k++)
+            ARENA_PUSH(arena, items, count, several ? value->items[k] : *value);
+    }
+    ARENA_PUSH(arena, items, count, *item);
+    if (list) {
+        struct ev all = ev_tuple(&build->eval, item->loc, items, count);
+
+        items = NULL;
+        count = 0;
+        ARENA_PUSH(arena, items, count, all);
+    }
+    for (int i = 0; i < count; i++) {
+        ARENA_PUSH(arena, names, name_count, NULL);
+        ARENA_PUSH(arena, locs, loc_count, items[i].loc);
+    }
+    call->args = items;
+    call->names = names;
+    call->locs = locs;
+    call->count = count;
+}
+
+void module_hold_pair(struct builder *build, const struct ev *container, const struct call *pair)
+{
+    struct arena *arena = &build->cx->arena;
+    struct call *call = &container->made->call;
+    const struct ev *held = call->count == 1 && call->args[0].kind == EV_DICT ? &call->args[0] : NULL;
+    const char **keys = NULL;
+    struct ev *items = NULL, dict;
+    int count = 0, key_count = 0;
+
+    if (pair->count != 2 || pair->args[0].kind != EV_STRING || (call->count > 0 && !held)) {
+        diag_error(build->cx, pair->loc,
+                   "add_module takes a name and a module, of what holds modules by names");
+        return;
+    }
+    for (int i = 0; held && i < held->count; i++) {
+        ARENA_PUSH(arena, keys, key_count, held->fields[i]);
+        ARENA_PUSH(arena, items, count, held->items[i]);
+    }
+    ARENA_PUSH(arena, keys, key_count, pair->args[0].text);
+    ARENA_PUSH(arena, items, count, pair->args[1]);
+    dict = ev_frozen(&build->eval, ev_dict(&build->eval, pair->loc, keys, items, count));
+    call->args = ARENA_ARRAY(arena, 1, struct ev);
+    call->args[0] = dict;
+    call->names = ARENA_ARRAY(arena, 1, const char *);
+    call->locs = ARENA_ARRAY(arena, 1, struct loc);
+    call->count = 1;
+}
+
 const char *module_parameters_repr(struct builder *build, const struct module *module)
 {
     struct text text = text_new(&build->cx->arena);
@@ -226,7 +382,7 @@ static void build_item(struct builder *build, struct module *parent, struct scop
                                                                           : parent->child_count);
 
     if (module_holds_parameters(parent))
-        add_parameter(build, parent, name, expr->loc, scope, expr);
+        add_parameter(build, parent, name, expr->loc, eval_expr(&build->eval, scope, expr));
     else if (!module_build_set(build, parent, name))
         module_build_call(build, parent, name, scope, spec, expr)->array = array;
 }
@@ -290,6 +446,23 @@ static void build_for(struct builder *build, struct module *parent, struct scope
     }
 }
 
+/* *layers, and rules with conditions. */
+static void build_several(struct builder *build, struct module *parent, struct scope *scope,
+                          const struct expr *expr)
+{
+    struct ev *items = NULL;
+    int count = 0;
+
+    if (!eval_several(&build->eval, scope, expr, &items, &count))
+        parent->faulty = true;
+    if (count == 1 && expr->kind == EXPR_FOR) { /* of which the value is one tuple */
+        count = items[0].kind == EV_TUPLE ? items[0].count : 0;
+        items = items[0].items;
+    }
+    for (int i = 0; i < count && module_fits_limits(build, expr->loc); i++)
+        module_hold_next(build, parent, &items[i]);
+}
+
 void module_build_items(struct builder *build, struct module *parent, struct scope *scope,
                         const struct spec_module *spec)
 {
@@ -298,6 +471,10 @@ void module_build_items(struct builder *build, struct module *parent, struct sco
 
         if (item->kind == SPEC_MODULE_CALL && item->call->kind == EXPR_REPEAT)
             build_repeat(build, parent, scope, item, item->call);
+        else if (item->kind == SPEC_MODULE_CALL &&
+                 (item->call->kind == EXPR_STAR ||
+                  (item->call->kind == EXPR_FOR && (item->call->count > 0 || item->call->tuple))))
+            build_several(build, parent, scope, item->call);
         else if (item->kind == SPEC_MODULE_CALL && item->call->kind == EXPR_FOR)
             build_for(build, parent, scope, item, item->call);
         else if (module_holds_parameters(parent))

@@ -147,26 +147,113 @@ static void add_own_draw(struct builder *build, struct module_tensor *tensor)
         add_draw(build, tensor);
 }
 
+/* The children as they were made; those that are added are the last ones. note [made modules] in module_made.c */
+static struct module **by_moment(struct builder *build, const struct module *module)
+{
+    struct module **list = ARENA_ARRAY(&build->cx->arena, module->child_count + 1, struct module *);
+
+    for (int i = 0; i < module->child_count; i++) {
+        int at = i;
+
+        for (; at > 0 && list[at - 1]->moment > module->children[i]->moment; at--)
+            list[at] = list[at - 1];
+        list[at] = module->children[i];
+    }
+    return list;
+}
+
+/* What an __init__ of the spec did: one of the three. */
+struct event {
+    int moment;
+    struct module *child;
+    struct module_tensor *tensor;
+    const struct module_draw *reset;
+};
+
+static void add_event(struct builder *build, struct event **list, int *count, struct event event)
+{
+    int at = *count;
+
+    ARENA_PUSH(&build->cx->arena, *list, *count, event);
+    for (; at > 0 && (*list)[at - 1].moment > event.moment; at--)
+        (*list)[at] = (*list)[at - 1];
+    (*list)[at] = event;
+}
+
+static void repeat_draw(struct builder *build, const struct module_draw *reset)
+{
+    struct module_tensor *tensor = reset->tensor;
+
+    if (!has_values(tensor))
+        return;
+    tensor->init = reset->init;
+    tensor->a = reset->a;
+    tensor->b = reset->b;
+    tensor->low = reset->low;
+    tensor->high = reset->high;
+    tensor->zero_row = -1;
+    push_draw(build, tensor, NULL);
+}
+
+static void draw_in_order(struct builder *build, struct module *module)
+{
+    struct event *events = NULL;
+    int count = 0;
+
+    for (int i = 0; i < module->tensor_count; i++)
+        if (!module->tensors[i]->parametrization && module->tensors[i]->moment > 0)
+            add_event(build, &events, &count,
+                      (struct event){.moment = module->tensors[i]->moment, .tensor = module->tensors[i]});
+    for (int i = 0; i < module->child_count; i++)
+        if (!module->children[i]->added)
+            add_event(build, &events, &count,
+                      (struct event){.moment = module->children[i]->moment, .child = module->children[i]});
+    for (int i = 0; i < module->reset_count; i++)
+        add_event(build, &events, &count,
+                  (struct event){.moment = module->resets[i].moment, .reset = &module->resets[i]});
+    for (int i = 0; i < count; i++) {
+        if (events[i].child)
+            order_draws(build, events[i].child);
+        else if (events[i].tensor)
+            add_own_draw(build, events[i].tensor);
+        else
+            repeat_draw(build, events[i].reset);
+    }
+}
+
 /* As __init__ would: a class makes what it has in the order of the text, modules that are added behind its own; a layer
  * what its arguments are, its parts and its parameters, unless they wait for a call, and what is added to it comes later. */
 static void order_draws(struct builder *build, struct module *module)
 {
     const struct spec_class *class = module->spec_class;
     int first_later = module->child_count, tensors = class ? class->tensor_count : module->tensor_count;
+    struct module **children = by_moment(build, module);
+    const bool held = module->layer && module->layer->container == LAYER_PLAIN; /* arguments draw first */
+
+    if (module->drawn)
+        return;
+    module->drawn = true;
+    for (int i = 0; i < module->before_count; i++)
+        if (!module->before[i]->copy_of)
+            order_draws(build, module->before[i]);
 
     while (!class && first_later > 0 && module->children[first_later - 1]->added)
         first_later--;
     for (int i = 0; class && i < class->tensors_first; i++)
         add_own_draw(build, module_find_tensor(module, class->tensors[i]->name));
-    for (int given = 1; given >= 0; given--) {
+    if (class && class->init)
+        draw_in_order(build, module);
+    for (int given = 1; given >= !held; given--) {
         for (int i = 0; i < first_later; i++) {
-            struct module *child = module->children[i];
+            struct module *child = children[i];
 
             if (child->computes)
                 continue;
-            if (child->given == given && child->copy_of)
+            if ((held ? child->given : 1) != given)
+                continue;
+            if (child->copy_of)
                 copy_values(build, child, child->copy_of);
-            else if (child->given == given)
+            else
                 order_draws(build, child);
         }
     }

@@ -66,29 +66,37 @@ bool module_is_wrapped(struct builder *build, const struct expr *expr)
     return find_function(build, expr) >= 0;
 }
 
-bool module_unwrap(struct builder *build, struct scope **scope, const struct expr **expr, struct wrap **wraps,
-                   int *count)
+bool module_unwrap(struct builder *build, struct scope *scope, const struct expr *expr, struct wrap **wraps,
+                   int *count, struct ev *inner)
 {
-    static const struct layer_row takes = {.args = {{"module", ARG_MODULE, NULL}}};
     const struct signature *signature;
-    const struct ev *inner;
-    struct wrap wrap = {.function = find_function(build, *expr), .expr = *expr};
+    struct wrap wrap = {.function = find_function(build, expr), .expr = expr};
     struct call call;
 
     signature = eval_signature(&build->eval, functions[wrap.function].signature);
-    module_eval_args(build, *scope, *expr, &takes, &call);
+    module_eval_args(build, scope, expr, NULL, &call);
     if (!module_bind_args(build, &wrap.args, signature->name, signature->args, signature->count, &call))
         return false;
-    inner = module_arg(&wrap.args, "module");
-    if (inner->kind != EV_CONSTRUCTOR) {
+    *inner = *module_arg(&wrap.args, "module");
+    if (inner->kind != EV_CONSTRUCTOR || !inner->made) {
         diag_error(build->cx, inner->loc, "%s takes a module, as Linear(4, 2), found %s", signature->name,
                    ev_text(&build->eval, inner));
         return false;
     }
-    *expr = inner->constructor;
-    *scope = inner->names;
     ARENA_PUSH(&build->cx->arena, *wraps, *count, wrap);
     return true;
+}
+
+struct wrap *module_join_wraps(struct builder *build, const struct wrap *outer, int count,
+                               const struct wrap *inner, int inner_count)
+{
+    struct wrap *out = ARENA_ARRAY(&build->cx->arena, count + inner_count + 1, struct wrap);
+
+    for (int i = 0; i < count; i++)
+        out[i] = outer[i];
+    for (int i = 0; i < inner_count; i++)
+        out[count + i] = inner[i];
+    return out;
 }
 
 /* ---- what becomes of the tensors ---- */

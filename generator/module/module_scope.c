@@ -24,6 +24,13 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
             return true;
         }
     }
+    for (int i = module->constant_count - 1; i >= 0; i--) {
+        if (strcmp(module->constants[i].name, name) == 0) {
+            *out = module->constants[i].value;
+            out->loc = loc;
+            return true;
+        }
+    }
     for (int i = 0; i < module->arg_count; i++) {
         if (strcmp(module->args[i].name, name) == 0) {
             *out = module->args[i].value;
@@ -139,6 +146,8 @@ static void module_names(struct eval *eval, struct scope *scope, const char ***n
         ARENA_PUSH(&eval->cx->arena, *names, *count, module->tensors[i]->name);
     for (int i = 0; i < module->arg_count; i++)
         ARENA_PUSH(&eval->cx->arena, *names, *count, module->args[i].name);
+    for (int i = 0; i < module->constant_count; i++)
+        ARENA_PUSH(&eval->cx->arena, *names, *count, module->constants[i].name);
 }
 
 static void global_names(struct eval *eval, struct scope *scope, const char ***names, int *count)
@@ -239,8 +248,11 @@ struct scope *module_argument_scope(struct builder *build, const struct module *
     scope->outer = module_spec_scope(&build->eval, build->tree, find);
     scope->explain = explain_own_name;
     scope->data = module;
+    scope->self = (struct module *)module;
     for (int i = 0; i < module->arg_count; i++)
         scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
+    for (int i = 0; i < module->constant_count; i++)
+        scope_bind(&build->eval, scope, module->constants[i].name, module->constants[i].value);
     return scope;
 }
 
@@ -250,5 +262,13 @@ struct scope *module_row_scope(struct builder *build, const struct module *modul
 
     for (int i = 0; i < module->arg_count; i++)
         scope_bind(&build->eval, scope, module->args[i].name, module->args[i].value);
+    return scope;
+}
+
+struct scope *module_init_scope(struct eval *eval, struct module *module)
+{
+    struct scope *scope = module_spec_scope(eval, ((struct builder *)eval)->tree, module_find_fixed);
+
+    scope->self = module;
     return scope;
 }

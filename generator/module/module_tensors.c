@@ -28,7 +28,7 @@ struct module_tensor *module_add_tensor(struct builder *build, struct module *mo
 }
 
 /* Dimensions from a tuple of integers, or from one integer. */
-static bool set_shape(struct builder *build, struct module_tensor *tensor, const struct ev *shape)
+bool module_set_shape(struct builder *build, struct module_tensor *tensor, const struct ev *shape)
 {
     const struct ev *items = shape->kind == EV_TUPLE ? shape->items : shape;
     int count = shape->kind == EV_TUPLE ? shape->count : 1;
@@ -105,7 +105,7 @@ static bool has_shape(struct builder *build, struct scope *scope, const struct m
     struct module_tensor wanted = {.path = tensor->path};
     struct ev shape = eval_expr(&build->eval, scope, expr);
 
-    if (!set_shape(build, &wanted, &shape))
+    if (!module_set_shape(build, &wanted, &shape))
         return false;
     if (wanted.ndim == tensor->ndim &&
         memcmp(wanted.dims, tensor->dims, sizeof wanted.dims[0] * (size_t)wanted.ndim) == 0)
@@ -154,7 +154,7 @@ bool module_add_row_tensor(struct builder *build, struct module *module, struct 
 
     struct ev shape = shape_of_text(build, scope, row->shape);
 
-    tensor->faulty = !set_shape(build, tensor, &shape) ||
+    tensor->faulty = !module_set_shape(build, tensor, &shape) ||
                      (row->with && eval_body(&build->eval, scope, row->with).kind == EV_BAD);
     if (tensor->faulty)
         return false;
@@ -206,6 +206,21 @@ static void add_all_written(struct arena *arena, struct names *written, struct s
     }
 }
 
+/* What the statements of a class write. */
+static void add_class_written(struct builder *build, const struct spec_class *class, bool root,
+                              struct names *written)
+{
+    const struct spec *spec = build->tree->spec;
+    struct arena *arena = &build->cx->arena;
+
+    if (class->forward)
+        add_all_written(arena, written, class->forward->statements, class->forward->count);
+    for (int i = 0; i < class->method_count; i++)
+        add_all_written(arena, written, class->methods[i]->statements, class->methods[i]->count);
+    for (int i = 0; root && i < spec->entry_count; i++)
+        add_all_written(arena, written, spec->entries[i]->statements, spec->entries[i]->count);
+}
+
 static bool set_spec_dtype(struct builder *build, struct module_tensor *tensor,
                            const struct spec_tensor *spec)
 {
@@ -225,6 +240,15 @@ bool module_may_require_grad(struct builder *build, const struct module_tensor *
     diag_error(build->cx, loc, "only floating tensors can require gradients; '%s' is %s", tensor->path,
                dtype_rows[tensor->dtype].name);
     return false;
+}
+
+bool module_writes(struct builder *build, const struct module *module, const char *name)
+{
+    const struct spec_class *class = module->spec_class;
+    struct names written = {0};
+
+    add_class_written(build, class, !module->parent, &written);
+    return names_find(&written, name) != NULL;
 }
 
 static void add_spec_tensor(struct builder *build, struct module *module, const struct spec_tensor *spec,
@@ -249,7 +273,7 @@ static void add_spec_tensor(struct builder *build, struct module *module, const 
     } else {
         struct ev shape = eval_expr(&build->eval, scope, spec->shape);
 
-        tensor->faulty = !set_shape(build, tensor, &shape);
+        tensor->faulty = !module_set_shape(build, tensor, &shape);
         if (!tensor->faulty && spec->init)
             module_set_init(build, scope, tensor, spec->init);
     }
@@ -263,16 +287,10 @@ void module_add_spec_tensors(struct builder *build, struct module *module)
 {
     static const enum spec_tensor_kind kinds[] = {SPEC_PARAMETER, SPEC_BUFFER, SPEC_STATE};
     const struct spec_class *class = module->spec_class;
-    struct arena *arena = &build->cx->arena;
     struct names written = {0};
 
-    if (class->forward && class->tensor_count > 0)
-        add_all_written(arena, &written, class->forward->statements, class->forward->count);
-    for (int i = 0; i < class->method_count; i++)
-        add_all_written(arena, &written, class->methods[i]->statements, class->methods[i]->count);
-    for (int i = 0; !module->parent && i < build->tree->spec->entry_count; i++)
-        add_all_written(arena, &written, build->tree->spec->entries[i]->statements,
-                        build->tree->spec->entries[i]->count);
+    if (class->tensor_count > 0)
+        add_class_written(build, class, !module->parent, &written);
     for (int k = 0; k < COUNT(kinds); k++)
         for (int i = 0; i < class->tensor_count; i++)
             if (class->tensors[i]->kind == kinds[k])

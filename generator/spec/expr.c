@@ -72,6 +72,7 @@ static bool enter(struct parser *p)
 }
 
 static struct expr *parse_item(struct parser *p);
+static struct expr *parse_for(struct parser *p, struct expr *a);
 static struct expr *parse_star(struct parser *p);
 
 /* A word that is an operator elsewhere, or the arrow of a signature. */
@@ -232,24 +233,34 @@ static struct expr *parse_dict(struct parser *p)
         struct loc loc = p->token.loc;
         int names = dict->count, locs = dict->count;
 
-        if (p->token.kind != TOKEN_STRING) {
+        if (p->token.kind == TOKEN_INT || p->token.kind == TOKEN_FLOAT) {
             if (parser_fail(p, loc, "the names in braces are strings, found %s", parser_found(p)))
                 diag_hint(p->cx, p->module ? "write {'act': ReLU()}" : "write {'low': x}; there are no sets");
             break;
         }
 
-        const struct expr *key = parse_string(p);
-        const char *name = key->text;
-
-        if (key->kind == EXPR_FORMAT)
-            parser_fail(p, loc, "the names in braces are strings, found a formatted one");
+        struct expr *key = adopt(p, dict, parser_conditional(p)), *value;
+        const char *name = key->kind == EXPR_STRING ? key->text : NULL;
 
         if (!parser_take_symbol(p, ":")) {
-            parser_fail(p, p->token.loc, "expected ':' behind a name in braces, found %s", parser_found(p));
+            if (parser_fail(p, p->token.loc, "expected ':' behind a name in braces, found %s",
+                            parser_found(p)))
+                diag_hint(p->cx, p->module ? "write {'act': ReLU()}" : "write {'low': x}; there are no sets");
             break;
         }
+        value = adopt(p, dict, parser_conditional(p));
+        if (!name || parser_is_name(p, "for")) {
+            struct expr *pair = node(p, EXPR_TUPLE, loc);
 
-        struct expr *value = adopt(p, dict, parse_item(p));
+            if (p->module && key->kind == EXPR_NAME && !parser_is_name(p, "for") &&
+                parser_fail(p, loc, "the names in braces are strings, found '%s'", key->text))
+                diag_hint(p->cx, "write {'act': ReLU()}");
+            ARENA_PUSH(&p->cx->arena, pair->items, pair->count, adopt(p, pair, key));
+            ARENA_PUSH(&p->cx->arena, pair->items, pair->count, adopt(p, pair, value));
+            finish(p, pair, loc);
+            value = parser_is_name(p, "for") ? adopt(p, dict, parse_for(p, pair)) : adopt(p, dict, pair);
+            name = NULL;
+        }
 
         ARENA_PUSH(&p->cx->arena, dict->names, names, name);
         ARENA_PUSH(&p->cx->arena, dict->name_locs, locs, loc);
@@ -283,9 +294,7 @@ static struct expr *parse_name(struct parser *p)
         }
     }
     if (kind == EXPR_NAME && expr_is_keyword(name)) {
-        if (strcmp(name, "lambda") == 0)
-            parser_fail(p, loc, "there is no 'lambda'");
-        else if (strcmp(name, "not") == 0)
+        if (strcmp(name, "not") == 0)
             parser_fail(p, loc, "'not' needs parentheses here");
         else if (parser_fail(p, loc, "expected an expression, found the word '%s'", name) &&
                  strcmp(name, "return") == 0)
@@ -334,11 +343,6 @@ static struct expr *parse_atom(struct parser *p)
             return parse_dict(p);
         if (parser_take_symbol(p, "..."))
             return node(p, EXPR_ELLIPSIS, token.loc);
-        if ((parser_is_symbol(p, "*") || parser_is_symbol(p, "**")) && p->module)
-            if (parser_fail(p, token.loc, "there is no unpacking with '%s'", token.text))
-                diag_hint(
-                    p->cx,
-                    "write each of them; a list of modules is written N x A(...), or [A(i) for i in range(N)]");
         break;
     case TOKEN_END:
         break;
@@ -384,9 +388,9 @@ static void parse_argument(struct parser *p, struct expr *call)
     }
 
     struct expr *value = adopt(p, call,
-                               name                                      ? parser_conditional(p)
-                               : !p->module && parser_is_symbol(p, "**") ? parse_star(p)
-                                                                         : parse_item(p));
+                               name                        ? parser_conditional(p)
+                               : parser_is_symbol(p, "**") ? parse_star(p)
+                                                           : parse_item(p));
 
     if (!name)
         check_item(p, value, call->count);
@@ -671,6 +675,23 @@ static struct expr *parse_binary(struct parser *p, int lowest)
     return p->failed ? parser_bad(p, left->loc) : left;
 }
 
+static struct expr *parse_lambda(struct parser *p)
+{
+    struct expr *expr = node(p, EXPR_LAMBDA, p->token.loc);
+    struct loc first = p->token.loc;
+    struct signature signature = {0};
+
+    parser_next(p);
+    signature_parse_lambda(p, &signature);
+    expr->args = signature.args;
+    expr->arg_count = signature.count;
+    if (!parser_take_symbol(p, ":"))
+        parser_fail(p, p->token.loc, "expected ':' behind 'lambda', found %s", parser_found(p));
+    expr->a = adopt(p, expr, parser_conditional(p));
+    finish(p, expr, first);
+    return p->failed ? parser_bad(p, first) : expr;
+}
+
 struct expr *parser_conditional(struct parser *p)
 {
     struct loc first = p->token.loc;
@@ -678,8 +699,24 @@ struct expr *parser_conditional(struct parser *p)
     if (!enter(p))
         return parser_bad(p, first);
 
+    if (parser_is_name(p, "lambda")) {
+        struct expr *lambda = parse_lambda(p);
+
+        p->depth--;
+        return lambda;
+    }
+
     struct expr *a = parse_binary(p, OR);
 
+    if (parser_is_symbol(p, ":=") && a->kind == EXPR_NAME) {
+        struct expr *walrus = node(p, EXPR_WALRUS, first);
+
+        parser_next(p);
+        walrus->text = a->text;
+        walrus->a = adopt(p, walrus, parser_conditional(p));
+        finish(p, walrus, first);
+        a = walrus;
+    }
     if (parser_is_name(p, "if")) {
         struct expr *expr = node(p, EXPR_IF, first);
 
@@ -769,16 +806,13 @@ static struct expr *parse_for(struct parser *p, struct expr *a)
         parser_fail(p, p->token.loc, "expected 'in', found %s", parser_found(p));
     parser_next(p);
     expr->b = adopt(p, expr, parser_operation(p));
-    while (!p->module && parser_is_name(p, "if")) {
+    while (parser_is_name(p, "if")) {
         parser_next(p);
         ARENA_PUSH(&p->cx->arena, expr->items, expr->count, adopt(p, expr, parser_operation(p)));
     }
-    expr->tuple = !p->module && parser_is_name(p, "for");
+    expr->tuple = parser_is_name(p, "for");
     expr->a = adopt(p, expr, expr->tuple ? parse_for(p, a) : a);
     finish(p, expr, a->loc);
-    if (parser_is_name(p, "if") || parser_is_name(p, "for"))
-        parser_fail(p, p->token.loc, "a rule for modules takes one 'for' and no '%s' behind it",
-                    p->token.text);
     p->depth--;
     return p->failed ? parser_bad(p, a->loc) : expr;
 }
@@ -801,7 +835,7 @@ static struct expr *parse_item(struct parser *p)
 {
     struct expr *item;
 
-    if (!p->module && parser_is_symbol(p, "*"))
+    if (parser_is_symbol(p, "*"))
         return parse_star(p);
     item = parser_conditional(p);
     if (p->module && parser_is_name(p, "x"))

@@ -22,7 +22,7 @@ enum expr_kind {
     EXPR_NAME,      /* text */
     EXPR_TUPLE,     /* items; (), (a,), a, b */
     EXPR_LIST,      /* items */
-    EXPR_DICT,      /* items under names, none of which is NULL: {'a': x} */
+    EXPR_DICT, /* items under names: {'a': x}; where a name is NULL the item is a TUPLE of key and value, or a FOR of such */
     EXPR_FORMAT, /* f'...': items, of which STRINGs are its own text; names[i] says how, as '02d', or NULL */
     EXPR_STAR,   /* *a, and with `tuple` **a; only in EXPR_CALL, the first also in EXPR_TUPLE and EXPR_LIST */
     EXPR_CALL,   /* a is the callee; items are arguments, names[i] is NULL for a positional one */
@@ -34,6 +34,8 @@ enum expr_kind {
     EXPR_BINARY,   /* a op b; one comparison too */
     EXPR_CHAIN,    /* a < b < c: items, with chain[i] between items i and i + 1 */
     EXPR_IF,       /* a if b else c */
+    EXPR_LAMBDA,   /* lambda args: a */
+    EXPR_WALRUS,   /* text := a */
     EXPR_REPEAT,   /* a x b: `12 x Block(256)`, `N x Call`; a is the count. Only from expr_parse_module */
     EXPR_FOR, /* a for c in b: c is the target, a NAME or nested TUPLEs; items are the conditions behind an `if`.
                     * With `tuple` a is the next `for` of the same comprehension. [a for c in b] is an EXPR_LIST of it */
@@ -69,6 +71,8 @@ enum expr_op {
     OP_NOT,
 };
 
+struct signature_arg;
+
 struct expr {
     enum expr_kind kind;
     struct loc loc; /* the whole expression */
@@ -83,7 +87,9 @@ struct expr {
     struct expr **items;
     const char **names; /* CALL: keyword of each item, or NULL; DICT */
     struct loc *name_locs;
-    int count;  /* of items */
+    int count;                  /* of items */
+    struct signature_arg *args; /* LAMBDA */
+    int arg_count;
     size_t end; /* where its text ends, in bytes of loc.source: loc itself stays within one line */
     int height; /* of this tree; at most EXPR_MAX_DEPTH, so that walking it may recurse */
 };
@@ -102,9 +108,10 @@ enum stmt_kind {
     STMT_RAISE,
     STMT_BREAK,
     STMT_CONTINUE,
-    STMT_IF,  /* a block for each condition, `else` last */
-    STMT_FOR, /* blocks: its body, `else` */
-    STMT_WITH /* a block */
+    STMT_IF,    /* a block for each condition, `else` last */
+    STMT_FOR,   /* blocks: its body, `else` */
+    STMT_WHILE, /* value: the condition; its body, `else` */
+    STMT_WITH   /* a block */
 };
 
 /* Statements that run together: the whole of a function, or what is indented below `if`, `for` or `with`. */
@@ -183,6 +190,24 @@ bool def_begins(const struct source *source, size_t offset, size_t length);
 /* The functions of a block text, which has nothing else. */
 struct def *def_parse_all(struct cx *cx, const struct source *source, size_t offset, size_t length,
                           int *count);
+
+/* A class as Python writes it: `class Block(nn.Module):` with its functions and attributes below. */
+struct class_text {
+    const char *name;
+    struct loc loc;
+    struct expr **bases;
+    int base_count;
+    struct def *defs;
+    int def_count;
+    struct stmt **attributes; /* NAME = value */
+    int attribute_count;
+    bool good;
+};
+/* Whether `class` begins the text, behind blank lines, comments and decorators. */
+bool class_begins(const struct source *source, size_t offset, size_t length);
+/* The classes of a block text, and its functions: each of these is a class without a name that has it alone. */
+struct class_text *class_parse_all(struct cx *cx, const struct source *source, size_t offset, size_t length,
+                                   int *count);
 
 const char *expr_op_text(enum expr_op op);
 

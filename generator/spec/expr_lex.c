@@ -558,9 +558,9 @@ static bool lex_prefixed_string(struct parser *p)
 
 /* Longest first. Those of the second table are known only to be refused with what to write instead. */
 static const char *const symbols[] = {"**=", "//=", "...", "**", "//", "==", "!=", "<=", ">=", "+=", "->",
-                                      "-=",  "*=",  "/=",  "%=", "@=", "&=", "|=", "^=", "+",  "-",  "*",
-                                      "/",   "%",   "@",   "&",  "|",  "^",  "~",  "<",  ">",  "(",  ")",
-                                      "[",   "]",   "{",   "}",  ",",  ":",  ".",  "="};
+                                      ":=",  "-=",  "*=",  "/=", "%=", "@=", "&=", "|=", "^=", "+",  "-",
+                                      "*",   "/",   "%",   "@",  "&",  "|",  "^",  "~",  "<",  ">",  "(",
+                                      ")",   "[",   "]",   "{",  "}",  ",",  ":",  ".",  "="};
 static const struct {
     const char *symbol, *instead;
 } refused[] = {
@@ -569,7 +569,6 @@ static const struct {
     {"<>", "write !="},
     {"<<", "write bitwise_left_shift(x, n)"},
     {">>", "write bitwise_right_shift(x, n)"},
-    {":=", "write the assignment as a statement of its own"},
     {"!", "write ~ for tensors, 'not' for what is known while generating"},
     {";", "write one statement a line"},
 };

@@ -29,8 +29,9 @@ struct parser {
     const struct source *source;
     size_t at, stop; /* what is not yet a token */
     struct token token, last;
-    bool module; /* `N x Call` and `Call for NAMES in SEQUENCE` may be written */
-    bool quiet;  /* faults are not said */
+    bool module;    /* `N x Call` and `Call for NAMES in SEQUENCE` may be written */
+    bool quiet;     /* faults are not said */
+    bool in_target; /* parts of a tuple that is assigned to are looked at */
     bool failed;
     int depth;
 };
@@ -87,7 +88,15 @@ struct expr *parser_bad(struct parser *p, struct loc loc);
 void parser_expect_end(struct parser *p);
 bool parser_close_bracket(struct parser *p, const char *open, struct loc open_loc, const char *close);
 
+/* ---- signature.c ---- */
+
+/* The arguments of a lambda, up to its ':'. */
+void signature_parse_lambda(struct parser *p, struct signature *out);
+
 /* ---- stmt.c: lines ---- */
+
+/* A statement without a block; its first token is the parser's. */
+struct stmt *stmt_parse_simple(struct parser *p);
 
 /* Text that is read a line at a time. */
 struct lines {

@@ -58,11 +58,31 @@ static void print_format(struct text *text, const struct expr *expr)
     text_add(text, "'");
 }
 
+static void print_loops(struct text *text, const struct expr *expr);
+
+/* key: value, and what a `for` makes of such. */
+static void print_pair(struct text *text, const struct expr *expr)
+{
+    const struct expr *pair = expr;
+
+    while (pair->kind == EXPR_FOR)
+        pair = pair->a;
+    expr_print(text, pair->items[0]);
+    text_add(text, ": ");
+    expr_print(text, pair->items[1]);
+    if (expr->kind == EXPR_FOR)
+        print_loops(text, expr);
+}
+
 static void print_items(struct text *text, const struct expr *expr)
 {
     for (int i = 0; i < expr->count; i++) {
         if (i > 0)
             text_add(text, ", ");
+        if (expr->kind == EXPR_DICT && !expr->names[i]) {
+            print_pair(text, expr->items[i]);
+            continue;
+        }
         if (expr->kind == EXPR_DICT) {
             print_string(text, expr->names[i]);
             text_add(text, ": ");
@@ -77,7 +97,7 @@ static void print_operand(struct text *text, const struct expr *expr)
 {
     bool operation = expr->kind == EXPR_BINARY || expr->kind == EXPR_CHAIN || expr->kind == EXPR_UNARY ||
                      expr->kind == EXPR_IF || expr->kind == EXPR_REPEAT || expr->kind == EXPR_FOR ||
-                     expr->kind == EXPR_STAR;
+                     expr->kind == EXPR_STAR || expr->kind == EXPR_LAMBDA;
 
     text_add(text, operation ? "(" : "");
     expr_print(text, expr);
@@ -100,6 +120,11 @@ static void print_for(struct text *text, const struct expr *expr)
     while (expr->tuple && element->kind == EXPR_FOR && element->tuple)
         element = element->a;
     print_operand(text, expr->tuple && element->kind == EXPR_FOR ? element->a : element);
+    print_loops(text, expr);
+}
+
+static void print_loops(struct text *text, const struct expr *expr)
+{
     for (const struct expr *loop = expr; loop; loop = loop->tuple ? loop->a : NULL) {
         text_add(text, " for ");
         print_names(text, loop->c);
@@ -181,6 +206,26 @@ static void print_operation(struct text *text, const struct expr *expr)
     }
 }
 
+static void print_lambda(struct text *text, const struct expr *expr)
+{
+    text_add(text, "lambda");
+    for (int i = 0; i < expr->arg_count; i++) {
+        const struct signature_arg *arg = &expr->args[i];
+
+        text_printf(text, "%s%s%s", i > 0 ? ", " : " ",
+                    arg->gather == GATHER_TUPLE  ? "*"
+                    : arg->gather == GATHER_DICT ? "**"
+                                                 : "",
+                    arg->name);
+        if (arg->value) {
+            text_add(text, "=");
+            expr_print(text, arg->value);
+        }
+    }
+    text_add(text, ": ");
+    expr_print(text, expr->a);
+}
+
 void expr_print(struct text *text, const struct expr *expr)
 {
     switch (expr->kind) {
@@ -240,6 +285,14 @@ void expr_print(struct text *text, const struct expr *expr)
     case EXPR_SLICE:
         print_slice(text, expr);
         break;
+    case EXPR_LAMBDA:
+        print_lambda(text, expr);
+        break;
+    case EXPR_WALRUS:
+        text_printf(text, "(%s := ", expr->text);
+        expr_print(text, expr->a);
+        text_add(text, ")");
+        break;
     case EXPR_UNARY:
     case EXPR_BINARY:
     case EXPR_CHAIN:
@@ -254,7 +307,7 @@ void expr_print(struct text *text, const struct expr *expr)
 static const char *const stmt_words[] = {
     [STMT_RETURN] = "return", [STMT_PASS] = "pass",   [STMT_DEL] = "del",           [STMT_ASSERT] = "assert",
     [STMT_RAISE] = "raise",   [STMT_BREAK] = "break", [STMT_CONTINUE] = "continue", [STMT_FOR] = "for",
-    [STMT_WITH] = "with",     [STMT_IF] = "",
+    [STMT_WITH] = "with",     [STMT_IF] = "",         [STMT_WHILE] = "while",
 };
 
 /* The word that begins the block of a statement. */

@@ -10,7 +10,7 @@ static void skip_annotation(struct parser *p, const char *sign)
         parser_conditional(p);
 }
 
-static void parse_argument(struct parser *p, struct signature *out, bool keyword)
+static void parse_argument(struct parser *p, struct signature *out, bool keyword, bool annotated)
 {
     const struct signature_arg *before = out->count > 0 ? &out->args[out->count - 1] : NULL;
     struct signature_arg arg = {.keyword = keyword};
@@ -37,7 +37,8 @@ static void parse_argument(struct parser *p, struct signature *out, bool keyword
     if (keyword && arg.gather == GATHER_TUPLE)
         parser_fail(p, arg.loc, "there is one '*' in a signature");
     parser_next(p);
-    skip_annotation(p, ":");
+    if (annotated)
+        skip_annotation(p, ":");
     if (parser_is_symbol(p, "=") && arg.gather != GATHER_NONE) {
         parser_fail(p, p->token.loc, "'%s' takes what is left, and has no default", arg.name);
     } else if (parser_take_symbol(p, "=")) {
@@ -70,7 +71,7 @@ static void parse_arguments(struct parser *p, struct signature *out, struct loc 
                 p, "/")) { /* what stands before it is given without a name, and may be with one here */
             parser_next(p);
         } else {
-            parse_argument(p, out, keyword);
+            parse_argument(p, out, keyword, true);
             keyword |= out->count > 0 && out->args[out->count - 1].gather == GATHER_TUPLE;
         }
         if (!parser_take_symbol(p, ","))
@@ -78,6 +79,15 @@ static void parse_arguments(struct parser *p, struct signature *out, struct loc 
     }
     parser_close_bracket(p, "(", open, ")");
     skip_annotation(p, "->");
+}
+
+void signature_parse_lambda(struct parser *p, struct signature *out)
+{
+    while (!parser_is_symbol(p, ":") && p->token.kind != TOKEN_END) {
+        parse_argument(p, out, false, false);
+        if (!parser_take_symbol(p, ","))
+            break;
+    }
 }
 
 /* A name, and in brackets its arguments. */
@@ -123,16 +133,28 @@ static bool skip_decorator(struct lines *lines)
     return true;
 }
 
-bool def_begins(const struct source *source, size_t offset, size_t length)
+/* Whether the text begins with the word, or a decorator. */
+static bool begins(const struct source *source, size_t offset, size_t length, const char *word)
 {
     struct lines lines = lines_new(NULL, source, offset, length);
+    const size_t letters = strlen(word);
     const char *at;
 
     if (!lines_next(&lines))
         return false;
     at = source->text + lines.at;
-    return lines.at + 4 < lines.stop &&
-           (*at == '@' || (memcmp(at, "def", 3) == 0 && (at[3] == ' ' || at[3] == '\t')));
+    return lines.at + letters + 1 < lines.stop &&
+           (*at == '@' || (memcmp(at, word, letters) == 0 && (at[letters] == ' ' || at[letters] == '\t')));
+}
+
+bool def_begins(const struct source *source, size_t offset, size_t length)
+{
+    return begins(source, offset, length, "def");
+}
+
+bool class_begins(const struct source *source, size_t offset, size_t length)
+{
+    return begins(source, offset, length, "class");
 }
 
 /* A function in `column`, of which the parser is at its first token. */
@@ -179,6 +201,116 @@ struct def *def_parse_all(struct cx *cx, const struct source *source, size_t off
         if (p.failed)
             lines_skip(&lines, column);
         ARENA_PUSH(&cx->arena, list, *count, def);
+    }
+    return list;
+}
+
+/* ---- class ---- */
+
+/* What stands in a class, below its line: functions, attributes. */
+static void parse_members(struct lines *lines, struct class_text *class)
+{
+    const size_t column = lines_column(lines);
+
+    while (lines_next(lines) && lines_column(lines) >= column) {
+        struct parser p;
+        struct stmt *stmt;
+
+        if (skip_decorator(lines))
+            continue;
+        p = lines_take(lines);
+        parser_next(&p);
+        if (parser_is_name(&p, "def")) {
+            struct def def;
+
+            lines->depth = 2;
+            lines->columns[2] = column;
+            def = parse_def(lines, &p, column);
+            ARENA_PUSH(&lines->cx->arena, class->defs, class->def_count, def);
+            if (p.failed)
+                lines_skip(lines, column);
+            continue;
+        }
+        stmt = stmt_parse_simple(&p);
+        if (stmt->kind == STMT_ASSIGN && stmt->target_count == 1 && stmt->targets[0]->kind == EXPR_NAME)
+            ARENA_PUSH(&lines->cx->arena, class->attributes, class->attribute_count, stmt);
+        else if (stmt->kind != STMT_PASS && !p.failed)
+            diag_error(lines->cx, stmt->loc, "a class has functions and attributes, as expansion = 4");
+        class->good &= !p.failed;
+    }
+}
+
+static struct class_text parse_class(struct lines *lines, struct parser *p, size_t column)
+{
+    struct class_text class = {0};
+    struct loc open;
+
+    if (!parser_is_name(p, "class")) {
+        if (parser_fail(p, p->token.loc, "expected 'class', found %s", parser_found(p)))
+            diag_hint(p->cx, "this text is classes, each as class NAME(nn.Module):, and functions");
+        return class;
+    }
+    parser_next(p);
+    class.name = p->token.text;
+    class.loc = open = p->token.loc;
+    if (p->token.kind != TOKEN_NAME || expr_is_keyword(p->token.text))
+        parser_fail(p, p->token.loc, "expected a name, found %s", parser_found(p));
+    parser_next(p);
+    open = p->token.loc;
+    if (parser_take_symbol(p, "(")) {
+        while (!parser_is_symbol(p, ")") && p->token.kind != TOKEN_END) {
+            ARENA_PUSH(&p->cx->arena, class.bases, class.base_count, parser_conditional(p));
+            if (!parser_take_symbol(p, ","))
+                break;
+        }
+        parser_close_bracket(p, "(", open, ")");
+    }
+    if (!parser_take_symbol(p, ":"))
+        parser_fail(p, p->token.loc, "expected ':' behind 'class', found %s", parser_found(p));
+    class.good = !p->failed;
+    if (p->failed)
+        return class;
+    if (p->token.kind != TOKEN_END)
+        stmt_parse_simple(p); /* pass */
+    else if (!lines_next(lines) || lines_column(lines) <= column)
+        parser_fail(p, class.loc, "expected a block below 'class', further to the right");
+    else
+        parse_members(lines, &class);
+    class.good &= !p->failed;
+    return class;
+}
+
+struct class_text *class_parse_all(struct cx *cx, const struct source *source, size_t offset, size_t length,
+                                   int *count)
+{
+    struct lines lines = lines_new(cx, source, offset, length);
+    struct class_text *list = NULL;
+    size_t column;
+
+    *count = 0;
+    lines_next(&lines);
+    column = lines_column(&lines);
+    while (lines_next(&lines)) {
+        struct parser p;
+        struct class_text class;
+
+        if (skip_decorator(&lines))
+            continue;
+        p = lines_take(&lines);
+        parser_next(&p);
+        lines.depth = 1;
+        lines.columns[1] = column;
+        if (parser_is_name(&p, "def")) { /* a function beside them */
+            struct def def = parse_def(&lines, &p, column);
+
+            class = (struct class_text){.good = def.good};
+            ARENA_PUSH(&cx->arena, class.defs, class.def_count, def);
+        } else {
+            class = parse_class(&lines, &p, column);
+        }
+        if (p.failed)
+            lines_skip(&lines, column);
+        ARENA_PUSH(&cx->arena, list, *count, class);
     }
     return list;
 }

@@ -69,7 +69,8 @@ struct spec_tensor { /* parameters:, buffers:, state: */
     bool requires_grad; /* default true for parameters */
 };
 
-struct spec_function { /* functions, forward, entries */
+struct spec_function {              /* functions, forward, entries */
+    const struct spec_class *class; /* that it was written in; NULL: none */
     const char *name;
     struct loc loc;
     struct signature_arg *args;
@@ -89,13 +90,20 @@ struct spec_class {
     struct spec_module *modules;  /* LIST or MAP, or NULL: none */
     struct spec_tensor **tensors; /* in the order of the text */
     int tensor_count;
-    int tensors_first; /* how many of them stand before the modules */
+    int tensors_first;            /* how many of them stand before the modules */
+    struct spec_const *constants; /* of a class; those of the model are the spec's */
+    int constant_count;
     struct spec_function
         *forward; /* NULL: a list of modules, called in turn; or what it holds is used by others */
     bool faulty;  /* some of it could not be read, which was said */
-    struct spec_function **methods; /* further ones, called as self.NAME(...) */
+    struct spec_function *
+        *methods; /* further ones, called as self.NAME(...); those of its base behind its own */
     int method_count;
-    const char *extra_repr; /* as in a formatted string of Python, with {expression}; NULL: none */
+    struct spec_function *init;    /* __init__, whose arguments are those of the class; NULL: none */
+    const struct spec_class *base; /* a class of the spec, or NULL */
+    const char *container; /* "Sequential" and the like: the base of torch.nn that holds modules; or NULL */
+    const struct expr *base_expr; /* while classes are read */
+    const char *extra_repr;       /* as in a formatted string of Python, with {expression}; NULL: none */
     struct loc extra_repr_loc;
 };
 

@@ -212,6 +212,18 @@ static void put_tensor(struct dump *d, const struct spec_tensor *tensor)
 
 static void put_class_body(struct dump *d, const struct spec_class *class)
 {
+    if (class->base)
+        put(d, "base", class->base->name);
+    else if (class->container)
+        put(d, "base", class->container);
+    if (class->constant_count > 0) {
+        begin(d, "constants", "{");
+        for (int i = 0; i < class->constant_count; i++)
+            put_expr(d, class->constants[i].name, class->constants[i].value);
+        end(d, "}");
+    }
+    if (class->init)
+        put_function(d, "__init__", class->init);
     if (class->modules)
         put_module(d, "modules", class->modules);
     if (class->tensor_count > 0) {

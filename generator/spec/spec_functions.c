@@ -50,12 +50,10 @@ static bool read_new_signature(struct reader *r, const struct node *key, struct 
 typedef void add_function(struct reader *r, struct spec_class *class, struct spec_function *function);
 
 /* Those of a block text, as Python writes them. */
-static void read_defs(struct reader *r, struct spec_class *class, const struct node *node, const char *many,
-                      add_function *add)
+static void add_defs(struct reader *r, struct spec_class *class, const struct def *defs, int count,
+                     const char *many, add_function *add)
 {
     struct names names = {0};
-    int count;
-    struct def *defs = def_parse_all(r->cx, node->source, node->offset, node->length, &count);
 
     for (int i = 0; i < count; i++) {
         struct spec_function *function = new_function(r, &defs[i].signature);
@@ -63,7 +61,9 @@ static void read_defs(struct reader *r, struct spec_class *class, const struct n
         r->spec->partial |= !defs[i].good;
         function->statements = defs[i].body.list;
         function->count = defs[i].body.count;
-        if (defs[i].good && spec_check_identifier(r, function->name, function->loc) &&
+        if (defs[i].good &&
+            (strcmp(function->name, "__init__") == 0 ||
+             spec_check_identifier(r, function->name, function->loc)) &&
             is_new(r, &names, function->name, function->loc, many))
             add(r, class, function);
     }
@@ -77,7 +77,10 @@ static void read_function_section(struct reader *r, struct spec_class *class, co
     struct names names = {0};
 
     if (node->kind == NODE_SCALAR && node->style == NODE_LITERAL && !node_is_empty(node)) {
-        read_defs(r, class, node, many, add);
+        int count;
+        struct def *defs = def_parse_all(r->cx, node->source, node->offset, node->length, &count);
+
+        add_defs(r, class, defs, count, many, add);
         return;
     }
     if (!spec_is_mapping(r, key, node, "a mapping of signatures to statements"))
@@ -111,9 +114,28 @@ void spec_read_functions(struct reader *r, const struct node *key, const struct 
     read_function_section(r, NULL, key, node, "function", "functions", add_function_of_spec);
 }
 
+/* `__init__` among the methods has the arguments of the class, which its key has none of then. */
+static void add_init(struct reader *r, struct spec_class *class, struct spec_function *init)
+{
+    if (class->arg_count > 0) {
+        diag_error(r->cx, init->loc, "the class '%s' has its arguments in its key and in '__init__'",
+                   class->name);
+        diag_hint(r->cx, "leave them out of the key");
+        return;
+    }
+    class->init = init;
+    class->args = init->args;
+    class->arg_count = init->arg_count;
+}
+
 /* `forward` among the methods is what a call of the module runs. */
 static void add_method(struct reader *r, struct spec_class *class, struct spec_function *method)
 {
+    method->class = class;
+    if (strcmp(method->name, "__init__") == 0) {
+        add_init(r, class, method);
+        return;
+    }
     if (strcmp(method->name, "forward") != 0) {
         ARENA_PUSH(&r->cx->arena, class->methods, class->method_count, method);
         return;
@@ -183,6 +205,8 @@ static void read_class_key(struct reader *r, struct spec_class *class, struct na
         return;
     if (strcmp(key->value, "modules") == 0) {
         spec_read_class_modules(r, class, names, key, node);
+    } else if (strcmp(key->value, "constants") == 0) {
+        spec_read_class_constants(r, class, names, key, node);
     } else if (strcmp(key->value, "extra_repr") == 0) {
         class->extra_repr = spec_read_text(r, key, node, "text");
         class->extra_repr_loc = node->loc;
@@ -195,6 +219,7 @@ static void read_class_key(struct reader *r, struct spec_class *class, struct na
             return;
         }
         class->forward = new_function(r, &signature);
+        class->forward->class = class;
         read_body(r, class->forward, key, node);
         if (!signature.has_args && !has_def(node)) {
             diag_error(r->cx, key->loc, "the 'forward' of a class names its arguments");
@@ -227,15 +252,117 @@ static void read_class(struct reader *r, const struct signature *signature, cons
     }
     if (node->kind == NODE_LIST || !spec_is_mapping(r, key, node, "'modules', 'forward' and the like"))
         return;
-    for (int i = 0; i < node->count; i++)
-        read_class_key(r, class, &names, node->keys[i], node->items[i]);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < node->count; i++)
+            if ((strcmp(node->keys[i]->value, "constants") == 0) == (pass == 0))
+                read_class_key(r, class, &names, node->keys[i], node->items[i]);
     class->faulty = diag_errors(r->cx) > errors || !r->complete;
+}
+
+/* ---- classes as Python writes them ---- */
+
+static void add_attribute(struct reader *r, struct spec_class *class, struct names *names,
+                          const struct stmt *stmt)
+{
+    const struct expr *target = stmt->targets[0];
+
+    if (strncmp(target->text, "__", 2) == 0) /* __constants__ and the like are TorchScript's */
+        return;
+    if (spec_check_identifier(r, target->text, target->loc) &&
+        spec_check_unique_in_c(r, names, target->text, target->loc))
+        ARENA_PUSH(&r->cx->arena, class->constants, class->constant_count,
+                   ((struct spec_const){target->text, target->loc, stmt->value}));
+}
+
+static void add_class(struct reader *r, const struct class_text *text)
+{
+    struct spec_class *class = ARENA_NEW(&r->cx->arena, struct spec_class);
+    struct names names = {0};
+    const int errors = diag_errors(r->cx);
+
+    class->name = text->name;
+    class->loc = text->loc;
+    class->base_expr = text->base_count > 0 ? text->bases[0] : NULL;
+    if (text->base_count > 1)
+        diag_error(r->cx, text->bases[1]->loc, "a class has one base here");
+    ARENA_PUSH(&r->cx->arena, r->spec->classes, r->spec->class_count, class);
+    for (int i = 0; i < text->attribute_count; i++)
+        add_attribute(r, class, &names, text->attributes[i]);
+    add_defs(r, class, text->defs, text->def_count, "methods", add_method);
+    class->faulty = !text->good || diag_errors(r->cx) > errors;
+    if (class->forward)
+        class->forward->has_args = true;
+}
+
+/* What a class has of the one that it is made of. */
+static void inherit(struct reader *r, struct spec_class *class)
+{
+    static const char *const containers[] = {"Sequential", "ModuleList", "ModuleDict"};
+    const struct expr *from = class->base_expr;
+    const char *name = from && (from->kind == EXPR_NAME || from->kind == EXPR_ATTR) ? from->text : NULL;
+    const struct spec_class *base = NULL;
+
+    if (!from || from->kind == EXPR_BAD || (name && strcmp(name, "Module") == 0))
+        return;
+    for (int i = 0; name && i < COUNT(containers); i++)
+        class->container = strcmp(name, containers[i]) == 0 ? containers[i] : class->container;
+    for (int i = 0; name && from->kind == EXPR_NAME && r->spec->classes[i] != class; i++)
+        if (strcmp(r->spec->classes[i]->name, name) == 0)
+            base = r->spec->classes[i];
+    if (class->container)
+        return;
+    if (!base) {
+        diag_error(r->cx, from->loc,
+                   "the base of a class is nn.Module, nn.Sequential, nn.ModuleList, nn.ModuleDict or "
+                   "a class above it");
+        return;
+    }
+    class->base = base;
+    class->container = base->container;
+    if (!class->init) {
+        class->init = base->init;
+        class->args = base->args;
+        class->arg_count = base->arg_count;
+    }
+    class->forward = class->forward ? class->forward : base->forward;
+    for (int i = 0; i < base->method_count; i++)
+        ARENA_PUSH(&r->cx->arena, class->methods, class->method_count, base->methods[i]);
+    for (int i = 0; i < base->constant_count; i++) {
+        bool own = false;
+
+        for (int k = 0; k < class->constant_count; k++)
+            own |= strcmp(class->constants[k].name, base->constants[i].name) == 0;
+        if (!own)
+            ARENA_PUSH(&r->cx->arena, class->constants, class->constant_count, base->constants[i]);
+    }
+}
+
+static void read_class_texts(struct reader *r, const struct node *node)
+{
+    struct names names = {0};
+    int count, first = r->spec->class_count;
+    struct class_text *texts = class_parse_all(r->cx, node->source, node->offset, node->length, &count);
+
+    for (int i = 0; i < count; i++) {
+        r->spec->partial |= !texts[i].good;
+        if (!texts[i].name && texts[i].good)
+            add_defs(r, NULL, texts[i].defs, texts[i].def_count, "functions", add_function_of_spec);
+        if (texts[i].name && texts[i].good && spec_check_identifier(r, texts[i].name, texts[i].loc) &&
+            is_new(r, &names, texts[i].name, texts[i].loc, "classes"))
+            add_class(r, &texts[i]);
+    }
+    for (int i = first; i < r->spec->class_count; i++) /* in their order, so that bases are whole */
+        inherit(r, r->spec->classes[i]);
 }
 
 void spec_read_classes(struct reader *r, const struct node *key, const struct node *node)
 {
     struct names names = {0};
 
+    if (node->kind == NODE_SCALAR && node->style == NODE_LITERAL && !node_is_empty(node)) {
+        read_class_texts(r, node);
+        return;
+    }
     if (!spec_is_mapping(r, key, node, "a mapping of signatures to classes"))
         return;
     for (int i = 0; i < node->count; i++) {

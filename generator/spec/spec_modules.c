@@ -4,14 +4,44 @@
 
 #include <string.h>
 
-/* The class whose modules are read: its arguments may hold modules. */
-static bool is_argument(const struct spec_class *owner, const char *name)
+/* Whether a name has a value where the modules of a class are written: an argument, a constant. */
+static bool has_value(const struct reader *r, const struct spec_class *owner, const char *name)
 {
-    for (int i = 0; i < owner->arg_count; i++) {
-        if (strcmp(owner->args[i].name, name) == 0)
-            return true;
-    }
-    return false;
+    bool found = strcmp(name, "self") == 0;
+
+    for (int i = 0; i < owner->arg_count; i++)
+        found |= strcmp(owner->args[i].name, name) == 0;
+    for (int i = 0; i < owner->constant_count; i++)
+        found |= strcmp(owner->constants[i].name, name) == 0;
+    for (int i = 0; i < r->spec->constant_count; i++)
+        found |= strcmp(r->spec->constants[i].name, name) == 0;
+    return found;
+}
+
+/* The x of x[0].y(z); else the expression that stands there. */
+static const struct expr *innermost(const struct expr *expr)
+{
+    while (expr->kind == EXPR_ATTR || expr->kind == EXPR_INDEX || expr->kind == EXPR_CALL)
+        expr = expr->a;
+    return expr;
+}
+
+static bool binds(const struct expr *target, const char *name)
+{
+    bool found = target->kind == EXPR_NAME && strcmp(target->text, name) == 0;
+
+    for (int i = 0; target->kind == EXPR_TUPLE && i < target->count; i++)
+        found |= binds(target->items[i], name);
+    return found;
+}
+
+/* An expression whose value holds a module. */
+static bool is_value(const struct reader *r, const struct spec_class *owner, const struct expr *expr)
+{
+    const struct expr *root = innermost(expr);
+
+    return (root->kind == EXPR_NAME && has_value(r, owner, root->text)) ||
+           ((root->kind == EXPR_DICT || root->kind == EXPR_LIST || root->kind == EXPR_TUPLE) && root != expr);
 }
 
 static const char *expr_kind_text(const struct expr *expr)
@@ -52,18 +82,25 @@ static void check_module_expr(struct reader *r, const struct spec_class *owner, 
         check_module_expr(r, owner, expr->b);
         break;
     case EXPR_FOR:
+        if (expr->tuple ||
+            (innermost(expr->a)->kind == EXPR_NAME && binds(expr->c, innermost(expr->a)->text)))
+            return; /* what it makes is known where it runs */
         check_module_expr(r, owner, expr->a);
         break;
+    case EXPR_STAR:
+        return;
     case EXPR_NAME:
-        if (is_argument(owner, expr->text))
-            return;
-        /* fall through */
     case EXPR_ATTR:
+        if (is_value(r, owner, expr))
+            return;
         diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2), found a name");
         diag_hint(r->cx, "write %s(), with its arguments in the brackets", expr_source(r->cx, expr));
         expr->kind = EXPR_BAD;
         return;
     default:
+        if ((expr->kind == EXPR_INDEX && is_value(r, owner, expr)) ||
+            (expr->kind == EXPR_BINARY && (expr->op == OP_OR || expr->op == OP_AND)))
+            return;
         diag_error(r->cx, expr->loc, "expected a call such as Linear(4, 2), found %s", expr_kind_text(expr));
         if (expr->kind == EXPR_LIST)
             diag_hint(r->cx, "here a list is written Sequential(A, B), and an empty one Sequential()");

@@ -81,6 +81,9 @@ spec_key_reader spec_read_version, spec_read_model, spec_read_freeze, spec_read_
 
 /* spec_tensors.c: what has a name, a shape or a value */
 spec_key_reader spec_read_constants, spec_read_sizes, spec_read_inputs;
+/* The same of a class, whose attributes differ. */
+void spec_read_class_constants(struct reader *r, struct spec_class *owner, struct names *names,
+                               const struct node *key, const struct node *node);
 struct spec_input spec_read_input(struct reader *r, const struct node *key, const struct node *node);
 /* Reads `parameters:`, `buffers:` or `state:` of a class; false where the key is none of them. `names`: what theirs must
  * differ from. */

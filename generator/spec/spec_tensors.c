@@ -5,7 +5,12 @@
 
 /* ---- constants, sizes, inputs ---- */
 
-void spec_read_constants(struct reader *r, const struct node *key, const struct node *node)
+/* Names with expressions, into a list; `unique`: what the names must differ by, in C or not. */
+static void read_constants(struct reader *r, const struct node *key, const struct node *node,
+                           struct names *names,
+                           bool (*unique)(struct reader *r, struct names *names, const char *name,
+                                          struct loc loc),
+                           struct spec_const **list, int *count)
 {
     if (!spec_is_mapping(r, key, node, "a mapping of names to values"))
         return;
@@ -14,7 +19,7 @@ void spec_read_constants(struct reader *r, const struct node *key, const struct 
         struct spec_const constant = {.name = node->keys[i]->value, .loc = node->keys[i]->loc};
 
         if (!spec_check_identifier(r, constant.name, constant.loc) ||
-            !spec_check_unique(r, &r->values, constant.name, constant.loc))
+            !unique(r, names, constant.name, constant.loc))
             continue;
         if (item->kind == NODE_SCALAR && item->style == NODE_QUOTED &&
             (!item->length || spec_is_identifier(item->value))) {
@@ -24,8 +29,20 @@ void spec_read_constants(struct reader *r, const struct node *key, const struct 
         } else {
             constant.value = spec_read_expr(r, node->keys[i], item);
         }
-        ARENA_PUSH(&r->cx->arena, r->spec->constants, r->spec->constant_count, constant);
+        ARENA_PUSH(&r->cx->arena, *list, *count, constant);
     }
+}
+
+void spec_read_constants(struct reader *r, const struct node *key, const struct node *node)
+{
+    read_constants(r, key, node, &r->values, spec_check_unique, &r->spec->constants,
+                   &r->spec->constant_count);
+}
+
+void spec_read_class_constants(struct reader *r, struct spec_class *owner, struct names *names,
+                               const struct node *key, const struct node *node)
+{
+    read_constants(r, key, node, names, spec_check_unique_in_c, &owner->constants, &owner->constant_count);
 }
 
 static bool is_order(enum expr_op op)

@@ -22,7 +22,6 @@ static const struct {
 } refused_words[] = {
     {"elif", "it stands below the block of an 'if', as far to the left"},
     {"else", "it stands below the block of an 'if' or 'for', as far to the left"},
-    {"while", "write 'for i in range(N)' with a number that is known while generating"},
     {"def", "functions stand under 'functions', those of a class under its 'methods'"},
     {"class", "classes stand under 'classes'"},
     {"try", NULL},
@@ -50,11 +49,30 @@ static bool refuse_word(struct parser *p)
     return false;
 }
 
+static void check_target(struct parser *p, struct expr *target, bool whole);
+
+/* One of several targets, of which one may take what is left: *rest. */
+static void check_part(struct parser *p, struct expr *targets, int i)
+{
+    p->in_target = true;
+    for (int k = 0; k < i; k++)
+        if (targets->items[i]->kind == EXPR_STAR && targets->items[k]->kind == EXPR_STAR)
+            parser_fail(p, targets->items[i]->loc, "one target takes what is left");
+    check_target(p, targets->items[i], true);
+    p->in_target = false;
+}
+
 /* What may stand before `=`: NAME, tuples of targets, self.NAME, and indices of NAME and self.NAME. */
 static void check_target(struct parser *p, struct expr *target, bool whole)
 {
+    const bool inside = p->in_target;
+
     switch (target->kind) {
     case EXPR_NAME:
+        return;
+    case EXPR_STAR:
+        if (target->tuple || !inside || target->a->kind != EXPR_NAME)
+            break;
         return;
     case EXPR_LIST:
         target->kind = EXPR_TUPLE; /* Python makes no difference */
@@ -65,7 +83,7 @@ static void check_target(struct parser *p, struct expr *target, bool whole)
         if (target->count == 0)
             parser_fail(p, target->loc, "nothing is assigned to: the tuple is empty");
         for (int i = 0; i < target->count; i++)
-            check_target(p, target->items[i], true);
+            check_part(p, target, i);
         return;
     case EXPR_ATTR: /* of what, is known where it runs */
         return;
@@ -211,8 +229,7 @@ static void end_stmt(struct parser *p, struct stmt *stmt)
     stmt->end = p->last.end;
 }
 
-/* A statement without a block; its first token is the parser's. */
-static struct stmt *parse_simple(struct parser *p)
+struct stmt *stmt_parse_simple(struct parser *p)
 {
     struct stmt *stmt = new_stmt(p);
     struct loc first = stmt->loc;
@@ -378,7 +395,7 @@ struct stmt_block lines_block(struct lines *lines, struct parser *p, size_t colu
         return block;
     }
     if (p->token.kind != TOKEN_END) {
-        ARENA_PUSH(&p->cx->arena, block.list, block.count, parse_simple(p));
+        ARENA_PUSH(&p->cx->arena, block.list, block.count, stmt_parse_simple(p));
         return block;
     }
     if (!lines) {
@@ -460,6 +477,18 @@ static void parse_for(struct lines *lines, struct parser *p, struct stmt *stmt, 
         add_block(p, stmt, lines_block(lines, &next, column, "else"));
 }
 
+static void parse_while(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column)
+{
+    struct parser next;
+
+    stmt->value = parser_conditional(p);
+    add_block(p, stmt, lines_block(lines, p, column, "while"));
+    end_stmt(p, stmt);
+    next = *p;
+    if (!p->failed && take_word(lines, &next, column, "else"))
+        add_block(p, stmt, lines_block(lines, &next, column, "else"));
+}
+
 static void parse_with(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column)
 {
     stmt->value = parser_conditional(p);
@@ -478,6 +507,7 @@ static const struct {
 } compound[] = {
     {"if", STMT_IF, parse_if},
     {"for", STMT_FOR, parse_for},
+    {"while", STMT_WHILE, parse_while},
     {"with", STMT_WITH, parse_with},
 };
 
@@ -498,7 +528,7 @@ static struct stmt *parse_line(struct lines *lines, struct parser *p, size_t col
             stmt->value = parser_bad(p, stmt->loc);
     }
     if (!stmt)
-        stmt = parse_simple(p);
+        stmt = stmt_parse_simple(p);
     if (lines && p->failed)
         lines_skip(lines, column);
     return stmt;

@@ -71,6 +71,7 @@ struct module_tensor {
     bool written;
     bool written_in_eval;                    /* not in training mode alone */
     bool faulty;                             /* a fault of it was said: its value is bad */
+    int moment;                              /* of an __init__: as that of a module */
     struct parametrization *parametrization; /* it is none, and this computes what its name means */
     bool moved; /* the original of one: it is drawn where the other one would be */
     enum init_kind init;
@@ -94,6 +95,7 @@ struct module_draw {
     enum init_kind init;
     double a, b, low, high;
     int64_t zero_row;
+    int moment; /* of an __init__, when it ran */
 };
 
 struct module {
@@ -113,6 +115,14 @@ struct module {
 
     struct binding *args; /* constructor arguments, defaults filled in */
     int arg_count;
+    struct binding *constants; /* of its class: attributes that are known while generating */
+    int constant_count;
+    int moment;             /* so many were made before it */
+    struct module **before; /* those below it that were made before it, since its arguments held them */
+    int before_count;
+    struct module_draw *resets; /* what its __init__ draws again, or sets, of tensors that are there */
+    int reset_count;
+    bool drawn; /* its initial values are in the order of draws */
     struct module **children;
     int child_count;
     const char **absent; /* names under `modules:` whose value is None */

@@ -8,15 +8,19 @@
 The statements of a spec are Python, so Python runs them; what is written here is what names mean (design 2.2) and how
 modules are written (2.1). What the oracle does not know it refuses, rather than to run something else.
 """
+import __future__
 import ast
 import builtins
 import collections
 import contextlib
+import copy
 import fnmatch
+import functools
 import math
 import pathlib
 import re
 import textwrap
+import types
 import warnings
 from unittest import mock
 
@@ -57,7 +61,8 @@ warnings.filterwarnings("ignore", message="nn.functional.(tanh|sigmoid) is depre
 
 
 # Names that stand by themselves, and Python's own.
-SPACES = {"F": nn.functional, "torch": torch, "nn": nn, "math": math, "Tensor": torch.Tensor,
+SPACES = {"functools": functools, "partial": functools.partial, "collections": collections, "copy": copy, "deepcopy": copy.deepcopy,
+          "F": nn.functional, "torch": torch, "nn": nn, "math": math, "Tensor": torch.Tensor,
           "OrderedDict": collections.OrderedDict, "_assert": torch._assert,
           "torchvision": vision.torchvision, "ops": vision.ops}
 PYTHON = ("float", "int", "bool", "len", "range", "enumerate", "zip", "reversed", "tuple", "list", "dict", "str", "divmod",
@@ -384,11 +389,15 @@ class ConstructorNames:
                 return table[name]
         if name == "nn":
             return Layers()
+        if self.class_of(name) is not None:
+            return self.class_of(name)
         if name in getattr(self.spec, "functions", ()):  # constants are read before them
             return lambda *args, **kwargs: self.spec.call_function(name, args, kwargs)
         return self.spec.load_file if name == "load_file" else torch_name(name)
 
     def class_of(self, name):
+        if name in getattr(self.spec, "python", ()):
+            return self.spec.python[name]
         if name in self.spec.classes:
             return lambda *args, **kwargs: SpecModule(self.spec, self.spec.classes[name], args, kwargs, self.path)
         if name == "MultiStep":
@@ -396,7 +405,7 @@ class ConstructorNames:
         return layer_class(name) or getattr(nn.utils.parametrizations, name, None)
 
     def evaluate(self, value):
-        return eval(compiled(expression_text(value), "new"), BUILTINS, self)
+        return eval(compiled(expression_text(value), "new"), Globals(self), self)
 
     def with_names(self, target, value):
         """These names and those of a comprehension's target (a name, or a tuple of such)."""
@@ -425,6 +434,29 @@ class InitNames(ConstructorNames):
         if function is None or name in self.args or name in self.spec.constants:
             return super().__getitem__(name)
         return lambda *args, **kwargs: function(self.tensor, *args, **kwargs)
+
+
+def names_in(code):
+    """All that the code of a text looks up."""
+    found = set(code.co_names)
+    for part in code.co_consts:
+        found |= names_in(part) if isinstance(part, types.CodeType) else set()
+    return found
+
+
+def python_name(spec, name):
+    """A global of classes that stand in a spec as Python has them; KeyError: there is none."""
+    if name in spec.constants:
+        return spec.constants[name]
+    if name in spec.functions:
+        return lambda *args, **kwargs: spec.call_function(name, args, kwargs)
+    if name == "warnings":
+        return types.SimpleNamespace(warn=lambda *args, **kwargs: None)
+    if name == "print":
+        return lambda *args, **kwargs: None
+    if hasattr(builtins, name):
+        return getattr(builtins, name)
+    return getattr(nn.init, name) if name.endswith("_") and hasattr(nn.init, name) else torch_name(name)
 
 
 class StatementNames:
@@ -631,7 +663,12 @@ class SpecModule(nn.Module):
         self.modc_spec, self.modc_definition, self.modc_state = spec, definition, {}
         names = ConstructorNames(spec, {})
         self.modc_args = bind(definition.name, definition.arguments, args, kwargs or {}, names.evaluate)
-        names = ConstructorNames(spec, self.modc_args, path=path)
+        for name, value in definition.constants.items():
+            names = ConstructorNames(spec, {**self.modc_args, "self": types.SimpleNamespace(**self.modc_args)}, path=path)
+            if isinstance(value, Word) and (not value or re.fullmatch(r"[A-Za-z_]\w*", value)):
+                value = repr(str(value))
+            self.modc_args[name] = names.evaluate(value)
+        names = ConstructorNames(spec, {**self.modc_args, "self": types.SimpleNamespace(**self.modc_args)}, path=path)
         if "modules" not in definition.sections:
             add_children(self, names)
         for section, content in definition.sections.items():  # in the order of the text, in which values are drawn
@@ -752,6 +789,7 @@ class Definition:
         self.name, self.arguments = name, arguments or []
         self.sections = {key: content[key] for key in content
                          if key in ("modules", "parameters", "buffers", "state")}
+        self.constants = content.get("constants", {}) if inputs is None else {}
         self.statements, self.forward_arguments = None, None
         self.extra_repr = content.get("extra_repr", "")
         self.methods = functions_of(content.get("methods", {}))
@@ -760,7 +798,7 @@ class Definition:
             if word == "forward":
                 own, self.statements = body_of(value)
                 self.take(arguments if arguments is not None else own, inputs)
-            elif inputs is None and key not in self.sections and key not in ("extra_repr", "methods"):
+            elif inputs is None and key not in self.sections and key not in ("extra_repr", "methods", "constants"):
                 raise SpecError(f"class {name}: unknown key '{key}'")
         if "forward" in self.methods:
             own, self.statements = self.methods.pop("forward")
@@ -825,7 +863,7 @@ def build_module(value, names):
     if names.path in names.spec.replaced:
         value, names = names.spec.replaced[names.path], ConstructorNames(names.spec, {}, path=names.path)
     module = build_as_written(value, names)
-    if not isinstance(module, SpecModule):
+    if module is not None and not isinstance(module, SpecModule):
         add_children(module, names)
     return module
 
@@ -873,6 +911,14 @@ def build_container(kind, text, names):
     return List(*children) if kind == "Sequential" else nn.ModuleList(children)
 
 
+def is_value(item):
+    """An item of a container that Python evaluates: a name, *xs, a rule with conditions or in another one."""
+    if item.startswith("["):
+        return any(map(is_value, split(item[1:-1])))
+    return item.startswith("*") or item.isidentifier() or len(outside(item, "for")) > 1 \
+        or bool(outside(item, "for") and outside(item, "if"))
+
+
 def build_as_written(value, names):
     value = chosen(value, names)
     if isinstance(value, dict):
@@ -884,12 +930,13 @@ def build_as_written(value, names):
     if isinstance(value, list):
         return List(*expand(value, names))
     container = re.fullmatch(r"(?:torch\.)?(?:nn\.)?(Sequential|(?:Module|Parameter)(?:List|Dict))\((.*)\)", value, re.DOTALL)
-    if container:
+    values = container and any(map(is_value, split(container.group(2))))
+    if container and not values:
         return build_container(*container.groups(), names)
     if outside(value, "for") or [i for i in outside(value, "x") if re.match(r"\sx\s+[\w.]+\s*\(", value[i:])]:
         return List(*expand([value], names))
     module = names.evaluate(value)
-    if not isinstance(module, nn.Module):
+    if module is not None and not isinstance(module, nn.Module):
         raise SpecError(f"{value} is no module")
     return module
 
@@ -1004,6 +1051,7 @@ class Spec:
             raise SpecError(f"{path}: the oracle does not know {sorted(unknown)}")
         self.replaced, self.added = {}, {}  # by path, while draw_again builds
         self.constants, self.sizes, self.size_values, self.classes = {}, {}, {}, {}
+        self.python = {}  # classes and functions of a text
         overrides = dict(overrides or {})
         required = content.get("sizes", {}).pop("require", [])
         self.required = required if isinstance(required, list) else [required]
@@ -1031,7 +1079,9 @@ class Spec:
                                  self.dtype_of(None if plain else description.get("dtype")))
         self.functions = {}
         self.functions.update(functions_of(content.get("functions", {})))
-        for key, value in content.get("classes", {}).items():
+        if isinstance(content.get("classes"), str):
+            self.read_classes(content["classes"])
+        for key, value in content.get("classes", {}).items() if isinstance(content.get("classes"), dict) else ():
             name, arguments = signature(key)
             self.classes[name] = Definition(name, arguments, value)
         self.root = Definition("", [], {key: value for key, value in content.items() if key not in NO_EFFECT},
@@ -1041,6 +1091,17 @@ class Spec:
             name, arguments = signature(key)
             value = value if isinstance(value, dict) else {"statements": value}
             self.entries[name] = (arguments or [], statements_of(value["statements"]))
+
+    def read_classes(self, text):
+        """Classes and functions as Python has them: these are PyTorch's own modules."""
+        code = compile(textwrap.dedent(text), "classes", "exec", flags=__future__.annotations.compiler_flag)
+        names = {"__builtins__": builtins.__dict__, "__name__": "spec"}
+        for name in names_in(code):
+            with contextlib.suppress(KeyError):
+                names[name] = python_name(self, name)
+        known = set(names)
+        exec(code, names)
+        self.python = {name: value for name, value in names.items() if name not in known}
 
     def load_file(self, path):
         """Tensors of a file beside the spec; floats become the model's, as when they are loaded."""

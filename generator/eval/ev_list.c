@@ -166,6 +166,24 @@ struct ev ev_frozen(struct eval *eval, struct ev value)
     return value;
 }
 
+struct ev ev_given(struct eval *eval, struct ev value)
+{
+    if (value.kind == EV_TENSOR && value.tensor->constant)
+        return ev_tensor(value.loc, build_const(eval, value.loc, value.tensor->constant));
+    value = ev_frozen(eval, value);
+    return value.kind == EV_TUPLE || value.kind == EV_DICT ? with_items(eval, value, ev_given) : value;
+}
+
+struct ev ev_without_graph(struct eval *eval, struct ev value)
+{
+    struct graph *graph = eval->graph;
+
+    eval->graph = NULL;
+    value = ev_given(eval, value);
+    eval->graph = graph;
+    return value;
+}
+
 /* Whether the list may take the item; else why not is said. What is in another list takes no further ones: so nothing holds
  * itself, and how deep a list nests is known when it is put somewhere. */
 static bool takes(struct eval *eval, struct loc loc, const struct ev *list, const struct ev *item)

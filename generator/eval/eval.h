@@ -263,6 +263,10 @@ struct ev ev_dict(struct eval *eval, struct loc loc, const char *const *keys, co
 /* The same with lists of its own, which change; and with lists that nothing changes. */
 struct ev ev_own(struct eval *eval, struct ev value);
 struct ev ev_frozen(struct eval *eval, struct ev value);
+/* What a module has of its arguments and constants, for the statements that run. */
+struct ev ev_given(struct eval *eval, struct ev value);
+/* What was computed in a graph that is gone: lists that nothing changes, and tensors by their values. */
+struct ev ev_without_graph(struct eval *eval, struct ev value);
 const char *ev_text(struct eval *eval,
                     const struct ev *value);      /* as Python's repr: for messages and extra_repr */
 const char *ev_kind_text(const struct ev *value); /* "a tuple", "a tensor" */

@@ -78,10 +78,10 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
     for (int i = module->constant_count - 1; i >= 0; i--)
         if (strcmp(module->constants[i].name, name) == 0)
             return eval->building ? ev_fresh(eval, module->constants[i].value)
-                                  : ev_frozen(eval, module->constants[i].value);
+                                  : ev_given(eval, module->constants[i].value);
     for (int i = 0; i < module->arg_count; i++)
         if (strcmp(module->args[i].name, name) == 0)
-            return ev_frozen(eval, module->args[i].value);
+            return ev_given(eval, module->args[i].value);
     if (strcmp(name, "training") == 0)
         return ev_bool(loc, eval->training);
     for (int i = 0; module->spec_class && i < module->spec_class->method_count; i++)

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "graph/graph.h"
+
 #define EVAL_MAX_DEPTH 64
 #define EVAL_MAX_CALLS 20000
 #define EVAL_MAX_ROW_ARGS 16
@@ -121,6 +123,7 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
                                     struct scope *closure, const struct call *call)
 {
     struct scope *outer = scope, own = {0};
+    struct graph *graph = eval->graph;
     struct frame frame = {function, self, eval->frame};
     struct ev out;
 
@@ -155,8 +158,13 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
     if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
         return ev_bad(call->loc);
     eval->frame = &frame;
+    if (eval->building && !graph) /* so that tensors change in place */
+        eval->graph = graph_new(eval->cx);
     out = eval_statements(eval, &own, function->statements, function->count);
     eval->frame = frame.outer;
+    if (eval->building && !graph)
+        out = ev_without_graph(eval, out);
+    eval->graph = graph;
     if (out.kind == EV_BAD)
         count_fault(eval, function);
     return out;
@@ -395,6 +403,14 @@ static struct ev call_super(struct eval *eval, struct scope *scope, const struct
     return ev_bad(expr->loc);
 }
 
+/* What else has the name of a class hides none where that is called. */
+static bool is_callable(const struct ev *value)
+{
+    return value->kind == EV_CLASS || value->kind == EV_FUNCTION || value->kind == EV_METHOD ||
+           value->kind == EV_MODULE || value->kind == EV_DTYPE || value->kind == EV_BAD ||
+           value->kind == EV_SPACE;
+}
+
 /* functools.partial and the like, which are Python's functions under their own names too. */
 static bool is_of_library(struct eval *eval, struct scope *scope, const struct expr *name)
 {
@@ -412,9 +428,9 @@ static bool is_of_library(struct eval *eval, struct scope *scope, const struct e
 struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     const struct expr *name = expr->a;
-    struct ev callee = ev_none(expr->loc), base = callee, out;
+    struct ev callee = ev_none(expr->loc), base = callee, other, out;
     struct call call;
-    bool bad, known = true;
+    bool bad, known = true, is_class = false;
     const int changes = eval->changes;
 
     if (eval->building && eval->building->call(eval, scope, expr, &out))
@@ -426,6 +442,11 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
         known = eval_find_name(eval, scope, name, &callee);
     else if (is_of_library(eval, scope, name))
         known = false;
+    if (known && name->kind == EXPR_NAME && !is_callable(&callee)) {
+        is_class = eval_find_class(eval, name->text, true, name->loc, &other) ||
+                   eval_find_class(eval, name->text, false, name->loc, &other);
+        known = !is_class;
+    }
     if (!known && strcmp(name->text, "isinstance") == 0)
         return eval_isinstance(eval, scope, expr);
     bad = !eval_arguments(eval, scope, expr, &call);
@@ -446,7 +467,7 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
         }
         callee = eval_attribute(eval, &base, name);
     } else if ((name->kind != EXPR_NAME && known) || (!known && !(bad && eval_is_python(name->text)))) {
-        callee = eval_expr(eval, scope, name);
+        callee = !known && is_class ? other : eval_expr(eval, scope, name);
     }
     if (callee.kind == EV_BAD || bad)
         return ev_bad(expr->loc);

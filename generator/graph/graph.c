@@ -4,6 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
+struct graph *graph_new(struct cx *cx)
+{
+    struct graph *graph = ARENA_NEW(&cx->arena, struct graph);
+
+    graph->cx = cx;
+    return graph;
+}
+
 void graph_need(struct graph *graph, struct need need)
 {
     if (dim_lower(need.dim) >= (need.not_one ? 2 : 0) || (need.not_one && dim_equals(need.dim, 0)))

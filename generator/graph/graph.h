@@ -172,6 +172,9 @@ const struct module_tensor *region_tensor(const struct op *call, const struct mo
 /* How often the module draws random numbers in the graph, itself or in regions. */
 int graph_draws(const struct graph *graph, const struct module *module);
 
+/* One of no model, for what is computed while generating. */
+struct graph *graph_new(struct cx *cx);
+
 /* Values and ops anew; dags, which nobody changes, and calls are shared. */
 struct graph *graph_clone(const struct graph *graph);
 

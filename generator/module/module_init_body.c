@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "graph/graph.h"
+
 #define PARAMETER "Parameter"
 
 static struct builder *builder_of(struct eval *eval)
@@ -228,12 +230,16 @@ static bool run_body(struct builder *build, struct module *module, const struct 
     const int errors = diag_errors(build->cx);
 
     struct module *outer = build->running;
+    struct graph *graph = build->eval.graph;
 
+    if (!graph) /* so that tensors change in place, and all names of one see it */
+        build->eval.graph = graph_new(build->cx);
     own->outer = module_init_scope(&build->eval, module);
     own->self = module;
     build->running = module;
     eval_statements(&build->eval, own, init->statements, init->count);
     build->running = outer;
+    build->eval.graph = graph;
     return diag_errors(build->cx) == errors;
 }
 
@@ -579,9 +585,9 @@ static struct ev settled(struct builder *build, const struct module *self, struc
     if (value.kind == EV_CONSTRUCTOR && value.made && value.made->module &&
         is_below(value.made->module, self))
         return value.made->module->faulty ? ev_bad(value.loc) : ev_module(value.loc, value.made->module);
+    value = ev_without_graph(&build->eval, value);
     if (value.kind != EV_TUPLE && value.kind != EV_DICT)
         return value;
-    value = ev_frozen(&build->eval, value);
     items = ARENA_ARRAY(&build->cx->arena, value.count + 1, struct ev);
     for (int i = 0; i < value.count; i++)
         items[i] = settled(build, self, value.items[i]);

@@ -154,6 +154,16 @@ static bool names_class(struct builder *build, const struct expr *expr)
            (is_class(&build->eval, expr->text, true) || is_class(&build->eval, expr->text, false));
 }
 
+/* Whether the name is bound to what is called: else a class of that name is meant. */
+static bool holds_callable(const struct scope *scope, const char *name)
+{
+    for (; scope; scope = scope->outer)
+        for (int i = 0; i < scope->count; i++)
+            if (strcmp(scope->items[i].name, name) == 0)
+                return scope->items[i].value.kind == EV_CLASS || scope->items[i].value.kind == EV_FUNCTION;
+    return false;
+}
+
 bool module_is_value(struct builder *build, const struct scope *scope, const struct expr *expr)
 {
     switch (expr->kind) {
@@ -166,6 +176,9 @@ bool module_is_value(struct builder *build, const struct scope *scope, const str
     case EXPR_BINARY:
         return expr->op == OP_OR || expr->op == OP_AND;
     case EXPR_CALL:
+        if (expr->a->kind == EXPR_NAME && names_class(build, expr->a) &&
+            !holds_callable(scope, expr->a->text))
+            return false;
         if (module_is_wrapped(build, expr))
             return expr->a->kind != EXPR_NAME || !module_find_class(build, expr->a->text);
         return (expr->a->kind == EXPR_CALL && !names_class(build, expr->a->a)) ||

@@ -26,14 +26,14 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
     }
     for (int i = module->constant_count - 1; i >= 0; i--) {
         if (strcmp(module->constants[i].name, name) == 0) {
-            *out = module->constants[i].value;
+            *out = ev_given(eval, module->constants[i].value);
             out->loc = loc;
             return true;
         }
     }
     for (int i = 0; i < module->arg_count; i++) {
         if (strcmp(module->args[i].name, name) == 0) {
-            *out = module->args[i].value;
+            *out = ev_given(eval, module->args[i].value);
             out->loc = loc;
             return true;
         }

@@ -239,6 +239,8 @@ static bool run_body(struct builder *build, struct module *module, const struct 
     build->running = module;
     eval_statements(&build->eval, own, init->statements, init->count);
     build->running = outer;
+    for (int i = 0; i < module->constant_count; i++) /* what became of tensors in lists */
+        module->constants[i].value = ev_fresh(&build->eval, module->constants[i].value);
     build->eval.graph = graph;
     return diag_errors(build->cx) == errors;
 }

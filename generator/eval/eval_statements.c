@@ -39,6 +39,11 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
     }
     if (value.kind == EV_BAD)
         return;
+    if (eval->building) {
+        diag_error(eval->cx, target->loc, "parts of tensors are not written while the modules are made");
+        diag_hint(eval->cx, "change the tensor before it is given to self");
+        return;
+    }
     if (value.kind == EV_NONE && eval->at.source && target->loc.offset == eval->at.offset)
         return; /* a body of the tables that has nothing to write in this mode */
     if (target->kind == EXPR_INDEX) {
@@ -229,8 +234,7 @@ void eval_assign(struct eval *eval, struct scope *scope, const struct expr *targ
     struct ev *items = NULL;
     int count = 0;
 
-    if (self_attribute(target) && !(eval->building && target->kind == EXPR_INDEX) &&
-        !has_places(eval, scope, target)) {
+    if (self_attribute(target) && (eval->building || !has_places(eval, scope, target))) {
         assign_self(eval, scope, target, value);
         return;
     }

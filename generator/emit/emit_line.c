@@ -212,22 +212,24 @@ void emit_comment(struct text *out, const char *comment)
 /* Prints what a line of a comment holds, and returns the words that are left over. */
 static const char *fill_comment(struct text *out, const char *line, const char *prefix)
 {
-    const char *rest = "";
+    const size_t head = strlen(prefix);
+    size_t shown = 0; /* of the prefix: none on the first line, which has its own */
 
-    while (strlen(line) > EMITTED_WIDTH) {
-        size_t head = strlen(prefix), end = EMITTED_WIDTH;
+    while (!memchr(line, 0, EMITTED_WIDTH - shown + 1)) {
+        size_t end = EMITTED_WIDTH;
 
-        while (end > head && (line[end] != ' ' || strcmp(line + end, " */") == 0))
+        while (end > head && (line[end - shown] != ' ' || strcmp(line + end - shown, " */") == 0))
             end--;
         if (end <= head)
             break;
-        text_printf(out, "%.*s\n", (int)end, line);
-        rest = line + end + 1;
-        line = arena_format(out->arena, "%s%s", prefix, rest);
+        text_printf(out, "%.*s%.*s\n", (int)shown, prefix, (int)(end - shown), line);
+        line += end - shown + 1;
+        shown = head;
     }
-    if (!*rest)
-        text_printf(out, "%s\n", line);
-    return rest;
+    if (shown > 0 && *line)
+        return line;
+    text_printf(out, "%.*s%s\n", (int)shown, prefix, line);
+    return "";
 }
 
 /* A comment that has lines for itself: what is too long for one goes to the next, unless that is a paragraph, a clause or a

@@ -127,12 +127,18 @@ bool pass_may_join(const struct graph *graph, const struct op *a, const struct o
     return !graph->fenced || a->call == b->call;
 }
 
+/* Only slots are written, and a tensor only where a statement does: most values are read by many and written by none. */
+static bool may_be_written(const struct value *root)
+{
+    return value_is_slot(root) && (root->op->code != GRAPH_OP_TENSOR || root->op->tensor.tensor->written);
+}
+
 bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
 {
     for (int i = 0; i < op->input_count; i++) {
         const struct value *root = value_root(op->inputs[i]);
 
-        for (int u = 0; u < root->user_count; u++) {
+        for (int u = 0; may_be_written(root) && u < root->user_count; u++) {
             const struct op *write = root->users[u];
             int at = write->code == GRAPH_OP_WRITE && write->inputs[0] == root ? graph_position(graph, write)
                                                                                : -1;

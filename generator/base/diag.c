@@ -226,6 +226,11 @@ bool diag_said(const struct cx *cx, struct loc loc)
     return said;
 }
 
+bool diag_is_full(const struct cx *cx)
+{
+    return cx->hidden_count >= DIAG_MAX_HIDDEN;
+}
+
 int diag_faults(const struct cx *cx)
 {
     return cx->faults;
@@ -329,10 +334,12 @@ const char *diag_nearest(const char *name, const char *const *known, int count)
         if (!known[i] || strlen(known[i]) > near_limit || strcmp(known[i], name) == 0)
             continue;
 
-        int loose = distance(name, known[i], 0), exact = distance(name, known[i], 1);
+        const int longer = abs((int)strlen(known[i]) - (int)length); /* so many letters go in any case */
+        int loose = longer > (int)length / 3 ? longer : distance(name, known[i], 0), exact;
 
         if (loose > (int)length / 3)
             continue;
+        exact = distance(name, known[i], 1);
         if (!nearest || loose < nearest_distance || (loose == nearest_distance && exact < nearest_exact)) {
             nearest = known[i];
             nearest_distance = loose;

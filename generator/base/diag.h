@@ -87,6 +87,9 @@ int diag_faults(const struct cx *cx);
 /* Some error was said at this very place: what looks for hints need not look again. */
 bool diag_said(const struct cx *cx, struct loc loc);
 
+/* No further error is kept: what they would say need not be found. */
+bool diag_is_full(const struct cx *cx);
+
 /* The known spelling nearest to `name` (edit distance at most a third of its length), or NULL. */
 const char *diag_nearest(const char *name, const char *const *known, int count);
 

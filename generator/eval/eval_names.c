@@ -294,6 +294,10 @@ static void unknown_name(struct eval *eval, struct scope *scope, const struct ex
 
     if (diag_said(eval->cx, expr->loc))
         return;
+    if (diag_is_full(eval->cx)) {
+        diag_error(eval->cx, expr->loc, "'%s' is not known here", expr->text);
+        return;
+    }
     for (struct scope *s = scope; s; s = s->outer) {
         partial |= s->partial;
         for (int i = 0; i < s->count; i++)

@@ -159,7 +159,7 @@ static struct ev eval_generator(struct eval *eval, struct scope *scope, const st
 }
 
 /* A dict of which keys are computed; a later one of the same key counts. */
-static struct ev eval_pairs(struct eval *eval, struct scope *scope, const struct expr *expr)
+static struct ev eval_key_pairs(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct ev out = ev_dict(eval, expr->loc, NULL, NULL, 0);
 
@@ -233,7 +233,7 @@ static struct ev eval_dict(struct eval *eval, struct scope *scope, const struct 
 
     for (int i = 0; i < expr->count; i++)
         if (!expr->names[i])
-            return eval_pairs(eval, scope, expr);
+            return eval_key_pairs(eval, scope, expr);
     for (int i = 0; i < expr->count; i++) {
         items[i] = eval_expr(eval, scope, expr->items[i]);
         for (int k = 0; k < i; k++) {

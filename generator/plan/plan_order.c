@@ -5,89 +5,97 @@
 
 #define ORDER_WORK                                                                                           \
     20000000 /* values and steps looked at, in all: large graphs are ordered less well, not slowly */
-#define ORDER_WALKED 400000000 /* words of `needs` that are looked at, in all */
+#define ORDER_WALKED 200000000 /* steps and `needs` that are looked at, in all */
 #define ORDER_NEAR 24          /* how far a step moves among its neighbours */
+
+/* The places of steps that have to be before another. */
+struct needs {
+    int *steps, count;
+};
 
 struct order {
     struct variant *variant;
     struct load (*measure)(void *data);
     void *data;
-    int *ids;        /* by step as it stands: where it stood at first */
-    uint64_t *needs; /* by that place: a bit for each step that has to be before it */
-    int words;       /* of a row of them */
+    int *ids;            /* by step as it stands: where it stood at first */
+    struct needs *needs; /* by that place */
     struct load load;
     bool stale;    /* the lives that were measured are those of a move that was taken back */
     int64_t left;  /* moves that may still be tried */
     int64_t walks; /* what is left of ORDER_WALKED */
     struct step *old_steps;
     int *old_ids;
-    uint64_t *bits;
-    bool *moves;
+    bool *met;   /* by that place: it moves, or has to be before what moves */
+    bool *moves; /* by step as it stands */
 };
 
 /* ---- what has to be before what ---------------------------------------------------------------------------------- */
 
-/* The steps that make a value, of what is a view or was joined those that make its parts. */
-struct makers {
-    const int *steps;
-    int count;
+/* The steps that have read what lies in memory so far, and the calls. */
+struct finder {
+    struct order *order;
+    struct arena *arena;
+    struct needs *values, *gradients,
+        *tensors; /* readers: by value, by the index of a gradient, by the key of a tensor */
+    struct needs calls;
 };
 
-static struct makers add_makers(struct arena *arena, struct makers a, struct makers b)
+static void add_needs(struct arena *arena, struct needs *needs, const struct needs *more)
 {
-    int *both;
-
-    if (a.count == 0 || b.count == 0)
-        return a.count == 0 ? b : a;
-    both = ARENA_ARRAY(arena, a.count + b.count, int);
-    memcpy(both, a.steps, (size_t)a.count * sizeof *both);
-    memcpy(both + a.count, b.steps, (size_t)b.count * sizeof *both);
-    return (struct makers){both, a.count + b.count};
+    for (int i = 0; i < more->count; i++)
+        ARENA_PUSH(arena, needs->steps, needs->count, more->steps[i]);
 }
 
-static void need(struct order *o, int step, int before)
+/* Of values the steps that make one, of what is a view or was joined those that make its parts. */
+static struct needs join_makers(struct arena *arena, const struct needs *a, const struct needs *b)
 {
-    o->needs[step * o->words + before / 64] |= (uint64_t)1 << before % 64;
+    struct needs both = {NULL, 0};
+
+    if (a->count == 0 || b->count == 0)
+        return a->count == 0 ? *b : *a;
+    add_needs(arena, &both, a);
+    add_needs(arena, &both, b);
+    return both;
 }
 
-/* Whether the step writes over what is read: a slot, a gradient that is added to, a parameter that is updated. */
-static bool replaces(const struct variant *variant, const struct op *write, const struct value *read)
+/* Who read where the result of the step is written, if something lies there before: a slot, a gradient that is added to, a
+ * parameter that is updated. NULL: nothing does. */
+static struct needs *readers_of(const struct finder *f, const struct op *write, int result)
 {
-    const struct place *from = &variant->places[read->id], *to;
+    const struct place *to = &f->order->variant->places[write->outputs[result]->base->id];
 
     if (write->code == GRAPH_OP_WRITE)
-        return read == write->inputs[0]->base;
+        return &f->values[write->inputs[0]->base->id];
     if (write->code == GRAPH_OP_UPDATE)
-        return from->kind == PLACE_TENSOR && from->tensor->first == write->gradient.tensor;
-    for (int j = 0; j < write->output_count; j++) {
-        to = &variant->places[write->outputs[j]->base->id];
-        if (to->kind == PLACE_GRADIENT && from->kind == to->kind && from->index == to->index)
-            return true;
+        return &f->tensors[write->gradient.tensor->key];
+    return to->kind == PLACE_GRADIENT ? &f->gradients[to->index] : NULL;
+}
+
+/* A step writes over what others have read, packed weights apart, which lie elsewhere. */
+static void need_reads(struct finder *f, int s)
+{
+    const struct variant *variant = f->order->variant;
+    const struct step *step = &variant->steps[s];
+
+    for (int j = 0; j < step->op->output_count; j++) {
+        const struct needs *readers = readers_of(f, step->op, j);
+
+        if (readers)
+            add_needs(f->arena, &f->order->needs[s], readers);
     }
-    return false;
-}
+    for (int i = 0; i < step->op->input_count; i++) {
+        const struct value *read = step->op->inputs[i]->base;
+        const struct place *from = &variant->places[read->id];
 
-static bool may_replace(const struct variant *variant, const struct op *op)
-{
-    bool may = op->code == GRAPH_OP_WRITE || op->code == GRAPH_OP_UPDATE;
-
-    for (int j = 0; j < op->output_count; j++)
-        may |= variant->places[op->outputs[j]->base->id].kind == PLACE_GRADIENT;
-    return may;
-}
-
-static void need_reads(struct order *o, int write)
-{
-    const struct step *steps = o->variant->steps;
-
-    if (!may_replace(o->variant, steps[write].op))
-        return;
-    for (int s = 0; s < write; s++)
-        for (int i = 0; i < steps[s].op->input_count; i++)
-            if ((!step_packed(&steps[s], i) ||
-                 step_packed(&steps[s], i)->passing) && /* else it lies elsewhere */
-                replaces(o->variant, steps[write].op, steps[s].op->inputs[i]->base))
-                need(o, write, s);
+        if (step_packed(step, i) && !step_packed(step, i)->passing)
+            continue;
+        ARENA_PUSH(f->arena, f->values[read->id].steps, f->values[read->id].count, s);
+        if (from->kind == PLACE_GRADIENT)
+            ARENA_PUSH(f->arena, f->gradients[from->index].steps, f->gradients[from->index].count, s);
+        if (from->kind == PLACE_TENSOR && from->tensor->first->key >= 0)
+            ARENA_PUSH(f->arena, f->tensors[from->tensor->first->key].steps,
+                       f->tensors[from->tensor->first->key].count, s);
+    }
 }
 
 /* Whether a tensor, or its gradient, is of an instance that the CALL is of. */
@@ -113,47 +121,67 @@ static bool meets_call(const struct variant *variant, const struct op *call, con
     return meets;
 }
 
-static void need_calls(struct order *o, int step)
+static void need_calls(struct finder *f, int s)
 {
-    const struct step *steps = o->variant->steps;
-    const struct op *op = steps[step].op;
+    const struct step *steps = f->order->variant->steps;
+    const struct op *op = steps[s].op;
+    struct needs *needs = &f->order->needs[s];
 
-    for (int s = 0; s < step; s++)
-        if ((op->code == GRAPH_OP_CALL && meets_call(o->variant, op, steps[s].op)) ||
-            (steps[s].op->code == GRAPH_OP_CALL && meets_call(o->variant, steps[s].op, op)))
-            need(o, step, s);
+    for (int before = 0; op->code == GRAPH_OP_CALL && before < s; before++)
+        if (meets_call(f->order->variant, op, steps[before].op))
+            ARENA_PUSH(f->arena, needs->steps, needs->count, before);
+    for (int i = 0; op->code != GRAPH_OP_CALL && i < f->calls.count; i++)
+        if (meets_call(f->order->variant, steps[f->calls.steps[i]].op, op))
+            ARENA_PUSH(f->arena, needs->steps, needs->count, f->calls.steps[i]);
+    if (op->code == GRAPH_OP_CALL)
+        ARENA_PUSH(f->arena, f->calls.steps, f->calls.count, s);
 }
 
 static void find_needs(struct order *o, struct arena *arena)
 {
     const struct variant *variant = o->variant;
     const struct graph *graph = variant->graph;
-    struct makers *makers = ARENA_ARRAY(arena, graph->value_count + 1, struct makers);
-    int s = 0;
+    struct needs *makers = ARENA_ARRAY(arena, graph->value_count + 1, struct needs);
+    struct finder finder = {.order = o, .arena = arena};
+    int s = 0, gradients = 0;
 
+    for (int i = 0; i < graph->value_count; i++)
+        if (variant->places[i].kind == PLACE_GRADIENT && variant->places[i].index >= gradients)
+            gradients = variant->places[i].index + 1;
+    finder.values = ARENA_ARRAY(arena, graph->value_count + 1, struct needs);
+    finder.gradients = ARENA_ARRAY(arena, gradients + 1, struct needs);
+    finder.tensors = ARENA_ARRAY(arena, graph->program->tree->key_count + 1, struct needs);
     for (int i = 0; i < graph->op_count; i++) {
         const struct op *op = graph->ops[i];
         bool is_step = s < variant->step_count && variant->steps[s].op == op;
-        struct makers made = {NULL, 0};
+        struct needs made = {NULL, 0};
 
         for (int j = 0; j < op->input_count; j++) {
-            const struct makers *input = &makers[op->inputs[j]->id];
+            const struct needs *input = &makers[op->inputs[j]->id];
 
-            made = is_step ? made : add_makers(arena, made, *input);
-            for (int k = 0; is_step && k < input->count; k++)
-                need(o, s, input->steps[k]);
+            if (is_step)
+                add_needs(arena, &o->needs[s], input);
+            else
+                made = join_makers(arena, &made, input);
         }
         if (is_step) {
-            int *own = ARENA_NEW(arena, int);
-
-            *own = s;
-            made = (struct makers){own, 1};
-            need_calls(o, s);
-            need_reads(o, s++);
+            ARENA_PUSH(arena, made.steps, made.count, s);
+            need_calls(&finder, s);
+            need_reads(&finder, s++);
         }
         for (int j = 0; j < op->output_count; j++)
             makers[op->outputs[j]->id] = made;
     }
+}
+
+static bool has_to_be_before(const struct order *o, int step, int other)
+{
+    const struct needs *needs = &o->needs[o->ids[step]];
+
+    for (int i = 0; i < needs->count; i++)
+        if (needs->steps[i] == o->ids[other])
+            return true;
+    return false;
 }
 
 /* ---- moves ----------------------------------------------------------------------------------------------------- */
@@ -167,33 +195,44 @@ static bool is_fixed(const struct order *o, int s)
            (o->variant->graph->fenced && op->code == GRAPH_OP_CALL && op->invoke.part != CALL_COMMIT);
 }
 
+/* As if the steps from `at` to before `end` had not been met. */
+static void forget(struct order *o, int at, int end, int step)
+{
+    for (int s = at; s != end; s += step) {
+        const struct needs *needs = &o->needs[o->ids[s]];
+
+        o->met[o->ids[s]] = false;
+        for (int i = 0; o->moves[s] && step < 0 && i < needs->count; i++)
+            o->met[needs->steps[i]] = false;
+    }
+}
+
 /* Which steps from `to` to `at` go with the step at `at`: what it needs on its way to the front, what needs it on its way back.
  * False: one of them does not move, or all do. */
 static bool find_moves(struct order *o, int at, int to)
 {
-    int step = at < to ? 1 : -1, count = 0;
+    const int step = at < to ? 1 : -1;
+    int count = 0, s;
+    bool fixed = false;
 
-    memset(o->bits, 0, (size_t)o->words * sizeof *o->bits);
-    for (int s = at;; s += step) {
-        const uint64_t *needs = &o->needs[o->ids[s] * o->words];
-        uint64_t goes = 0;
+    for (s = at; !fixed && s != to + step; s += step) {
+        const struct needs *needs = &o->needs[o->ids[s]];
+        bool goes = s == at;
 
-        if (is_fixed(o, s))
-            return false;
-        o->walks -= o->words;
+        fixed = is_fixed(o, s);
+        o->walks -= 1 + needs->count;
         if (step < 0)
-            goes = o->bits[o->ids[s] / 64] >> o->ids[s] % 64 & 1;
-        for (int w = 0; step > 0 && w < o->words; w++)
-            goes |= o->bits[w] & needs[w];
-        o->moves[s] = s == at || goes != 0;
-        count += o->moves[s];
-        for (int w = 0; step < 0 && o->moves[s] && w < o->words; w++)
-            o->bits[w] |= needs[w];
-        if (step > 0 && o->moves[s])
-            o->bits[o->ids[s] / 64] |= (uint64_t)1 << o->ids[s] % 64;
-        if (s == to)
-            return count <= (to - at) * step;
+            goes |= o->met[o->ids[s]];
+        for (int i = 0; step > 0 && !goes && i < needs->count; i++)
+            goes |= o->met[needs->steps[i]];
+        o->moves[s] = goes;
+        count += goes;
+        for (int i = 0; goes && step < 0 && i < needs->count; i++)
+            o->met[needs->steps[i]] = true;
+        o->met[o->ids[s]] |= goes && step > 0;
     }
+    forget(o, at, s, step);
+    return !fixed && count <= (to - at) * step;
 }
 
 /* Steps first to last: those that move to the front, or to the back. */
@@ -273,8 +312,7 @@ static void update_early(struct order *o)
 
         if (steps[s].op->code != GRAPH_OP_UPDATE)
             continue;
-        while (!is_fixed(o, to - 1) &&
-               !(o->needs[o->ids[s] * o->words + o->ids[to - 1] / 64] >> o->ids[to - 1] % 64 & 1))
+        while (!is_fixed(o, to - 1) && !has_to_be_before(o, s, to - 1))
             to--;
         if (to < s && find_moves(o, s, to))
             rearrange(o, to, s, true);
@@ -314,9 +352,8 @@ static bool lower_peak(struct order *o)
 void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(void *data), void *data)
 {
     struct arena *arena = &cx->arena;
-    int count = variant->step_count, words = (count + 63) / 64;
-    struct order order = {
-        .variant = variant, .measure = measure, .data = data, .words = words, .load = measure(data)};
+    int count = variant->step_count;
+    struct order order = {.variant = variant, .measure = measure, .data = data, .load = measure(data)};
 
     if (variant->yield < 0)
         return;
@@ -324,8 +361,8 @@ void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(
     order.old_ids = ARENA_ARRAY(arena, count + 1, int);
     order.old_steps = ARENA_ARRAY(arena, count + 1, struct step);
     order.moves = ARENA_ARRAY(arena, count + 1, bool);
-    order.bits = ARENA_ARRAY(arena, words + 1, uint64_t);
-    order.needs = ARENA_ARRAY(arena, count * words + 1, uint64_t);
+    order.met = ARENA_ARRAY(arena, count + 1, bool);
+    order.needs = ARENA_ARRAY(arena, count + 1, struct needs);
     order.walks = ORDER_WALKED;
     order.left = ORDER_WORK / (variant->graph->value_count + 4 * count + 1);
     for (int s = 0; s < count; s++)

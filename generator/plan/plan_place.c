@@ -108,6 +108,69 @@ static int list_neighbours(struct neighbours *near, const struct interval *list,
     return count;
 }
 
+/* How high what has its place reaches, as a tree over steps: node n is of the same steps as 2n and 2n + 1. For many intervals that
+ * are long, each of which goes on top of what is there: gaps below are left, and none is looked at. */
+struct skyline {
+    int64_t *whole,
+        *peak; /* by node: what is in all of its steps reaches so high; the highest in some of them */
+    int steps;
+};
+
+enum { SKYLINE_FROM = 4096 }; /* intervals: fewer are looked at one by one */
+
+static int64_t higher(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The highest in the steps from first to last of the node, whose own are those from `from` to `to`. */
+static int64_t skyline_top(const struct skyline *sky, int node, int from, int to, const struct interval *own)
+{
+    const int middle = from + (to - from) / 2;
+
+    if (own->last < from || to < own->first)
+        return 0;
+    if (own->first <= from && to <= own->last)
+        return sky->peak[node];
+    return higher(sky->whole[node], higher(skyline_top(sky, 2 * node, from, middle, own),
+                                           skyline_top(sky, 2 * node + 1, middle + 1, to, own)));
+}
+
+/* All of the interval's steps reach up to `top`, which is not below what they did. */
+static void skyline_raise(struct skyline *sky, int node, int from, int to, const struct interval *own,
+                          int64_t top)
+{
+    const int middle = from + (to - from) / 2;
+
+    if (own->last < from || to < own->first)
+        return;
+    sky->peak[node] = higher(sky->peak[node], top);
+    if (own->first <= from && to <= own->last) {
+        sky->whole[node] = top;
+        return;
+    }
+    skyline_raise(sky, 2 * node, from, middle, own, top);
+    skyline_raise(sky, 2 * node + 1, middle + 1, to, own, top);
+}
+
+/* Places each on top of those that have their place, in the order of the keys. Returns where the highest ends. */
+static int64_t place_on_top(struct arena *arena, struct interval *list, const struct key *keys, int count)
+{
+    struct skyline sky = {0};
+
+    for (int i = 0; i < count; i++)
+        sky.steps = list[i].last >= sky.steps ? list[i].last + 1 : sky.steps;
+    sky.whole = ARENA_ARRAY(arena, 4 * (size_t)sky.steps + 4, int64_t);
+    sky.peak = ARENA_ARRAY(arena, 4 * (size_t)sky.steps + 4, int64_t);
+    for (int i = 0; i < count; i++) {
+        struct interval *own = &list[keys[i].item];
+
+        own->offset = skyline_top(&sky, 1, 0, sky.steps - 1, own);
+        skyline_raise(&sky, 1, 0, sky.steps - 1, own, own->offset + own->bytes);
+    }
+    return sky.peak[1];
+}
+
 /* The lowest offset for each interval, one after the other. Returns where the highest ends. */
 static int64_t place_by(struct arena *arena, struct interval *list, int count, enum rule rule)
 {
@@ -120,6 +183,8 @@ static int64_t place_by(struct arena *arena, struct interval *list, int count, e
     for (int i = 0; i < count; i++)
         keys[i] = (struct key){key_of(&list[i], rule), 0, i};
     qsort(keys, (size_t)count, sizeof *keys, by_key);
+    if (!few && count >= SKYLINE_FROM)
+        return place_on_top(arena, list, keys, count);
     for (int i = 0; i < count; i++) {
         struct interval *own = &list[keys[i].item];
         int k = i, others = few ? list_neighbours(&near, list, keys[i].item, sorted) : i;

@@ -10,7 +10,7 @@
 
 #include "plan/plan_place.h"
 
-enum { UNIT = 64, STEPS = 120, UNITS = 1000, MOST = 64 };
+enum { UNIT = 64, STEPS = 120, UNITS = 1000, MOST = 64, MANY = 4200 };
 
 struct list {
     struct interval items[MOST];
@@ -72,24 +72,34 @@ static bool are_apart(const struct interval *a, const struct interval *b)
            b->offset + b->bytes <= a->offset;
 }
 
-/* Places the list, and returns how many bytes it lies above the bound. */
-static int64_t place(struct list *list, int64_t bound)
+/* Places the intervals, and returns how many bytes they lie above the bound. */
+static int64_t place_items(struct interval *items, int count, int64_t bound)
 {
-    const struct list before = *list;
-    int64_t peak = place_intervals(&cx, list->items, list->count, bound), end = 0;
+    int64_t peak = place_intervals(&cx, items, count, bound), end = 0;
 
-    for (int i = 0; i < list->count; i++) {
-        const struct interval *own = &list->items[i];
+    for (int i = 0; i < count; i++) {
+        const struct interval *own = &items[i];
 
         assert_true(own->offset >= 0 && own->offset % UNIT == 0);
-        assert_int_equal(own->first, before.items[i].first);
-        assert_int_equal(own->last, before.items[i].last);
         for (int j = 0; j < i; j++)
-            assert_true(are_apart(own, &list->items[j]));
+            if (!are_apart(own, &items[j]))
+                fail_msg("%d and %d overlap", i, j);
         end = own->offset + own->bytes > end ? own->offset + own->bytes : end;
     }
     assert_int_equal(peak, end);
     return peak - bound;
+}
+
+static int64_t place(struct list *list, int64_t bound)
+{
+    const struct list before = *list;
+    const int64_t above = place_items(list->items, list->count, bound);
+
+    for (int i = 0; i < list->count; i++) {
+        assert_int_equal(list->items[i].first, before.items[i].first);
+        assert_int_equal(list->items[i].last, before.items[i].last);
+    }
+    return above;
 }
 
 static void test_cut_blocks(void **state)
@@ -119,9 +129,26 @@ static void test_small_lists(void **state)
     assert_int_equal(one.items[0].offset, 0);
 }
 
+/* What each step of forward makes, backward reads in reverse: so many that none is looked for among the others. */
+static void test_many_lists(void **state)
+{
+    static struct interval items[MANY];
+    int64_t bound = 0;
+
+    (void)state;
+    drawn = 1;
+    for (int i = 0; i < MANY; i++) {
+        items[i] = (struct interval){
+            .bytes = (int64_t)(1 + draw(20)) * UNIT, .first = i, .last = 2 * MANY - i};
+        bound += items[i].bytes;
+    }
+    assert_int_equal(place_items(items, MANY, bound), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_lists), cmocka_unit_test(test_cut_blocks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_small_lists), cmocka_unit_test(test_cut_blocks),
+                                       cmocka_unit_test(test_many_lists)};
 
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -53,6 +53,7 @@ struct backward {
     struct graph *graph;
     bool *wanted;        /* by id of forward's values */
     struct part **parts; /* by id, in the order in which they came */
+    struct part **last;  /* by id: of these, where there are any */
     struct op *yield;    /* where forward ends */
     int value_count;     /* of forward, before its gradients */
     bool *ahead;         /* by id: forward makes it, and it may be read behind */
@@ -165,15 +166,14 @@ static void give_part(const struct adjoint *adjoint, struct value *value, int ax
                       const struct dim *length, struct value *gradient)
 {
     struct backward *b = adjoint->data;
-    struct part **last, *part;
+    struct part *part;
 
     if (!gradient || !wants(adjoint, value))
         return;
     part = ARENA_NEW(&b->graph->cx->arena, struct part);
     *part = (struct part){gradient, axis, start, length, NULL};
-    for (last = &b->parts[value->id]; *last; last = &(*last)->next)
-        ;
-    *last = part;
+    *(b->parts[value->id] ? &b->last[value->id]->next : &b->parts[value->id]) = part;
+    b->last[value->id] = part;
 }
 
 /* What is made for a gradient is called by the value that it is of: dx. */
@@ -547,9 +547,10 @@ static struct value *read_again(struct backward *b, struct value *value, const s
     if (value_is_slot(value)) {
         for (int u = 0; u < value->user_count; u++) {
             const struct op *write = value->users[u];
-            int w = graph_position(graph, write);
+            const bool writes = write->code == GRAPH_OP_WRITE && write->inputs[0] == value;
+            const int w = writes ? graph_position(graph, write) : *at;
 
-            if (write->code == GRAPH_OP_WRITE && write->inputs[0] == value && w < *at)
+            if (w < *at)
                 return keep_slot(b, value, w, at);
         }
         return value;
@@ -866,6 +867,7 @@ static void write_backward(struct graph *graph)
         .eval = &b.eval, .data = &b, .wants = wants, .give = give, .give_part = give_part};
     b.wanted = ARENA_ARRAY(arena, b.value_count + 1, bool);
     b.parts = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
+    b.last = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
     find_wanted(&b);
     check_loss(&b);
     add_yield(&b);
@@ -878,6 +880,7 @@ static void write_backward(struct graph *graph)
         if (first > GRAPH_MAX_WITH_GRADIENTS) {
             diag_error(graph->cx, op->loc, "%s has more than %d operations with those of its gradients",
                        graph->name, GRAPH_MAX_WITH_GRADIENTS);
+            diag_hint(graph->cx, "layers that repeat count once as instances of a class, under 'classes:'");
             return;
         }
         b.eval.call = op->call;

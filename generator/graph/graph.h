@@ -23,7 +23,7 @@ struct need {
 };
 
 #define GRAPH_MAX_OPS 100000
-#define GRAPH_MAX_WITH_GRADIENTS 20000 /* the order of their steps takes a time that grows with the square */
+#define GRAPH_MAX_WITH_GRADIENTS 400000 /* most ops have three more for their gradients, or fewer */
 
 struct graph {
     struct cx *cx;

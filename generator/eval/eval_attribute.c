@@ -297,7 +297,6 @@ static const struct tensor_fact {
      "return x.mT"},
     {"mH", "return x.mT"},
     {"real", "return x"},
-    {"imag", "raise RuntimeError('imag is not implemented for tensors with non-complex dtypes.')"},
     {"data", "return x.detach()"},
     {"itemsize", "return x.dtype.itemsize"},
     {"nbytes", "return x.numel() * x.dtype.itemsize"},

@@ -63,6 +63,7 @@ ABOUT = {
     "plan/plan_fence.c": ("FENCE", "the slots of boundaries"),
     "plan/plan_home.c": ("TENSOR", "packed weights are at home where their parameters are"),
     "plan/plan_join.c": ("CONCAT MAP VIEW", "note [joins]: concatenations, and copies"),
+    "plan/plan.c": ("TENSOR YIELD", "which parameters forward reads where they lie, so that a tied head does too"),
     "plan/plan_joined.c": ("COMMIT YIELD", "where the parts of a call end"),
     "plan/plan_lives.c": ("CALL", "the memory of a region lives during its call"),
     "plan/plan_names.c": ("FENCE", "what a boundary shows of a module's results is called after it"),
@@ -70,7 +71,7 @@ ABOUT = {
     "plan/plan_pack.c": ("MAP TENSOR", "an entry is made of parameters, and maps of them"),
     "plan/plan_same.c": ("CALL CHECK FENCE UPDATE", "steps that have no kernel are compared by what they say"),
     "plan/plan_value.c": ("CONST FENCE GRADIENT INPUT TENSOR UPDATE WRITE YIELD", "values that no kernel makes, and where they are"),
-    "plan/plan_variant.c": ("CALL CONST FENCE WRITE", "regions, boundaries, constants, shadows of slots"),
+    "plan/plan_variant.c": ("CALL CONST FENCE WRITE YIELD", "regions, boundaries, constants, shadows of slots"),
     "plan/weights.c": ("CONST TENSOR", "what entries are filled from"),
 }
 

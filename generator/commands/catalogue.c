@@ -405,9 +405,11 @@ static void print_other(struct cx *cx, struct text *text, const char *name)
                                                        : catalogue_layers(cx, &count);
 
         for (int i = 0; i < count; i++)
-            if (strcmp(list[i].name, name) != 0 && same_letters(list[i].name, name))
+            if (strcmp(list[i].name, name) != 0 && same_letters(list[i].name, name)) {
                 text_printf(text, "\nsee also the %s %s\n", functions ? "function" : "layer",
                             list[i].signature);
+                break; /* a second name of it says the same */
+            }
     }
 }
 

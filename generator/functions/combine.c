@@ -384,8 +384,7 @@ const struct function_row combine_functions[] = {
     {"vander(x, N=None, increasing=False)", TORCH,
      .body = "n = _check_dims(x, 1, 1).shape[0] if N is None else N\n"
              "y = x if x.is_floating_point() else x.long()\n"
-             "powers = (torch.ones_like(y)[:, None][:, :n] if n <= 1 else"
-             " cat((torch.ones_like(y)[:, None], y[:, None].expand(-1, n - 1).cumprod(1)), 1))\n"
+             "powers = cat((torch.ones_like(y)[:, None], y[:, None].expand(-1, n).cumprod(1)), 1)[:, :n]\n"
              "return powers if increasing else powers.flip(1)"},
     {"rot90(input, k=1, dims=(0, 1))", TORCH | METHOD,
      .body =

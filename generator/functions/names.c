@@ -4,14 +4,6 @@
 #include "functions/rows.h"
 #include "graph/graph.h"
 
-static struct ev fn_element_size(struct eval *eval, struct ev *args, int count, struct loc loc)
-{
-    (void)count;
-    if (!need_tensor(eval, "element_size", &args[0]))
-        return BAD;
-    return ev_int(eval, loc, dtype_rows[args[0].tensor->dtype].bytes);
-}
-
 static struct ev fn_is_signed(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
     enum dtype dtype;
@@ -127,17 +119,9 @@ const struct function_row second_names[] = {
              "x = input.sum(list(range(more))) if more > 0 else input\n"
              "at = [i for i in range(len(size)) if size[i] == 1 and not _equal(x.shape[i], 1)]\n"
              "return (x.sum(at, True) if at else x).expand(size)"},
-    /* each part along a dimension that is longer than `maxnorm` is made as long */
-    {"renorm(input, p, dim, maxnorm)", TORCH | METHOD,
-     .body = "x = input.movedim(dim, 0)\n"
-             "size = x.flatten(1).norm(p, 1)\n"
-             "scale = where(size > maxnorm, maxnorm / (size + 1e-7), 1)\n"
-             "return (x * scale.reshape((-1,) + (1,) * (input.ndim - 1))).movedim(0, dim)"},
     /* what is known of tensors */
     {"get_default_dtype()", TORCH, .body = "return zeros(1).dtype"},
-    {"is_tensor(obj)", TORCH, .body = "return _is_tensor(obj)"},
     {"is_signed(input)", TORCH | METHOD, .build = fn_is_signed},
     {"is_same_size(input, other)", TORCH | METHOD, .build = fn_is_same_size},
-    {"element_size(input)", METHOD, .build = fn_element_size},
     {.signature = NULL},
 };

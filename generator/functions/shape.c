@@ -476,7 +476,6 @@ const struct function_row shape_functions[] = {
     {"stride(input, dim=None)", METHOD, .build = fn_stride},
     {"is_contiguous(input)", METHOD, .build = fn_is_contiguous},
     {"element_size(input)", METHOD, .body = "return input.dtype.itemsize"},
-    {"is_same_size(input, other)", METHOD, .body = "return input.shape == other.shape"},
     {"is_tensor(obj)", TORCH | FUNCTION_COMPLEX, .body = "return isinstance(obj, Tensor)"},
     {"numel(input)", TORCH | METHOD, .build = fn_numel},
     {"nelement(input)", METHOD, .build = fn_numel},

@@ -374,8 +374,8 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
     for (int r = 0; r < M; r++) {
         float *const out = y + r * LDY;
         const float *const row = out;
-        const int width = modc_min(REACH + r, ALL);
-        const int full = width / MODC_LANES * MODC_LANES, rest = width - full;
+        const int reached = modc_min(REACH + r, ALL);
+        const int full = reached / MODC_LANES * MODC_LANES, rest = reached - full;
         /* high may lose a NaN, which exp brings back */
         modc_f32 high = modc_f32_set(-modc_f32_inf()), total = modc_f32_set(0);
         float most, last;
@@ -416,12 +416,12 @@ MODC_INLINE void softmax_wide_in_place_scaled_causal(
 
             modc_f32_store(out + k, TAIL_V(value));
         }
-        for (int k = full; k < width; k++) {
+        for (int k = full; k < reached; k++) {
             const float value = out[k] * last;
 
             out[k] = TAIL(value);
         }
-        for (int k = width; k < ALL; k++)
+        for (int k = reached; k < ALL; k++)
             out[k] = 0;
     }
 }

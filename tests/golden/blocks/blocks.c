@@ -34,11 +34,6 @@ MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
 }
 
 /* x1 + x0 */
-MODC_INLINE float add_add_s(float x0, float x1)
-{
-    return x1 + x0;
-}
-
 MODC_INLINE modc_f32 add_add_v(modc_f32 x0, modc_f32 x1)
 {
     return x1 + x0;
@@ -223,7 +218,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -258,15 +253,11 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        if (rest >= MODC_LANES) {
+        if (rest >= MODC_LANES)
             modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
-            continue;
-        }
-        float part[MODC_LANES];
-
-        modc_f32_store(part, sum[i]);
-        for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
+        else
+            modc_f32_store_part(
+                y + r * LDY + c, TAIL_V(sum[i], modc_f32_load_part(e0 + r * LDE0 + c, rest)), rest);
     }
 }
 
@@ -276,8 +267,7 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
-    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDY, const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -286,11 +276,10 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
-                TAIL_V);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL_V);
     }
 }
 
@@ -299,11 +288,10 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
-    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDY, const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0,
         TAIL_V);
 }
 
@@ -564,7 +552,7 @@ static MODC_KERNEL void block_down_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int tokens)
 {
-    gemm_panel_reads_1(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64, add_add_s, add_add_v);
+    gemm_panel_reads_1(y, x, w, bias, e0, 1, tokens, 64, 128, 128, 64, 64, add_add_v);
 }
 
 /* y (tokens, 8) = x (tokens, 64) . weight (8, 64)^T + bias */

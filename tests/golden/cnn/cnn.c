@@ -1592,6 +1592,12 @@ MODC_INLINE void sum_rows_3d_over_2_of_2_x1_i_then_div(
     }
 }
 
+/* y in panels [1][9][16] = x0 */
+static MODC_KERNEL void pack_y_0_weight(float *restrict y, const float *restrict x)
+{
+    modc_f32_pack(y, x, 16, 9, 9, 1);
+}
+
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -1803,6 +1809,12 @@ static MODC_KERNEL void y_3_max_pool2d_pool_planes(
 {
     pool_planes_max_compact_with_rest_with_parts(
         y, x, v, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 64, 513, 8, modc_f32_as_is);
+}
+
+/* y in panels [2][144][16] = x0 */
+static MODC_KERNEL void pack_y_4_weight(float *restrict y, const float *restrict x)
+{
+    modc_f32_pack_pixels(y, x, 32, 16, 9, 144, 9, 1);
 }
 
 /* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
@@ -2321,13 +2333,11 @@ MODC_KERNELS_END
 struct cnn_packed {
     MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
-    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _1_bias_prepared[16]; /* (16, 1, 1) */
     MODC_ALIGNED float _1_weight_prepared[16]; /* (16, 1, 1) */
     /* planes [36] of panels [2][16][16], G g G^T */
     MODC_ALIGNED float _4_weight_folded_winograd[18432];
     MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
-    MODC_ALIGNED float _4_weight[4608]; /* panels [2][144][16] */
     MODC_ALIGNED float _5_bias_prepared[32]; /* (32, 1, 1) */
     MODC_ALIGNED float _5_weight_prepared[32]; /* (32, 1, 1) */
     MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
@@ -2344,7 +2354,6 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     pack_0_bias_folded(
         k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
         p->_1.running_mean);
-    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 9, 9, 1);
     pack_1_bias_prepared(
         k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight, p->_1.running_var);
     pack_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
@@ -2354,7 +2363,6 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     pack_4_bias_folded(
         k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
         p->_5.running_mean);
-    modc_f32_pack_pixels(k->_4_weight, p->_4.weight, 32, 16, 9, 144, 9, 1);
     pack_5_bias_prepared(
         k->_5_bias_prepared, p->_5.bias, p->_5.running_mean, p->_5.weight, p->_5.running_var);
     pack_5_weight_prepared(k->_5_weight_prepared, p->_5.weight, p->_5.running_var);
@@ -2400,7 +2408,8 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
 
     MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
     MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
-    y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
+    pack_y_0_weight((void *)(ws + 278528), p->_0.weight);
+    y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, (void *)(ws + 278528), p->_0.bias, batch);
     y_0_copy(y_0.data, conv2d_of_y_0, batch);
     MODC_LEAVE(net, m_0_call, y_0);
 
@@ -2418,7 +2427,8 @@ static enum modc_status cnn_forward_eval_fenced(struct cnn *net, int batch, cons
 
     MODC_ENTER(net, m_4_call, CNN_4, m_3_call_out[0]);
     y_4_copy(copy_of_y_4, m_4_call_in[0].data, batch);
-    y_4_conv2d(conv2d_of_y_4, copy_of_y_4, k->_4_weight, p->_4.bias, batch);
+    pack_y_4_weight((void *)(ws + 278528), p->_4.weight);
+    y_4_conv2d(conv2d_of_y_4, copy_of_y_4, (void *)(ws + 278528), p->_4.bias, batch);
     y_4_copy_batchx32x4x4(y_4.data, conv2d_of_y_4, batch);
     MODC_LEAVE(net, m_4_call, y_4);
 
@@ -2454,7 +2464,8 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     TENSORS_OF_FORWARD_TRAIN;
 
     /* 0 */
-    y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
+    pack_y_0_weight((void *)(ws + 262144), p->_0.weight);
+    y_0_conv2d(y_0, image, (void *)(ws + 262144), p->_0.bias, batch);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
@@ -2482,7 +2493,8 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     y_3_max_pool2d(y_3, y_2, batch);
 
     /* 4 */
-    y_4_conv2d(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+    pack_y_4_weight((void *)(ws + 131072), p->_4.weight);
+    y_4_conv2d(y_4, y_3, (void *)(ws + 131072), p->_4.bias, batch);
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);
@@ -2535,7 +2547,8 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, self_call, CNN_ROOT, copy_of_image);
     MODC_ENTER(net, m_0_call, CNN_0, self_call_in[0]);
-    y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, k->_0_weight, p->_0.bias, batch);
+    pack_y_0_weight((void *)(ws + 0), p->_0.weight);
+    y_0_conv2d(conv2d_of_y_0, m_0_call_in[0].data, (void *)(ws + 0), p->_0.bias, batch);
     y_0_copy(y_0.data, conv2d_of_y_0, batch);
     MODC_LEAVE(net, m_0_call, y_0);
 
@@ -2570,7 +2583,8 @@ static enum modc_status cnn_forward_train_fenced(struct cnn *net, int batch, con
 
     MODC_ENTER(net, m_4_call, CNN_4, m_3_call_out[0]);
     y_4_copy(copy_of_y_4, m_4_call_in[0].data, batch);
-    y_4_conv2d(conv2d_of_y_4, copy_of_y_4, k->_4_weight, p->_4.bias, batch);
+    pack_y_4_weight((void *)(ws + 65536), p->_4.weight);
+    y_4_conv2d(conv2d_of_y_4, copy_of_y_4, (void *)(ws + 65536), p->_4.bias, batch);
     y_4_copy_batchx32x4x4(y_4.data, conv2d_of_y_4, batch);
     MODC_LEAVE(net, m_4_call, y_4);
 

@@ -1262,6 +1262,30 @@ static MODC_KERNEL void y_10_linear(
     gemm_dot(y, x, w, bias, 1, batch, 10, 128, 128, 10, 128, modc_f64s_as_is);
 }
 
+/* y in panels [2][9][8] = x0 */
+static MODC_KERNEL void pack_y_0_weight(double *y, const double *x0)
+{
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 9; j++) {
+            for (int k = 0; k < 8; k++)
+                y[i * 72 + j * 8 + k] = x0[i * 72 + j + k * 9];
+        }
+    }
+}
+
+/* y in panels [4][144][8] = x0 */
+static MODC_KERNEL void pack_y_4_weight(double *y, const double *x0)
+{
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 9; j++) {
+            for (int k = 0; k < 16; k++) {
+                for (int l = 0; l < 8; l++)
+                    y[i * 1152 + j * 128 + k * 8 + l] = x0[i * 1152 + j + k * 9 + l * 144];
+            }
+        }
+    }
+}
+
 /* y in panels [2][9][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */
 static MODC_KERNEL void pack_0_weight_folded(
     double *y, const double *x0, const double *x1, const double *x2)
@@ -1313,17 +1337,6 @@ static MODC_KERNEL void pack_0_bias_folded(
     map_5(y, x0, x1, x2, x3, x4, 16, add_rsqrt_mul_add_v);
 }
 
-/* y in panels [2][9][8] = x0 */
-static MODC_KERNEL void pack_0_weight(double *y, const double *x0)
-{
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 9; j++) {
-            for (int k = 0; k < 8; k++)
-                y[i * 72 + j * 8 + k] = x0[i * 72 + j + k * 9];
-        }
-    }
-}
-
 /* y in panels [4][144][8] = x0 * (rsqrt(x2 + 1e-05) * x1) */
 static MODC_KERNEL void pack_4_weight_folded(
     double *y, const double *x0, const double *x1, const double *x2)
@@ -1348,19 +1361,6 @@ static MODC_KERNEL void pack_4_bias_folded(
     const double *x4)
 {
     map_5(y, x0, x1, x2, x3, x4, 32, add_rsqrt_mul_add_v);
-}
-
-/* y in panels [4][144][8] = x0 */
-static MODC_KERNEL void pack_4_weight(double *y, const double *x0)
-{
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 9; j++) {
-            for (int k = 0; k < 16; k++) {
-                for (int l = 0; l < 8; l++)
-                    y[i * 1152 + j * 128 + k * 8 + l] = x0[i * 1152 + j + k * 9 + l * 144];
-            }
-        }
-    }
 }
 
 /* y in [10][128] = x0 */
@@ -1431,10 +1431,8 @@ MODC_KERNELS_END
 struct cnn64_packed {
     MODC_ALIGNED double _0_weight_folded[144]; /* panels [2][9][8] */
     MODC_ALIGNED double _0_bias_folded[16]; /* [16] */
-    MODC_ALIGNED double _0_weight[144]; /* panels [2][9][8] */
     MODC_ALIGNED double _4_weight_folded[4608]; /* panels [4][144][8] */
     MODC_ALIGNED double _4_bias_folded[32]; /* [32] */
-    MODC_ALIGNED double _4_weight[4608]; /* panels [4][144][8] */
     MODC_ALIGNED double _10_weight[1280]; /* [10][128] */
 };
 
@@ -1449,12 +1447,10 @@ static enum modc_status cnn64_pack_all(struct modc_params *params)
     pack_0_bias_folded(
         k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
         p->_1.running_mean);
-    pack_0_weight(k->_0_weight, p->_0.weight);
     pack_4_weight_folded(k->_4_weight_folded, p->_4.weight, p->_5.weight, p->_5.running_var);
     pack_4_bias_folded(
         k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
         p->_5.running_mean);
-    pack_4_weight(k->_4_weight, p->_4.weight);
     pack_10_weight(k->_10_weight, p->_10.weight);
     return MODC_OK;
 }
@@ -1492,7 +1488,8 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     TENSORS_OF_FORWARD_TRAIN;
 
     /* 0 */
-    y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
+    pack_y_0_weight((void *)(ws + 524288), p->_0.weight);
+    y_0_conv2d(y_0, image, (void *)(ws + 524288), p->_0.bias, batch);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
@@ -1519,7 +1516,8 @@ static void cnn64_forward_train(struct cnn64 *net, int batch, const double *imag
     y_3_max_pool2d(y_3, y_2, batch);
 
     /* 4 */
-    y_4_conv2d(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+    pack_y_4_weight((void *)(ws + 262144), p->_4.weight);
+    y_4_conv2d(y_4, y_3, (void *)(ws + 262144), p->_4.bias, batch);
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);

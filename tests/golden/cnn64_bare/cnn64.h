@@ -63,7 +63,7 @@ struct cnn64_params {
 #define CNN64_SCHEMA 0x33c09690bef6af71u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define CNN64_PARAM_BYTES 50432 /* parameters and buffers in PyTorch's layout */
-#define CNN64_PACKED_BYTES 86720 /* what cnn64_pack makes of them for the kernels */
+#define CNN64_PACKED_BYTES 48704 /* what cnn64_pack makes of them for the kernels */
 #define CNN64_WORKSPACE_BYTES 655360
 #define CNN64_TRAIN_WORKSPACE_BYTES 655360
 

@@ -1328,6 +1328,12 @@ MODC_INLINE void sum_columns_of_2_x1_i_then_div(
     }
 }
 
+/* y in panels [1][9][16] = x0 */
+static MODC_KERNEL void pack_y_0_weight(float *restrict y, const float *restrict x)
+{
+    modc_f32_pack(y, x, 16, 9, 9, 1);
+}
+
 /* y (batch, 8, 8, 16) = conv2d(x (batch, 8, 8, 1), weight (16, 3, 3, 1)) + bias, channels last */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -1434,6 +1440,12 @@ static MODC_KERNEL void y_2_forward_fused(
 static MODC_KERNEL void y_3_max_pool2d(float *restrict y, const float *restrict x, int batch)
 {
     pool_max(y, x, batch, 16, 8, 4, 2, 2, 0, 8, 4, 2, 2, 0, 16, 16, modc_f32_as_is);
+}
+
+/* y in panels [2][144][16] = x0 */
+static MODC_KERNEL void pack_y_4_weight(float *restrict y, const float *restrict x)
+{
+    modc_f32_pack_pixels(y, x, 32, 16, 9, 144, 9, 1);
 }
 
 /* a line of y (4, 32) = windows of 3 x 3 of lines of x (4, 16), times the weight */
@@ -1728,11 +1740,9 @@ MODC_KERNELS_END
 struct cnn_packed {
     MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _0_bias_folded[16]; /* [16] */
-    MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
     /* planes [36] of panels [2][16][16], G g G^T */
     MODC_ALIGNED float _4_weight_folded_winograd[18432];
     MODC_ALIGNED float _4_bias_folded[32]; /* [32] */
-    MODC_ALIGNED float _4_weight[4608]; /* panels [2][144][16] */
     MODC_ALIGNED float _10_weight[1280]; /* [10][128] */
 };
 
@@ -1747,14 +1757,12 @@ static enum modc_status cnn_pack_all(struct modc_params *params)
     pack_0_bias_folded(
         k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
         p->_1.running_mean);
-    modc_f32_pack(k->_0_weight, p->_0.weight, 16, 9, 9, 1);
     pack_4_weight_folded_winograd(
         k->_4_weight_folded_winograd + 13824, p->_4.weight, p->_5.weight, p->_5.running_var);
     modc_winograd_weights(k->_4_weight_folded_winograd, 6, 512);
     pack_4_bias_folded(
         k->_4_bias_folded, p->_4.bias, p->_5.weight, p->_5.running_var, p->_5.bias,
         p->_5.running_mean);
-    modc_f32_pack_pixels(k->_4_weight, p->_4.weight, 32, 16, 9, 144, 9, 1);
     pack_10_weight(k->_10_weight, p->_10.weight);
     return MODC_OK;
 }
@@ -1793,7 +1801,8 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     TENSORS_OF_FORWARD_TRAIN;
 
     /* 0 */
-    y_0_conv2d(y_0, image, k->_0_weight, p->_0.bias, batch);
+    pack_y_0_weight((void *)(ws + 262144), p->_0.weight);
+    y_0_conv2d(y_0, image, (void *)(ws + 262144), p->_0.bias, batch);
 
     /* 1 */
     y_1_num_batches_tracked(p->_1.num_batches_tracked, p->_1.num_batches_tracked);
@@ -1820,7 +1829,8 @@ static void cnn_forward_train(struct cnn *net, int batch, const float *image, fl
     y_3_max_pool2d(y_3, y_2, batch);
 
     /* 4 */
-    y_4_conv2d(y_4, y_3, k->_4_weight, p->_4.bias, batch);
+    pack_y_4_weight((void *)(ws + 131072), p->_4.weight);
+    y_4_conv2d(y_4, y_3, (void *)(ws + 131072), p->_4.bias, batch);
 
     /* 5 */
     y_1_num_batches_tracked(p->_5.num_batches_tracked, p->_5.num_batches_tracked);

@@ -63,7 +63,7 @@ struct cnn_params {
 #define CNN_SCHEMA 0xaca29b10808ce7c9u /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define CNN_PARAM_BYTES 25280 /* parameters and buffers in PyTorch's layout */
-#define CNN_PACKED_BYTES 98688 /* what cnn_pack makes of them for the kernels */
+#define CNN_PACKED_BYTES 79680 /* what cnn_pack makes of them for the kernels */
 #define CNN_WORKSPACE_BYTES 645888
 #define CNN_TRAIN_WORKSPACE_BYTES 327680
 

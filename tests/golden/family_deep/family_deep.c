@@ -9,11 +9,6 @@
 MODC_KERNELS_BEGIN
 
 /* x1 + x0 */
-MODC_INLINE float add_s(float x0, float x1)
-{
-    return x1 + x0;
-}
-
 MODC_INLINE modc_f32 add_v(modc_f32 x0, modc_f32 x1)
 {
     return x1 + x0;
@@ -192,7 +187,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -227,15 +222,11 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        if (rest >= MODC_LANES) {
+        if (rest >= MODC_LANES)
             modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
-            continue;
-        }
-        float part[MODC_LANES];
-
-        modc_f32_store(part, sum[i]);
-        for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
+        else
+            modc_f32_store_part(
+                y + r * LDY + c, TAIL_V(sum[i], modc_f32_load_part(e0 + r * LDE0 + c, rest)), rest);
     }
 }
 
@@ -245,8 +236,7 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
-    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDY, const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -255,11 +245,10 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
-                TAIL_V);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL_V);
     }
 }
 
@@ -268,11 +257,10 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
-    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDY, const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0,
         TAIL_V);
 }
 
@@ -418,7 +406,7 @@ static MODC_KERNEL void blocks_down_linear_fused(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int batch)
 {
-    gemm_panel_reads_1(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8, add_s, add_v);
+    gemm_panel_reads_1(y, x, w, bias, e0, 1, batch, 8, 16, 16, 8, 8, add_v);
 }
 
 /* y (batch, 16) = x (batch, 8) . weight (16, 8)^T + bias;

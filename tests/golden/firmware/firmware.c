@@ -18,10 +18,12 @@ MODC_INLINE modc_f32 gelu_v(modc_f32 x0)
     return 0.5f * x0 * (1.0f + modc_f32_erf(x0 * 0.707106769f));
 }
 
-/* where(x0 <= 0.0, 0.0, x0) */
-MODC_INLINE modc_f32 relu_v(modc_f32 x0)
+/* t4 = x0 * x2 + x1; where(t4 <= 0.0, 0.0, t4) */
+MODC_INLINE modc_f32 mul_add_relu_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
 {
-    return modc_f32_select(modc_f32_le(x0, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
+    const modc_f32 sum = x0 * x2 + x1;
+
+    return modc_f32_select(modc_f32_le(sum, modc_f32_set(0.0f)), modc_f32_set(0.0f), sum);
 }
 
 /* One vector of `lanes` channels of the pixels pixel ... pixel + rows - 1 of a line, y0 its first
@@ -415,6 +417,290 @@ MODC_INLINE void conv_direct(
     }
 }
 
+/* `channels` values of x for pixels from ... to - 1 of the tile, times their weights. */
+MODC_INLINE void conv_direct_reads_2_line_taps(
+    modc_f32 *sum, const float *restrict x, const float *restrict w, const int channels,
+    const int from, const int to, const int vectors, const int row, const int channel,
+    const float *restrict e0, const float *restrict e1, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    modc_f32 b[MODC_TILE_VECTORS(1)];
+
+    MODC_ROLL_SHORT
+    for (int k = 0; k < channels; k++) {
+        MODC_UNROLL
+        for (int j = 0; j < vectors; j++)
+            b[j] = modc_f32_load(w + j * MODC_LANES / 16 * (KH * KW * C * 16) +
+                                 j * MODC_LANES % 16 + k * 16);
+        MODC_UNROLL
+        for (int i = from; i < to; i++) {
+            const float a = x[i * (SW * LDX) + k];
+
+            MODC_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i * vectors + j] += a * b[j];
+        }
+    }
+}
+
+/* The pixels pixel ... pixel + rows - 1 of the line. `left` and `right`: the tile begins and ends
+ * it; `clip`: a single pixel anywhere. rows, columns and these are constants. */
+MODC_INLINE void conv_direct_reads_2_line_tile(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int rows, const int columns, const int pixel, const int clip,
+    const int left, const int right, const int row, const int channel, const float *restrict e0,
+    const float *restrict e1, const int N, const int H, const int W, const int OH, const int OW,
+    const int KH, const int KW, const int SH, const int SW, const int PH, const int PW,
+    const int DH, const int DW, const int C, const int LDX, const int OC, const int LDY,
+    const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors,
+            x0 = pixel * SW - PW;
+    modc_f32 sum[MODC_TILE_REGISTERS], b[MODC_TILE_VECTORS(1)];
+
+    MODC_FENCE;
+    MODC_UNROLL
+    for (int j = 0; j < vectors; j++)
+        b[j] = BIAS ? modc_f32_load(bias + j * MODC_LANES) : modc_f32_set(0);
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++)
+        sum[i] = b[i % vectors];
+    for (int kh = 0; kh < KH; kh++) {
+        const float *const xh = lines[kh], *const wh = w + kh * (KW * C * 16);
+
+        if (!xh)
+            continue;
+        if (clip) {
+            for (int kw = 0; kw < KW; kw++) {
+                if (x0 + kw * DW >= 0 && x0 + kw * DW < W)
+                    conv_direct_reads_2_line_taps(
+                        sum, xh + (x0 + kw * DW) * LDX, wh + kw * (C * 16), C, 0, rows, vectors,
+                        row, channel, e0, e1, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C,
+                        LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+            }
+            continue;
+        }
+        if (left || right) {
+            /* taps whole ... end - 1, which no row leaves out, are one sum where they lie side by
+             * side */
+            const int reach = W + PW - (OW - 1) * SW;
+            const int whole = left ? PW : 0, end = right && reach < KW ? reach : KW;
+
+            MODC_UNROLL
+            for (int kw = 0; kw < KW; kw++) {
+                const int from = left ? -modc_floordiv(kw * DW - PW, SW) : 0;
+                const int to = right ? modc_floordiv(W - 1 + PW - kw * DW, SW) + 1 - (OW - rows)
+                                     : rows;
+
+                if (kw <= whole || kw >= end)
+                    conv_direct_reads_2_line_taps(sum, xh + (x0 + kw * DW) * LDX,
+                                                  wh + kw * (C * 16),
+                                                  kw == whole && whole < end ? (end - whole) * C
+                            : C, modc_max(from, 0), modc_min(to, rows), vectors, row, channel, e0,
+                            e1, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY,
+                            GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+            }
+            continue;
+        }
+        conv_direct_reads_2_line_taps(
+            sum, xh + x0 * LDX, wh, KW * C, 0, rows, vectors, row, channel, e0, e1, N, H, W, OH, OW,
+            KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+    }
+
+    MODC_UNROLL
+    for (int i = 0; i < tile; i++) {
+        const int rest = columns - i % vectors * MODC_LANES;
+        float *const out = y + (pixel + i / vectors) * ldy + i % vectors * MODC_LANES;
+
+        if (rest >= MODC_LANES) {
+            modc_f32_store(
+                out,
+                TAIL_V(sum[i],
+                       modc_f32_load(e0 + (row + pixel + i / vectors) * LDE0 +
+                                     (channel + i % vectors * MODC_LANES)),
+                       modc_f32_load(e1 + (row + pixel + i / vectors) * LDE1 +
+                                     (channel + i % vectors * MODC_LANES))));
+            continue;
+        }
+        modc_f32_store_part(
+            out,
+            TAIL_V(sum[i],
+                   modc_f32_load_part(e0 + (row + pixel + i / vectors) * LDE0 +
+                                      (channel + i % vectors * MODC_LANES), rest),
+                   modc_f32_load_part(e1 + (row + pixel + i / vectors) * LDE1 +
+                                      (channel + i % vectors * MODC_LANES), rest)), rest);
+    }
+}
+
+/* The line in tiles. `columns` is a constant. */
+MODC_INLINE void conv_direct_reads_2_line_tiles(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel,
+    const float *restrict e0, const float *restrict e1, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    /* the taller tiles first: 32 pixels are 11 + 11 + 10 */
+    const int tiles = MODC_LINE_TILES(OW), rows = OW / tiles, tall = OW % tiles;
+    const int first = MODC_LINE_TALLEST(OW), reach = (KW - 1) * DW - PW;
+    const bool left = PW > 0, right = (OW - 1) * SW + reach >= W;
+    const int end = tiles - right;
+
+    if (tiles > 1 && (first * SW < PW || (OW - rows - 1) * SW + reach >= W)) {
+        for (int p = 0; p < OW; p++) /* the padding reaches beyond one tile */
+            conv_direct_reads_2_line_tile(
+                y, ldy, lines, w, bias, 1, columns, p, 1, 0, 0, row, channel, e0, e1, N, H, W, OH,
+                OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1,
+                TAIL_V);
+        return;
+    }
+    if (left)
+        conv_direct_reads_2_line_tile(y, ldy, lines, w, bias, first, columns, 0, 0, 1,
+                                      tiles == 1 && right, row, channel, e0, e1, N, H, W, OH, OW,
+                                      KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS,
+                                      LDE0, LDE1, TAIL_V);
+    for (int t = left; t < tall && t < end; t++)
+        conv_direct_reads_2_line_tile(
+            y, ldy, lines, w, bias, rows + 1, columns, t * (rows + 1), 0, 0, 0, row, channel, e0,
+            e1, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS,
+            LDE0, LDE1, TAIL_V);
+    for (int t = tall > left ? tall : left; t < end; t++)
+        conv_direct_reads_2_line_tile(
+            y, ldy, lines, w, bias, rows, columns, t * rows + tall, 0, 0, 0, row, channel, e0, e1,
+            N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0,
+            LDE1, TAIL_V);
+    if (right && (tiles > 1 || !left))
+        conv_direct_reads_2_line_tile(
+            y, ldy, lines, w, bias, rows, columns, OW - rows, 0, 0, 1, row, channel, e0, e1, N, H,
+            W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1,
+            TAIL_V);
+}
+
+/* A line of y, `columns` of its channels. */
+MODC_INLINE void conv_direct_reads_2_line(
+    float *restrict y, const int ldy, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int row, const int channel,
+    const float *restrict e0, const float *restrict e1, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int rest = OC % band;
+
+    if (rest == 0 || (rest < OC && columns > rest))
+        conv_direct_reads_2_line_tiles(
+            y, ldy, lines, w, bias, band, row, channel, e0, e1, N, H, W, OH, OW, KH, KW, SH, SW, PH,
+            PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+    else
+        conv_direct_reads_2_line_tiles(
+            y, ldy, lines, w, bias, rest, row, channel, e0, e1, N, H, W, OH, OW, KH, KW, SH, SW, PH,
+            PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+}
+
+/* The lines of x under the windows of one line of y, from line y0 on; NULL where they are
+ * outside. */
+MODC_INLINE void conv_direct_reads_2_under(
+    const float **lines, const float *x, const int y0, const float *restrict e0,
+    const float *restrict e1, const int N, const int H, const int W, const int OH, const int OW,
+    const int KH, const int KW, const int SH, const int SW, const int PH, const int PW,
+    const int DH, const int DW, const int C, const int LDX, const int OC, const int LDY,
+    const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    for (int kh = 0; kh < KH; kh++) {
+        const int h = y0 + kh * DH;
+
+        lines[kh] = h >= 0 && h < H ? x + h * (W * LDX) : NULL;
+    }
+}
+
+/* Line `line` of y, counted over all images: `columns` of its channels from `channel` on, where w
+ * and bias begin. */
+MODC_INLINE void conv_direct_reads_2_band(
+    float *restrict y, const float *const *lines, const float *restrict w,
+    const float *restrict bias, const int columns, const int line, const int channel,
+    const float *restrict e0, const float *restrict e1, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    const int ldy = LDY, row = line * OW;
+    float *const out = y + row * ldy + channel;
+
+    conv_direct_reads_2_line(
+        out, ldy, lines, w, bias, columns, row, channel, e0, e1, N, H, W, OH, OW, KH, KW, SH, SW,
+        PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+}
+
+/* Images first ... last - 1 of y: `columns` channels from c of group g on. */
+MODC_INLINE void conv_direct_reads_2_images(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const int columns, const int first, const int last, const int g, const int c,
+    const float *restrict e0, const float *restrict e1, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    const int panel = KH * KW * C * 16, panels = (OC + 16 - 1) / 16;
+    const float *const wc = w + (g * panels + c / 16) * panel + c % 16;
+    const float *const bc = BIAS ? bias + g * (panels * 16) + c : NULL;
+    const float *lines[8];
+
+    for (int n = first; n < last; n++) {
+        const float *const xn = x + n * (H * W * LDX) + g * C;
+
+        for (int oh = 0; oh < OH; oh++) {
+            conv_direct_reads_2_under(
+                lines, xn, oh * SH - PH, e0, e1, N, H, W, OH, OW, KH, KW, SH, SW, PH, PW, DH, DW, C,
+                LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+            conv_direct_reads_2_band(
+                y, lines, wc, bc, columns, n * OH + oh, g * OC + c, e0, e1, N, H, W, OH, OW, KH, KW,
+                SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+        }
+    }
+}
+
+/* In register tiles of pixels of a line times panels of w; taps that lie outside are left out. */
+MODC_INLINE void conv_direct_reads_2(
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const float *restrict e1, const int N, const int H, const int W,
+    const int OH, const int OW, const int KH, const int KW, const int SH, const int SW,
+    const int PH, const int PW, const int DH, const int DW, const int C, const int LDX,
+    const int OC, const int LDY, const int GROUPS, const int BIAS, const int LDE0, const int LDE1,
+    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+{
+    const int band = MODC_TILE_VECTORS(MODC_LINE_TALLEST(OW)) * MODC_LANES;
+    const int full = OC / band * band, panel = KH * KW * C * 16;
+    /* A small w stays in cache while the images pass by; otherwise each band of it stays while all
+     * images use it. */
+    const bool small = (OC + 16 - 1) / 16 * panel * GROUPS * (int)sizeof(float) <= 256 * 1024;
+    const int step = small ? 1 : N;
+
+    for (int first = 0; first < N; first += step) {
+        for (int g = 0; g < GROUPS; g++) {
+            for (int c = 0; c < full; c += band)
+                conv_direct_reads_2_images(
+                    y, x, w, bias, band, first, first + step, g, c, e0, e1, N, H, W, OH, OW, KH, KW,
+                    SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1, TAIL_V);
+            if (OC > full)
+                conv_direct_reads_2_images(
+                    y, x, w, bias, OC - full, first, first + step, g, full, e0, e1, N, H, W, OH, OW,
+                    KH, KW, SH, SW, PH, PW, DH, DW, C, LDX, OC, LDY, GROUPS, BIAS, LDE0, LDE1,
+                    TAIL_V);
+        }
+    }
+}
+
 /* rows x outputs of y at (row, column); both are constants of the call. */
 MODC_INLINE void gemm_dot_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
@@ -801,11 +1087,14 @@ static MODC_KERNEL MODC_ALONE void y_0_conv2d(
 }
 
 /* y (1, 8, 8, 6) = conv2d(x (1, 8, 8, 1), weight (6, 3, 3, 1)) + bias, channels last;
- * then relu(x0) */
+ * then mul_add_relu(x0, x1, x2) */
 static MODC_KERNEL MODC_ALONE void y_0_conv2d_fused(
-    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias)
+    float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
+    const float *restrict e0, const float *restrict e1)
 {
-    conv_direct(y, x, w, bias, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, relu_v);
+    conv_direct_reads_2(
+        y, x, w, bias, e0, e1, 1, 8, 8, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6, 6, 1, 1, 0, 0,
+        mul_add_relu_v);
 }
 
 /* y (6) = x0 + x1 */
@@ -957,25 +1246,19 @@ static MODC_KERNEL void y_12_softmax(float *restrict y, const float *restrict x)
     softmax(y, x, 1, 3, 3, 3, modc_f32s_as_is, modc_f32_as_is);
 }
 
-/* y in panels [1][9][16] = x0 * (rsqrt(x2 + 9.999999747378752e-06) * x1) */
-static MODC_KERNEL void pack_0_weight_folded(
-    float *y, const float *x0, const float *x1, const float *x2)
+/* y in (1, 1, 1, 6) = x0 - x1 * (rsqrt(x3 + 9.999999747378752e-06) * x2) */
+static MODC_KERNEL void pack_1_bias_prepared(
+    float *y, const float *x0, const float *x1, const float *x2, const float *x3)
 {
-    for (int i = 0; i < 9; i++) {
-        for (int j = 0; j < 6; j++)
-            y[i * 16 + j] = x0[i + j * 9] * (modc_f32s_rsqrt(x2[j] + 9.99999975e-06f) * x1[j]);
-    }
+    for (int i = 0; i < 6; i++)
+        y[i] = x0[i] - x1[i] * (modc_f32s_rsqrt(x3[i] + 9.99999975e-06f) * x2[i]);
 }
 
-/* y in zero padded = t7 = rsqrt(x2 + 9.999999747378752e-06) * x1; x0 * t7 + (x3 - x4 * t7) */
-static MODC_KERNEL void pack_0_bias_folded(
-    float *y, const float *x0, const float *x1, const float *x2, const float *x3, const float *x4)
+/* y in (1, 1, 1, 6) = rsqrt(x1 + 9.999999747378752e-06) * x0 */
+static MODC_KERNEL void pack_1_weight_prepared(float *y, const float *x0, const float *x1)
 {
-    for (int i = 0; i < 6; i++) {
-        const float product = modc_f32s_rsqrt(x2[i] + 9.99999975e-06f) * x1[i];
-
-        y[i] = x0[i] * product + (x3[i] - x4[i] * product);
-    }
+    for (int i = 0; i < 6; i++)
+        y[i] = modc_f32s_rsqrt(x1[i] + 9.99999975e-06f) * x0[i];
 }
 
 MODC_KERNELS_END
@@ -1020,10 +1303,10 @@ MODC_KERNELS_END
 
 /* What the kernels read */
 struct firmware_packed {
-    MODC_ALIGNED float _0_weight_folded[144]; /* panels [1][9][16] */
-    MODC_ALIGNED float _0_bias_folded[16]; /* zero padded */
     MODC_ALIGNED float _0_weight[144]; /* panels [1][9][16] */
     MODC_ALIGNED float _0_bias[16]; /* zero padded */
+    MODC_ALIGNED float _1_bias_prepared[6]; /* (1, 1, 1, 6) */
+    MODC_ALIGNED float _1_weight_prepared[6]; /* (1, 1, 1, 6) */
     MODC_ALIGNED float _4_weight[54]; /* [9][6] */
     MODC_ALIGNED float _9_weight[384]; /* panels [1][24][16] */
 };
@@ -1035,15 +1318,12 @@ static enum modc_status firmware_pack_all(struct modc_params *params)
     const struct firmware_params *p = (const void *)params;
     struct firmware_packed *k = params->packed;
 
-    memset(k->_0_weight_folded, 0, sizeof k->_0_weight_folded);
-    pack_0_weight_folded(k->_0_weight_folded, p->_0.weight, p->_1.weight, p->_1.running_var);
-    memset(k->_0_bias_folded, 0, sizeof k->_0_bias_folded);
-    pack_0_bias_folded(
-        k->_0_bias_folded, p->_0.bias, p->_1.weight, p->_1.running_var, p->_1.bias,
-        p->_1.running_mean);
     modc_f32_pack(k->_0_weight, p->_0.weight, 6, 9, 9, 1);
     memset(k->_0_bias, 0, sizeof k->_0_bias);
     memcpy(k->_0_bias, p->_0.bias, sizeof(float) * 6);
+    pack_1_bias_prepared(
+        k->_1_bias_prepared, p->_1.bias, p->_1.running_mean, p->_1.weight, p->_1.running_var);
+    pack_1_weight_prepared(k->_1_weight_prepared, p->_1.weight, p->_1.running_var);
     modc_f32_transpose(k->_4_weight, 6, p->_4.weight, 9, 9, 6);
     modc_f32_pack(k->_9_weight, p->_9.weight, 16, 24, 24, 1);
     return MODC_OK;
@@ -1057,7 +1337,8 @@ static void firmware_forward_eval(struct firmware *net, const float *image, floa
     /* 0: Conv2d(1, 6, 3, padding=1)
      * 1: BatchNorm2d(6)
      * 2: ReLU() */
-    y_0_conv2d_fused(y_0, image, k->_0_weight_folded, k->_0_bias_folded);
+    y_0_conv2d_fused(
+        y_0, image, k->_0_weight, k->_0_bias, k->_1_bias_prepared, k->_1_weight_prepared);
 
     /* 3: MaxPool2d(2) */
     y_3_max_pool2d(y_3, y_0);

@@ -67,7 +67,7 @@ struct firmware_params {
 #define FIRMWARE_SCHEMA 0x2daf120bac562aaeu /* of keys, shapes and types */
 /* Blocks that the caller places, each at a multiple of MODC_ALIGN. */
 #define FIRMWARE_PARAM_BYTES 2584 /* parameters and buffers in PyTorch's layout */
-#define FIRMWARE_PACKED_BYTES 3040 /* what firmware_pack makes of them for the kernels */
+#define FIRMWARE_PACKED_BYTES 2448 /* what firmware_pack makes of them for the kernels */
 #define FIRMWARE_WORKSPACE_BYTES 1920
 #define FIRMWARE_TRAIN_WORKSPACE_BYTES 1920
 

@@ -757,7 +757,7 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     memcpy(copy_of_x.data, x, modc_tensor_bytes(&copy_of_x));
     memcpy(copy_of_y.data, y, modc_tensor_bytes(&copy_of_y));
     memcpy(copy_of_count.data, count, modc_tensor_bytes(&copy_of_count));
-    memcpy(copy_of_mask.data, mask, modc_tensor_bytes(&copy_of_mask));
+    modc_copy_bools(copy_of_mask.data, mask, modc_tensor_bytes(&copy_of_mask));
 
     MODC_ENTER(net, self_call, TENSORS_ROOT, copy_of_x, copy_of_y, copy_of_count, copy_of_mask);
     root_cat(cat, (float *)self_call_in[0].data + 4, batch, tokens);
@@ -784,7 +784,7 @@ static enum modc_status tensors_forward_eval_fenced(struct tensors *net, int bat
     memcpy(merged, self_call_out[1].data, modc_tensor_bytes(&self_call_out[1]));
     memcpy(even, self_call_out[2].data, modc_tensor_bytes(&self_call_out[2]));
     memcpy(total, self_call_out[3].data, modc_tensor_bytes(&self_call_out[3]));
-    memcpy(many, self_call_out[4].data, modc_tensor_bytes(&self_call_out[4]));
+    modc_copy_bools(many, self_call_out[4].data, modc_tensor_bytes(&self_call_out[4]));
     memcpy(peak, self_call_out[5].data, modc_tensor_bytes(&self_call_out[5]));
     memcpy(spread, self_call_out[6].data, modc_tensor_bytes(&self_call_out[6]));
     memcpy(parity, self_call_out[7].data, modc_tensor_bytes(&self_call_out[7]));

@@ -502,7 +502,7 @@ static enum modc_status text_forward_eval_fenced(struct text *net, int batch, in
     TENSORS_OF_FORWARD_EVAL_FENCED;
 
     memcpy(copy_of_tokens.data, tokens, modc_tensor_bytes(&copy_of_tokens));
-    memcpy(copy_of_mask.data, mask, modc_tensor_bytes(&copy_of_mask));
+    modc_copy_bools(copy_of_mask.data, mask, modc_tensor_bytes(&copy_of_mask));
 
     MODC_ENTER(net, self_call, TEXT_ROOT, copy_of_tokens, copy_of_mask);
     MODC_ENTER(net, embed_call, TEXT_EMBED, self_call_in[0]);

@@ -20,11 +20,6 @@ MODC_INLINE modc_f32 accumulate_v(modc_f32 x0, modc_f32 x1, modc_f32 x2)
 }
 
 /* where(x1 <= 0.0, 0.0, x0) */
-MODC_INLINE float drelu_s(float x0, float x1)
-{
-    return x1 <= 0.0f ? 0.0f : x0;
-}
-
 MODC_INLINE modc_f32 drelu_v(modc_f32 x0, modc_f32 x1)
 {
     return modc_f32_select(modc_f32_le(x1, modc_f32_set(0.0f)), modc_f32_set(0.0f), x0);
@@ -197,7 +192,7 @@ MODC_INLINE void gemm_panel_reads_1_tile(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const int rows, const int columns, const int row, const int column, const float *restrict e0,
     const int BIAS, const int M, const int N, const int K, const int LDX, const int LDY,
-    const int LDE0, float (*TAIL)(float x, float e0), modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int vectors = (columns + MODC_LANES - 1) / MODC_LANES, tile = rows * vectors;
     const int sets = MODC_TILE_SETS(tile, K), whole = K / sets * sets; /* sets of sums share K */
@@ -232,15 +227,11 @@ MODC_INLINE void gemm_panel_reads_1_tile(
         const int r = row + i / vectors, c = column + i % vectors * MODC_LANES;
         const int rest = columns - i % vectors * MODC_LANES;
 
-        if (rest >= MODC_LANES) {
+        if (rest >= MODC_LANES)
             modc_f32_store(y + r * LDY + c, TAIL_V(sum[i], modc_f32_load(e0 + r * LDE0 + c)));
-            continue;
-        }
-        float part[MODC_LANES];
-
-        modc_f32_store(part, sum[i]);
-        for (int l = 0; l < MODC_LANES && l < rest; l++)
-            y[r * LDY + c + l] = TAIL(part[l], e0[r * LDE0 + (c + l)]);
+        else
+            modc_f32_store_part(
+                y + r * LDY + c, TAIL_V(sum[i], modc_f32_load_part(e0 + r * LDE0 + c, rest)), rest);
     }
 }
 
@@ -250,8 +241,7 @@ MODC_INLINE void gemm_panel_reads_1_block(
     const int rows, const int from, const int to, const int left, const int right,
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
-    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDY, const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES;
 
@@ -260,11 +250,10 @@ MODC_INLINE void gemm_panel_reads_1_block(
 
         for (; c <= right - band; c += band)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL, TAIL_V);
+                y, x, w, bias, rows, band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL_V);
         if (c < right)
             gemm_panel_reads_1_tile(
-                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
-                TAIL_V);
+                y, x, w, bias, rows, N % band, r, c, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL_V);
     }
 }
 
@@ -273,11 +262,10 @@ MODC_INLINE void gemm_panel_reads_1_block(
 MODC_INLINE void gemm_panel_reads_1(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, const int BIAS, const int M, const int N, const int K, const int LDX,
-    const int LDY, const int LDE0, float (*TAIL)(float x, float e0),
-    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
+    const int LDY, const int LDE0, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0))
 {
     MODC_EACH_HEIGHT(
-        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0, TAIL,
+        gemm_panel_reads_1_block, M, 0, N, y, x, w, bias, e0, BIAS, M, N, K, LDX, LDY, LDE0,
         TAIL_V);
 }
 
@@ -445,7 +433,6 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
     const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
     const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
     const int WK, const int WN, const int LDE0, const int LDE1,
-    float (*TAIL)(float x, float e0, float e1),
     modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
     const int tile = rows * vectors;
@@ -493,12 +480,10 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_tile(
                        modc_f32_set(e1[(first + r) * LDE1])));
             continue;
         }
-        float lanes[MODC_LANES];
-
-        modc_f32_store(lanes, sum[i]);
-        for (int l = 0; l < count; l++)
-            y[r * YM + c + l] = TAIL(lanes[l], e0[(first + r) * LDE0 + (c + l)],
-                                     e1[(first + r) * LDE1]);
+        modc_f32_store_part(
+            y + r * YM + c,
+            TAIL_V(sum[i], modc_f32_load_part(e0 + (first + r) * LDE0 + c, count),
+                   modc_f32_set(e1[(first + r) * LDE1])), count);
     }
 }
 
@@ -511,7 +496,6 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_strip(
     const int Y0, const int X0, const int W0, const int BATCH1, const int Y1, const int X1,
     const int W1, const int M, const int N, const int K, const int YM, const int XM, const int XK,
     const int WK, const int WN, const int LDE0, const int LDE1,
-    float (*TAIL)(float x, float e0, float e1),
     modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
     const int band = MODC_TILE_VECTORS(rows) * MODC_LANES, full = columns / band * band;
@@ -521,12 +505,12 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_strip(
             matmul_strided_fixed_reads_2_onto_tile(
                 y, p, q + c, bias, rows, band / MODC_LANES, 0, first, row + t * rows, left + c, e0,
                 e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0,
-                LDE1, TAIL, TAIL_V);
+                LDE1, TAIL_V);
         if (columns > full)
             matmul_strided_fixed_reads_2_onto_tile(
                 y, p, q + full, bias, rows, (columns - full + MODC_LANES - 1) / MODC_LANES,
                 columns % MODC_LANES, first, row + t * rows, left + full, e0, e1, BIAS, BATCH0, Y0,
-                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
+                X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL_V);
     }
 }
 
@@ -537,7 +521,6 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_band(
     const int BIAS, const int BATCH0, const int Y0, const int X0, const int W0, const int BATCH1,
     const int Y1, const int X1, const int W1, const int M, const int N, const int K, const int YM,
     const int XM, const int XK, const int WK, const int WN, const int LDE0, const int LDE1,
-    float (*TAIL)(float x, float e0, float e1),
     modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
     const int tiles = (M + MODC_TILE_ROWS - 1) / MODC_TILE_ROWS, rows = M / tiles, tall = M % tiles;
@@ -545,11 +528,10 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto_band(
     if (tall > 0)
         matmul_strided_fixed_reads_2_onto_strip(
             y, p, q, bias, rows + 1, first, 0, tall, left, columns, e0, e1, BIAS, BATCH0, Y0, X0,
-            W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
+            W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL_V);
     matmul_strided_fixed_reads_2_onto_strip(
         y, p, q, bias, rows, first, tall * (rows + 1), tiles - tall, left, columns, e0, e1, BIAS,
-        BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL,
-        TAIL_V);
+        BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1, M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL_V);
 }
 
 /* In register tiles from where both operands lie: neither is a weight that could be packed. */
@@ -558,8 +540,7 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto(
     const float *e0, const float *e1, const int BIAS, const int BATCH0, const int Y0, const int X0,
     const int W0, const int BATCH1, const int Y1, const int X1, const int W1, const int M,
     const int N, const int K, const int YM, const int XM, const int XK, const int WK, const int WN,
-    const int LDE0, const int LDE1, float (*TAIL)(float x, float e0, float e1),
-    modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
+    const int LDE0, const int LDE1, modc_f32 (*TAIL_V)(modc_f32 x, modc_f32 e0, modc_f32 e1))
 {
     for (int batch0 = 0; batch0 < BATCH0; batch0++) {
         for (int batch1 = 0; batch1 < BATCH1; batch1++) {
@@ -569,7 +550,7 @@ MODC_INLINE void matmul_strided_fixed_reads_2_onto(
             const int first = (batch0 * BATCH1 + batch1) * M;
             matmul_strided_fixed_reads_2_onto_band(
                 yb, xb, wb, bias, first, 0, N, e0, e1, BIAS, BATCH0, Y0, X0, W0, BATCH1, Y1, X1, W1,
-                M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL, TAIL_V);
+                M, N, K, YM, XM, XK, WK, WN, LDE0, LDE1, TAIL_V);
         }
     }
 }
@@ -700,7 +681,7 @@ static MODC_KERNEL void y_2_dinput(
     float *restrict y, const float *restrict x, const float *restrict w, const float *restrict bias,
     const float *restrict e0, int batch)
 {
-    gemm_panel_reads_1(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16, drelu_s, drelu_v);
+    gemm_panel_reads_1(y, x, w, bias, e0, 0, batch, 16, 3, 3, 16, 16, drelu_v);
 }
 
 /* y (batch, 3) = x (batch, 16) . weight (3, 16)^T + bias */
@@ -732,7 +713,7 @@ static MODC_KERNEL void y_2_dweight(
 {
     matmul_strided_fixed_reads_2_onto(
         y, x, w, bias, e0, e1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 16, batch, 16, 1, 3, 16, 1, 16, 0,
-        accumulate_s, accumulate_v);
+        accumulate_v);
 }
 
 /* y (batch, 1) = x0 (batch, 3) at x1 (batch, 1) along dimension 1 */

@@ -165,6 +165,19 @@ static struct loc tie_place(const struct spec *spec, const struct module_tensor 
     return spec->ties[i].loc;
 }
 
+/* The parametrization whose further tensors begin with what was drawn for this one; NULL: there is none. */
+static const struct parametrization *begun_from(const struct module_tensor *tensor)
+{
+    for (const struct module *at = tensor->owner; at; at = at->parent)
+        for (int i = 0; i < at->tensor_count; i++) {
+            const struct parametrization *p = at->tensors[i]->parametrization;
+
+            if (p && p->original == tensor && (p->norm || p->base || p->left))
+                return p;
+        }
+    return NULL;
+}
+
 static void tie(struct cx *cx, const struct module_tree *tree, const struct spec_tie *spec)
 {
     struct module_tensor *tensor = find_parameter(cx, tree, spec->path, spec->loc);
@@ -188,6 +201,13 @@ static void tie(struct cx *cx, const struct module_tree *tree, const struct spec
                    dtype_rows[tensor->dtype].name, source->path, dtype_rows[source->dtype].name);
         note_made(cx, tensor);
         note_made(cx, source);
+    } else if (begun_from(tensor)) { /* whose own values are dropped when the model is reset */
+        diag_error(
+            cx, spec->loc,
+            "'%s' gives tensors of %s their initial values, and to tie it is not supported yet by this version of modc",
+            tensor->path, begun_from(tensor)->text);
+        note_made(cx, tensor);
+        diag_hint(cx, "tie '%s' to it", source->path);
     } else if (tensor->init == INIT_WITHIN) { /* how many numbers are dropped depends on what they are */
         diag_error(
             cx, spec->loc,

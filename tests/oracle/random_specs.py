@@ -1349,6 +1349,8 @@ def draw_sections(root, generator):
             return path != name and parameters[other].shape == tensor.shape and parameters[other].dtype == tensor.dtype
 
         others = [other for other in parameters if fits(other)]
+        if name.rpartition(".")[2] in ("weight_v", "weight_orig", "original", "original1"):
+            continue  # what a parametrization begins with comes from it
         if others and generator.random() < 0.5:
             ties[name] = generator.choice(others)
     if ties:

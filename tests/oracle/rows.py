@@ -434,7 +434,7 @@ function("linalg.matrix_power", A=T("b? K:1-4 K", values="dominant"), n=[0, 1, 2
 function("linalg.matrix_exp", A=T("b? K:1-4 K"))
 function("matrix_exp", input=T("b? K:1-4 K"))
 function("linalg.eigvalsh", A=MATRIX, UPLO=["U"])
-function("linalg.svdvals", A=T("b? K:1-4 m:1-4"), since="1.11")
+function("linalg.svdvals", A=T("b? K:1-4 M:1-4"), since="1.11")
 function("linalg.cond", A=MATRIX, p=[2, -2, 1, math.inf, "fro", "nuc", -1])
 function("linalg.pinv pinverse", A=MATRIX, input=MATRIX)
 function("linalg.matrix_rank", A=MATRIX, hermitian=True)
@@ -635,7 +635,7 @@ function("aminmax", input=T("*", "num", "grid"), dim=DIM, keepdim=True,
 function("linalg.vector_norm", x=T("* a"), input=T("* a"), ord=[1, 3, math.inf, -math.inf, 0], dim=DIMS, keepdim=True,
          dtype=FLOAT_DTYPE)
 function("linalg.norm", A=T("* a:2-4"), input=T("* a:2-4"), ord=[1, math.inf], dim=DIM, keepdim=True, dtype=FLOAT_DTYPE)
-function("linalg.matrix_norm", A=T("* a:2-4 b:2-4"), input=T("* a:2-4 b:2-4"), ord=[1, -1, math.inf, "fro", 2, "nuc"],
+function("linalg.matrix_norm", A=T("* A:2-4 B:2-4"), input=T("* A:2-4 B:2-4"), ord=[1, -1, math.inf, "fro", 2, "nuc"],
          dim=[(0, 1), (-1, -2)], keepdim=True, dtype=FLOAT_DTYPE)
 function("dist", input=T("*"), other=B("input"), p=[1, 3, math.inf])
 function("msort", input=T("A b?", values="distinct"))
@@ -683,7 +683,8 @@ def special(names, **arguments):
 
 special("exp2 expm1 sinc erf erfc expit i0 i0e i1 i1e ndtr log_ndtr erfcx", input=T("*", values="small"))
 special("bessel_j0 bessel_j1 modified_bessel_i0 modified_bessel_i1 spherical_bessel_j0 airy_ai", input=T("*", values="small"))
-special("bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 log1p "
+special("bessel_y0 bessel_y1", input=T("*", values="inside"))  # above 1 PyTorch's are not exact in double
+special("modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 log1p "
         "entr digamma psi gammaln", input=T("*", values="positive"))
 function("i0", input=T("*", "num", "small"))
 special("erfinv", input=T("*", values="unit"))
@@ -772,7 +773,7 @@ NO_GRADIENTS = {
 
 # Rows, arguments (`ROW.ARGUMENT`) and places (`torch.NAME`) that are not drawn, and why.
 NORM = ["ortho", "forward"]
-function("fft.hfft fft.irfft", input=T("A:2-9 b?"), n=[4, 7, 34], dim=[0], norm=NORM)
+function("fft.hfft fft.irfft", input=T("A:2-9 B?"), n=[4, 7, 34], dim=[0], norm=NORM)
 function("fft.hfft2 fft.irfft2 fft.hfftn fft.irfftn", input=T("n? A:2-5 B:2-9"), s=[(3, 8), (6, 9)], dim=[(-1, -2)], norm=NORM)
 function("fft.fftshift fft.ifftshift", input=T("* a", "num"), dim=DIMS)
 function("fft.fftfreq fft.rfftfreq", n=[5, 8], d=[0.5, 2.0], dtype=FLOAT_DTYPE)

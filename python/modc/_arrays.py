@@ -7,13 +7,15 @@ import ctypes
 import math
 import sys
 
-# name, bytes, code of the buffer protocol, kind and bits of DLPack (code of DLDataType)
+# by name: bytes, code of the buffer protocol, code of DLDataType in DLPack
 DTYPES = {
     "bool": (1, "?", 6), "uint8": (1, "B", 1), "int8": (1, "b", 0), "int16": (2, "h", 0), "int32": (4, "i", 0),
     "int64": (8, "q", 0), "float16": (2, "e", 2), "bfloat16": (2, None, 4), "float32": (4, "f", 2), "float64": (8, "d", 2),
     "complex64": (8, None, 5),
 }
 INTEGER_CODES = {("i", 1): "int8", ("u", 1): "uint8", ("i", 2): "int16", ("i", 4): "int32", ("i", 8): "int64"}
+ALIGNMENTS = {name: 4 if name == "complex64" else size for name, (size, _, _) in DTYPES.items()}  # of an element
+MOST_DIMS = 64  # that anybody's arrays have
 
 
 def dense_strides(shape):
@@ -32,13 +34,25 @@ def is_dense(shape, strides):
     return all(have == want for extent, have, want in zip(shape, strides, dense_strides(shape)) if extent != 1)
 
 
-class View:
-    """Where an array lies: address, dtype (modc's name), shape, strides in elements (None: row-major), and who keeps it."""
-    __slots__ = ("address", "dtype", "shape", "strides", "device", "writable", "owner")
+def steps(strides, size):
+    """Strides in elements of those in bytes; fractions where they are none, which no dense array has."""
+    size = size or 1
+    return tuple(step // size if step % size == 0 else step / size for step in strides)
 
-    def __init__(self, address, dtype, shape, strides=None, device="cpu", writable=True, owner=None):
+
+class View:
+    """Where an array lies: address, dtype (modc's name), shape, strides in elements (None: row-major), and who keeps it.
+
+    fault: why C cannot read it, as a sentence goes on behind its name."""
+    __slots__ = ("address", "dtype", "shape", "strides", "fault", "writable", "owner")
+
+    def __init__(self, address, dtype, shape, strides=None, fault=None, writable=True, owner=None):
         self.address, self.dtype, self.shape, self.strides = address, dtype, tuple(shape), strides
-        self.device, self.writable, self.owner = device, writable, owner
+        self.fault, self.writable, self.owner = fault, writable, owner
+
+
+def elsewhere(device):
+    return f"lies on {device}; the model computes on the CPU"
 
 
 # ---- DLPack -----------------------------------------------------------------------------------------------------------
@@ -81,10 +95,14 @@ def from_dlpack(array):
     """The view of what has __dlpack__. The capsule is not consumed: it lives as long as the view and frees itself."""
     device_type = int(array.__dlpack_device__()[0]) if hasattr(array, "__dlpack_device__") else 1
     if device_type not in _DEVICES or _DEVICES[device_type] != "cpu":
-        return View(0, "?", (), device=_DEVICES.get(device_type, f"device {device_type}"), owner=array)
+        return View(0, "?", (), fault=elsewhere(_DEVICES.get(device_type, f"DLPack's device {device_type}")), owner=array)
     capsule = array.__dlpack__()
+    if type(capsule).__name__ != "PyCapsule":
+        raise BufferError(f"its __dlpack__() gave a {type(capsule).__name__}")
     managed = ctypes.cast(_capsule_pointer(capsule, b"dltensor"), ctypes.POINTER(_DLManagedTensor)).contents
     tensor = managed.dl_tensor
+    if not 0 <= tensor.ndim <= MOST_DIMS:
+        raise BufferError(f"its DLPack tensor says that it has {tensor.ndim} dimensions")
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
     strides = tuple(tensor.strides[d] for d in range(tensor.ndim)) if tensor.ndim > 0 and tensor.strides else None
     code = (tensor.dtype.code, tensor.dtype.bits)
@@ -118,14 +136,27 @@ class Array:
     numpy.asarray(array) and torch.from_dlpack(array) take it without a copy; array.tolist() gives Python's numbers.
     """
 
-    def __init__(self, shape, dtype, address=None, owner=None):
-        self.shape, self.dtype, self._owner = tuple(shape), dtype, owner
-        self.nbytes = math.prod(self.shape) * DTYPES[dtype][0]
+    __slots__ = ("_shape", "_dtype", "_owner", "_address", "_writable", "__weakref__")
+
+    def __init__(self, shape, dtype, address=None, owner=None, writable=True):
+        self._shape, self._dtype, self._owner, self._writable = tuple(shape), dtype, owner, writable
         if address is None:
             memory = ctypes.create_string_buffer(self.nbytes + 64)
             address = (ctypes.addressof(memory) + 63) // 64 * 64
             self._owner = memory
         self._address = address
+
+    @property
+    def shape(self):
+        return self._shape
+
+    @property
+    def dtype(self):
+        return self._dtype
+
+    @property
+    def nbytes(self):
+        return math.prod(self._shape) * DTYPES[self._dtype][0]
 
     @property
     def ndim(self):
@@ -189,7 +220,7 @@ class Array:
         if code is None:
             letter = "u" if self.dtype[0] == "u" else self.dtype[0]
             code = ("|" if DTYPES[self.dtype][0] == 1 else "<") + letter + str(DTYPES[self.dtype][0])
-        return {"version": 3, "shape": self.shape, "typestr": code, "data": (self._address, False)}
+        return {"version": 3, "shape": self.shape, "typestr": code, "data": (self._address, not self._writable)}
 
     def __dlpack_device__(self):
         return (1, 0)
@@ -197,6 +228,8 @@ class Array:
     def __dlpack__(self, *, stream=None, **_):
         if stream is not None:
             raise BufferError("modc.Array lies in the host's memory, which has no streams")
+        if not self._writable:
+            raise BufferError("this modc.Array is read-only, which DLPack cannot say")
         size, _, code = DTYPES[self.dtype]
         managed = _DLManagedTensor()
         shape = (ctypes.c_int64 * max(1, self.ndim))(*self.shape)
@@ -217,67 +250,99 @@ class OwnKind:
     name = "modc"
 
     def view(self, array):
-        return View(array._address, array.dtype, array.shape, owner=array)
+        return View(array._address, array.dtype, array.shape, writable=array._writable, owner=array)
+
+    def address(self, array, dtype, shape):
+        return array._address if array._dtype == dtype and array._shape == shape else None
+
+    def native(self, dtype):
+        return dtype
 
     def empty(self, shape, dtype):
         array = Array(shape, dtype)
         return array, array._address
 
-    def over(self, address, shape, dtype, owner):
-        return Array(shape, dtype, address, owner)
+    def over(self, address, shape, dtype, owner, writable=True):
+        return Array(shape, dtype, address, owner, writable)
 
 
 class NumPyKind:
     name = "numpy"
 
     def __init__(self, numpy):
-        self.numpy = numpy
-        self.names = {numpy.dtype(name): name for name in DTYPES if name != "bfloat16"}
+        self.numpy, self._new = numpy, numpy.empty
+        self.dtypes = {name: numpy.dtype(name) for name in DTYPES if name != "bfloat16"}
+        self.names = {dtype: name for name, dtype in self.dtypes.items()}
 
     def view(self, array):
-        dtype = self.names.get(array.dtype)
-        flags = array.flags
-        strides = None if flags.c_contiguous else tuple(step / array.itemsize for step in array.strides)
+        dtype, flags = self.names.get(array.dtype), array.flags
+        if isinstance(array, self.numpy.ma.MaskedArray):
+            return View(0, dtype or str(array.dtype), array.shape, owner=array,
+                        fault="is a masked array; x.filled(value) is none")
+        strides = None if flags.c_contiguous else steps(array.strides, array.itemsize)
         return View(array.__array_interface__["data"][0], dtype or str(array.dtype), array.shape, strides,
                     writable=flags.writeable, owner=array)
 
+    def address(self, array, dtype, shape):
+        """Of a dense array like this, quickly; None: view() tells more. dtype as native() gives it."""
+        if array.dtype == dtype and array.shape == shape and array.flags.c_contiguous:
+            return array.__array_interface__["data"][0]
+        return None
+
+    def native(self, dtype):
+        return self.dtypes.get(dtype, "V2")
+
     def empty(self, shape, dtype):
-        if dtype == "bfloat16":
+        if dtype not in self.dtypes:
             return OWN.empty(shape, dtype)
-        array = self.numpy.empty(shape, dtype)
+        array = self._new(shape, self.dtypes[dtype])
         return array, array.__array_interface__["data"][0]
 
-    def over(self, address, shape, dtype, owner):
-        own = OWN.over(address, shape, dtype, owner)
-        return own if dtype == "bfloat16" else self.numpy.asarray(own)
+    def over(self, address, shape, dtype, owner, writable=True):
+        own = OWN.over(address, shape, dtype, owner, writable)
+        return self.numpy.asarray(own) if dtype in self.dtypes else own
 
 
 class TorchKind:
     name = "torch"
 
     def __init__(self, torch):
-        self.torch = torch
+        self.torch, self._new, self._strided = torch, torch.empty, torch.strided
         self.dtypes = {name: getattr(torch, name) for name in DTYPES}
         self.names = {dtype: name for name, dtype in self.dtypes.items()}
 
     def view(self, tensor):
         if tensor.layout != self.torch.strided:
             return View(0, str(tensor.layout), tuple(tensor.shape), owner=tensor)
-        if tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg():
-            lazy = tensor.device.type == "cpu"
-            return View(0, self.names.get(tensor.dtype, str(tensor.dtype)), tuple(tensor.shape),
-                        device="a lazy conj() or negation: use x.resolve_conj().resolve_neg()" if lazy else str(tensor.device),
-                        owner=tensor)
+        name = self.names.get(tensor.dtype, str(tensor.dtype).replace("torch.", ""))
+        if tensor.device.type != "cpu":
+            return View(0, name, tuple(tensor.shape), fault=elsewhere(tensor.device), owner=tensor)
+        if tensor.is_conj() or tensor.is_neg():
+            return View(0, name, tuple(tensor.shape), owner=tensor,
+                        fault="is a conjugate or negation that PyTorch has not computed; "
+                              "x.resolve_conj().resolve_neg() is computed")
         strides = None if tensor.is_contiguous() else tensor.stride()
-        return View(tensor.data_ptr(), self.names.get(tensor.dtype, str(tensor.dtype).replace("torch.", "")),
-                    tuple(tensor.shape), strides, owner=tensor)
+        return View(tensor.data_ptr(), name, tuple(tensor.shape), strides, owner=tensor)
+
+    def address(self, tensor, dtype, shape):
+        if (tensor.dtype is dtype and tensor.shape == shape and tensor.layout is self._strided and tensor.is_cpu
+                and tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()):
+            return tensor.data_ptr()
+        return None
+
+    def native(self, dtype):
+        return self.dtypes[dtype]
 
     def empty(self, shape, dtype):
-        tensor = self.torch.empty(shape, dtype=self.dtypes[dtype])
+        tensor = self._new(shape, dtype=self.dtypes[dtype])
         return tensor, tensor.data_ptr()
 
-    def over(self, address, shape, dtype, owner):
-        return self.torch.from_dlpack(OWN.over(address, shape, dtype, owner))
+    def over(self, address, shape, dtype, owner, writable=True):
+        """Read-only memory is copied: PyTorch would write to it."""
+        plain = "uint8" if dtype == "bool" else dtype  # PyTorch 1 has no bool in DLPack
+        tensor = self.torch.from_dlpack(OWN.over(address, shape, plain, owner))
+        tensor = tensor if plain == dtype else tensor.view(self.torch.bool)
+        return tensor if writable else tensor.clone()
 
 
 OWN = OwnKind()
@@ -313,6 +378,11 @@ def kind_by_name(name):
     return OWN
 
 
+_get_buffer, _release_buffer = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
+_get_buffer.argtypes, _get_buffer.restype = [ctypes.py_object, ctypes.c_void_p, ctypes.c_int], ctypes.c_int
+_release_buffer.argtypes, _release_buffer.restype = [ctypes.c_void_p], None
+
+
 def from_buffer(array):
     """The view of what has a buffer: array.array, bytearray, memoryview. None: it has none."""
     try:
@@ -320,21 +390,17 @@ def from_buffer(array):
     except TypeError:
         return None
     code, size = buffer.format.lstrip("@=<"), buffer.itemsize
-    by_code = {"f": "float32", "d": "float64", "e": "float16", "?": "bool"}
+    by_code = {"f": "float32", "d": "float64", "e": "float16", "?": "bool", "Zf": "complex64"}
     kind = "u" if code in "BHILQN" else "i"
-    name = by_code.get(code) or (INTEGER_CODES.get((kind, size)) if code in "bBhHiIlLqQnN" else None)
-    strides = tuple(step // size for step in buffer.strides) if not buffer.c_contiguous else None
-    if buffer.nbytes == 0:
-        address, keep = 0, buffer
-    elif buffer.readonly:
-        raw = (ctypes.c_ssize_t * 11)()  # struct Py_buffer: it begins with the address
-        ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(array), ctypes.byref(raw), 0)
-        address, keep = raw[0], array
-        ctypes.pythonapi.PyBuffer_Release(ctypes.byref(raw))
-    else:
-        keep = (ctypes.c_char * buffer.nbytes).from_buffer(buffer) if strides is None else buffer
-        address = ctypes.addressof(keep) if strides is None else 0
-    return View(address, name or f"format '{code}'", buffer.shape, strides, writable=not buffer.readonly, owner=(buffer, keep))
+    name = by_code.get(code) or (INTEGER_CODES.get((kind, size)) if code and code in "bBhHiIlLqQnN" else None)
+    if not buffer.c_contiguous:  # its address is of no use
+        return View(0, name or f"format '{code}'", buffer.shape, steps(buffer.strides, size),
+                    writable=not buffer.readonly, owner=buffer)
+    raw = (ctypes.c_ssize_t * 16)()  # struct Py_buffer, which begins with the address
+    _get_buffer(buffer, raw, 0)  # raises as Python does
+    address = raw[0]
+    _release_buffer(raw)  # `buffer` holds the memory on
+    return View(address, name or f"format '{code}'", buffer.shape, writable=not buffer.readonly, owner=buffer)
 
 
 def view_of(array):
@@ -346,3 +412,8 @@ def view_of(array):
         return from_dlpack(array), OWN
     view = from_buffer(array)
     return (view, OWN) if view is not None else (None, None)
+
+
+def end_of(view):
+    """The address behind a dense view."""
+    return view.address + math.prod(view.shape) * DTYPES[view.dtype][0]

@@ -5,7 +5,10 @@ where the flags say `native`. A folder is made under another name and then renam
 same at a time and none sees half of it.
 """
 import hashlib
+import json
 import os
+import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,9 +17,12 @@ import tempfile
 from pathlib import Path
 
 from modc import executable, include_dir, runtime_dir
-from modc._errors import CompilerError, SpecError
+from modc._errors import CompilerError, Error, SpecError
 
 DEFAULT_FLAGS = "-O3 -march=native"
+RECORD = "made.json"  # in every folder, written last: which files there are, of how many bytes, and what they were made with
+# Of NAME.cmake: what a file of --dispatch is compiled with.
+OPTIONS = re.compile(r"set_source_files_properties\(\$\{CMAKE_CURRENT_LIST_DIR\}/(\S+) PROPERTIES COMPILE_OPTIONS (\S+)\)")
 
 
 def cache_dir():
@@ -24,13 +30,21 @@ def cache_dir():
     if os.environ.get("MODC_CACHE"):
         return Path(os.environ["MODC_CACHE"])
     caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "modc" / "libraries"
+    try:
+        return (Path(caches) if caches else Path.home() / ".cache") / "modc" / "libraries"
+    except RuntimeError:
+        raise Error("there is no home folder for a cache\nhint: MODC_CACHE=DIR names another one") from None
 
 
 def run_command(arguments, stdin=None):
     """The command's standard output. SpecError with its text where it fails."""
-    ran = subprocess.run([executable(), *arguments], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         encoding="utf-8", errors="replace", check=False)
+    command = executable()
+    try:
+        ran = subprocess.run([command, *arguments], input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             encoding="utf-8", errors="replace", check=False)
+    except OSError as error:
+        raise Error(f"the command {command} cannot be started: {error.strerror}\n"
+                    "hint: in a checkout, `cmake --build build --target modc` makes it") from None
     if ran.returncode != 0:
         raise SpecError(ran.stderr.strip() or f"modc ended with status {ran.returncode}", ran.returncode)
     return ran.stdout
@@ -50,25 +64,52 @@ def digest(*pieces):
     """A name for what these strings and files say."""
     value = hashlib.sha256()
     for piece in pieces:
-        data = piece.read_bytes() if isinstance(piece, Path) else str(piece).encode()
+        data = piece if isinstance(piece, bytes) else piece.read_bytes() if isinstance(piece, Path) else str(piece).encode()
         value.update(b"%d:" % len(data))
         value.update(data)
     return value.hexdigest()[:32]
 
 
-def make_once(folder, make):
-    """Calls make(temporary folder) unless `folder` is there; what it made is then `folder`, at once."""
-    if folder.is_dir():
+def is_whole(folder):
+    """Whether a folder of the cache has all that was made for it."""
+    try:
+        files = json.loads((folder / RECORD).read_text(encoding="utf-8"))["files"]
+        return all((folder / name).stat().st_size == size for name, size in files.items())
+    except (OSError, ValueError, KeyError, AttributeError):
+        return False
+
+
+def discard(folder):
+    """Takes a broken folder out of the way, which others may be looking into."""
+    try:
+        aside = Path(tempfile.mkdtemp(prefix=".broken-", dir=folder.parent))
+        folder.rename(aside / "was")
+    except FileNotFoundError:
+        return  # somebody was faster
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def make_once(folder, make, record=None):
+    """Calls make(temporary folder) unless `folder` is there and whole; what it made is then `folder`, at once."""
+    if is_whole(folder):
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name[:8]}-", dir=folder.parent))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if folder.exists():
+            discard(folder)
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name[:8]}-", dir=folder.parent))
+    except OSError as error:
+        raise Error(f"the cache {folder.parent} cannot be written: {error.strerror}\n"
+                    "hint: MODC_CACHE=DIR names another one") from None
     try:
         make(work)
+        files = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
+        (work / RECORD).write_text(json.dumps({"files": files, **(record or {})}), encoding="utf-8")
         work.chmod(0o755)
         try:
             work.rename(folder)
         except OSError:
-            if not folder.is_dir():  # else somebody was faster, with the same
+            if not is_whole(folder):  # else somebody was faster, with the same
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -102,46 +143,71 @@ class Compiler:
         return [*self.words, "-std=gnu11", "-fPIC", *self.flags, "-I", include_dir(), *more]
 
 
-def runtime_objects(compiler):
-    """The runtime's files, compiled once for a compiler and its flags."""
+def runtime_folder(compiler):
+    """Where the runtime's files are, compiled once for a compiler and its flags, and what makes them."""
     sources = sorted(runtime_dir().glob("*.c"))
-    headers = sorted(include_dir().glob("*.h"))
-    folder = cache_dir() / ("runtime-" + digest(compiler.identity, *sources, *headers))
+    folder = cache_dir() / ("runtime-" + digest(compiler.identity, *sources, *sorted(include_dir().glob("*.h"))))
 
     def make(work):
         for source in sources:
             compiler.run(compiler.command("-c", source, "-o", work / f"{source.stem}.o"))
 
-    return sorted(make_once(folder, make).glob("*.o"))
+    return folder, make
 
 
 def build(spec, options=(), cc=None, cflags=None):
-    """The folder with NAME.so, NAME.c, NAME.h and spec.yaml, and NAME. spec: a path, or the text of one.
+    """The folder with NAME.so, NAME.c, NAME.h, spec.yaml and summary.txt, and NAME. spec: a path, or the text of one.
 
     options: further words of `modc generate`."""
-    compiler = Compiler(cc, cflags)
     text = None if isinstance(spec, os.PathLike) else spec
-
+    where = "-" if text is not None else spec
     with tempfile.TemporaryDirectory(prefix="modc-") as work:
-        emitted = Path(work)
-        run_command(["generate", "-" if text is not None else spec, "-o", emitted, *options], stdin=text)
-        headers = [path for path in sorted(emitted.glob("*.cmake"))]
-        name = headers[0].stem
-        sources = sorted(path for path in emitted.iterdir() if path.suffix != ".cmake")
-        objects = runtime_objects(compiler)
-        binding = include_dir() / "binding" / "modc_binding.h"
-        binding_source = runtime_dir() / "binding" / "modc_binding.c"
-        folder = cache_dir() / (name + "-" + digest(compiler.identity, binding, binding_source, *sources,
-                                                    objects[0].parent.name))
+        run_command(["generate", where, "-o", work, *options], stdin=text)
+        sources = {path.name: path.read_bytes() for path in sorted(Path(work).iterdir())}
+    name = next(Path(file).stem for file in sources if file.endswith(".cmake"))
+    sources["spec.yaml"] = text.encode() if text is not None else Path(spec).read_bytes()
+    looked = [word for i, word in enumerate(options) if word in SUMMARY_ALONE or (i and options[i - 1] in SUMMARY_VALUES)
+              or word in SUMMARY_VALUES]
+    return build_sources(name, sources, cc, cflags, lambda: run_command(["summary", where, *looked], stdin=text).encode()), name
 
-        def make(made):
-            for source in sources:
-                shutil.copy(source, made)
-            (made / "spec.yaml").write_text(text if text is not None else Path(spec).read_text(encoding="utf-8"),
-                                            encoding="utf-8")
-            units = [path for path in sources if path.suffix in (".c", ".S")]
-            compiler.run(compiler.command("-I", binding.parent, "-I", made, f"-DMODC_MODEL={name}_model", "-shared",
-                                          "-Wl,-Bsymbolic" if sys.platform != "darwin" else "-Wl,-undefined,error",
-                                          *units, binding_source, *objects, "-lm", "-lpthread", "-o", made / f"{name}.so"))
 
-        return make_once(folder, make), name
+SUMMARY_ALONE = {"--backward"}  # words of `modc generate` that `modc summary` takes, too
+SUMMARY_VALUES = {"--weights", "--set", "--dtype", "--model", "--target", "--isa", "--plan"}
+
+
+def build_sources(name, sources, cc=None, cflags=None, summary=None):
+    """The folder of a model's library, made of its files by name where it is not in the cache."""
+    compiler = Compiler(cc, cflags)
+    runtime, make_runtime = runtime_folder(compiler)
+    binding, binding_source = include_dir() / "binding" / "modc_binding.h", runtime_dir() / "binding" / "modc_binding.c"
+    named = [piece for file in sorted(sources) if file != "summary.txt" for piece in (file, sources[file])]
+    folder = cache_dir() / f"{name}-{digest(compiler.identity, binding, binding_source, runtime.name, *named)}"
+
+    def make(made):
+        for file, data in sources.items():
+            (made / file).write_bytes(data)
+        if summary is not None:
+            (made / "summary.txt").write_bytes(summary())
+        objects = sorted(make_once(runtime, make_runtime).glob("*.o"))
+        own = dict(OPTIONS.findall(sources[f"{name}.cmake"].decode())) if platform.machine() in ("x86_64", "AMD64") else {}
+        units = []
+        for file in sorted(sources):
+            if not file.endswith((".c", ".S")):
+                continue
+            unit = made / file
+            if file in own:  # of --dispatch: the last -march counts
+                unit = made / f"{Path(file).stem}.o"
+                compiler.run(compiler.command("-I", made, own[file], "-c", made / file, "-o", unit))
+            units.append(unit)
+        compiler.run(compiler.command("-I", binding.parent, "-I", made, f"-DMODC_MODEL={name}_model", "-shared",
+                                      "-Wl,-Bsymbolic" if sys.platform != "darwin" else "-Wl,-undefined,error",
+                                      *units, binding_source, *objects, "-lm", "-lpthread", "-o", made / f"{name}.so"))
+
+    return make_once(folder, make, {"sources": sorted({*sources, "summary.txt"}), "cc": cc, "cflags": cflags})
+
+
+def made_of(folder):
+    """What build_sources made a folder of."""
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    files = {file: (folder / file).read_bytes() for file in record["sources"] if (folder / file).is_file()}
+    return {"sources": files, "cc": record["cc"], "cflags": record["cflags"]}

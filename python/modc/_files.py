@@ -17,18 +17,24 @@ def safetensors_path(path):
 
 def safetensors_bytes(tensors, metadata=None):
     """A safetensors file of a dict of arrays, in its order."""
+    if not hasattr(tensors, "items"):
+        raise TypeError(f"a state_dict is a dict of arrays, or the path of a safetensors file, not a {type(tensors).__name__}")
     header, pieces, at = {}, [], 0
     if metadata:
         header["__metadata__"] = {str(key): str(value) for key, value in metadata.items()}
     for name, array in tensors.items():
+        if not isinstance(name, str):
+            raise TypeError(f"a key of a state_dict is a string, not {name!r}")
         view, _ = view_of(array)
         if view is None:
             raise TypeError(f"{name} is a {type(array).__name__}, which is no array")
-        if view.device != "cpu":
-            raise ValueError(f"{name} lies on {view.device}")
+        if view.fault is not None:
+            raise ValueError(f"{name} {view.fault}")
         if view.dtype not in NAMES:
             raise TypeError(f"{name} is {view.dtype}, which safetensors files of modc have no type for")
         if not is_dense(view.shape, view.strides):
+            if not hasattr(array, "contiguous") and not hasattr(array, "copy"):
+                raise ValueError(f"{name} is not contiguous")
             array = array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
             view, _ = view_of(array)
         size = DTYPES[view.dtype][0]

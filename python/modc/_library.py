@@ -4,7 +4,7 @@ import json
 
 from modc._errors import CallError, Error
 
-BINDING = 1
+BINDING = 2
 MAX_DIMS = 8
 (OK, STALE, ALIGNMENT, WORKSPACE, SIZE, POINTER, HOOK_SHAPE, HOOK_ERROR, INDEX, DIVISION, FILE, FORMAT, KEYS, NAME, READ_ONLY,
  MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY) = range(21)
@@ -48,9 +48,13 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_train_step": (_I, _P, _P, _P, _P),
     "modc_binding_hook_create": (_I, _P, _I, _I, ctypes.c_uint, HookFunction, _P, _P),
     "modc_binding_hook_destroy": (None, _P),
-    "modc_binding_load": (_I, _P, _T, _P, _S, ctypes.c_uint, _P, _S),
+    "modc_binding_load": (_I, _P, _T, _P, _S, ctypes.c_uint, _P),
+    "modc_binding_report": (_S, _P, _P, _S),
+    "modc_binding_report_print": (_S, _P, _P, _S),
+    "modc_binding_report_destroy": (None, _P),
+    "modc_binding_params_create": (_I, _P, _S, _P),
+    "modc_binding_read_only": (ctypes.c_bool, _P),
     "modc_status_text": (_T, _I),
-    "modc_params_create_over": (_I, _P, _P, _S, _P),
     "modc_params_destroy": (None, _P),
     "modc_changed": (None, _P),
     "modc_reset": (_I, _P, _U),
@@ -87,17 +91,20 @@ class Library:
         if self.version() != BINDING:
             raise Error(f"{path} has version {self.version()} of the binding, this package knows {BINDING}: "
                         "remove it from the cache")
-        self.about = json.loads(self.text(self.describe))
+        self.about = self.json(self.describe)
         if (self.about["hook_bytes"], self.about["tensor_bytes"]) != (ctypes.sizeof(HookCall), ctypes.sizeof(Tensor)):
             raise Error(f"{path} was compiled with other limits than modc.h has")
 
     @staticmethod
-    def text(function):
+    def text(function, *arguments):
         """What a function writes that returns the length of its text."""
-        length = function(None, 0)
+        length = function(*arguments, None, 0)
         buffer = ctypes.create_string_buffer(length + 1)
-        function(buffer, length + 1)
-        return buffer.value.decode("utf-8")
+        function(*arguments, buffer, length + 1)
+        return buffer.value.decode("utf-8", "replace")
+
+    def json(self, function, *arguments):
+        return json.loads(self.text(function, *arguments))
 
     def status(self, status):
         return self.status_text(status).decode()

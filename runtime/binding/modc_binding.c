@@ -172,8 +172,9 @@ size_t modc_binding_describe(char *out, size_t capacity)
     say(&text, ",\"schema\":\"%016llx\",\"align\":%llu,\"param_block\":%llu,\"packed_block\":%llu",
         (unsigned long long)model->schema, (unsigned long long)model->align,
         (unsigned long long)model->param_block, (unsigned long long)model->packed_block);
-    say(&text, ",\"rtol\":%.9g,\"threads\":%d,\"training\":%s", (double)model->rtol, model->threads,
-        model->train_step != NULL ? "true" : "false");
+    say(&text, ",\"rtol\":%.9g,\"threads\":%d,\"training\":%s,\"embedded\":%s", (double)model->rtol,
+        model->threads, model->train_step != NULL ? "true" : "false",
+        model->bind_embedded != NULL ? "true" : "false");
     say(&text, ",\"hook_bytes\":%d,\"tensor_bytes\":%d", (int)sizeof(struct modc_hook_call),
         (int)sizeof(struct modc_tensor));
     say(&text, ",\"sizes\":[");
@@ -220,22 +221,72 @@ enum modc_status modc_binding_refresh(struct modc_params *params)
     return fresh ? MODC_OK : modc_pack(params, NULL, 0);
 }
 
+enum modc_status modc_binding_params_create(void *block, size_t bytes, struct modc_params **params)
+{
+    enum modc_status status = modc_params_create_over(&MODC_MODEL, block, bytes, params);
+
+    if (status != MODC_OK || MODC_MODEL.bind_embedded == NULL)
+        return status;
+    status = MODC_MODEL.bind_embedded(*params);
+    if (status != MODC_OK) {
+        modc_params_destroy(*params);
+        *params = NULL;
+    }
+    return status;
+}
+
+bool modc_binding_read_only(const struct modc_params *params)
+{
+    return params->read_only;
+}
+
 enum modc_status modc_binding_load(struct modc_params *params, const char *path, const void *bytes,
-                                   size_t length, unsigned flags, char *out, size_t capacity)
+                                   size_t length, unsigned flags, struct modc_report **report)
+{
+    struct modc_report *made = calloc(1, sizeof *made);
+
+    *report = made;
+    if (made == NULL)
+        return MODC_MEMORY;
+    return path != NULL ? modc_load(params, path, flags, made)
+                        : modc_load_bytes(params, bytes, length, flags, made);
+}
+
+size_t modc_binding_report(const struct modc_report *report, char *out, size_t capacity)
+{
+    const struct modc_model *model = report->model;
+    struct text text = {out, capacity, 0};
+    const char *name = report->text, *comma = "";
+
+    say(&text, "{\"missing\":[");
+    for (int i = 0; model != NULL && i < model->key_count && i < MODC_REPORT_KEYS; i++) {
+        if ((report->missing[i / 8] >> i % 8 & 1) != 0) {
+            say(&text, "%s%d", comma, i);
+            comma = ",";
+        }
+    }
+    say(&text, "],\"unexpected\":[");
+    for (int i = 0; i < report->unexpected_held; i++, name += strlen(name) + 1) {
+        if (i > 0)
+            put(&text, ",", 1);
+        say_string(&text, name);
+    }
+    say(&text, "]}");
+    return end(&text);
+}
+
+size_t modc_binding_report_print(const struct modc_report *report, char *out, size_t capacity)
 {
     struct text text = {out, capacity, 0};
-    struct modc_report *report = calloc(1, sizeof *report);
-    enum modc_status status;
 
-    if (report == NULL)
-        return MODC_MEMORY;
-    status = path != NULL ? modc_load(params, path, flags, report)
-                          : modc_load_bytes(params, bytes, length, flags, report);
-    if (status != MODC_FILE && report->model != NULL)
+    if (report->model != NULL)
         modc_report_print(report, put, &text);
-    end(&text);
+    return end(&text);
+}
+
+void modc_binding_report_destroy(struct modc_report *report)
+{
     free(report);
-    return status;
 }
 
 uint64_t modc_binding_version_of(const struct modc_params *params)

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MODC_BINDING 1 /* counts changes of this file; the first function may be asked before all others */
+#define MODC_BINDING 2 /* counts changes of this file; the first function may be asked before all others */
 int modc_binding_version(void);
 
 const struct modc_model *modc_binding_model(void);
@@ -56,9 +56,17 @@ void modc_binding_hook_destroy(struct modc_hook *hook);
 
 /* Text of print(model) and of what a load reports: the length without the 0 byte, as modc_binding_describe. */
 size_t modc_binding_print(char *out, size_t capacity);
-/* modc_load or modc_load_bytes (path NULL), with what it has to say about keys in `text`. */
+
+/* modc_params_create_over of this model; where its weights are embedded, bound to those and read-only. */
+enum modc_status modc_binding_params_create(void *block, size_t bytes, struct modc_params **params);
+bool modc_binding_read_only(const struct modc_params *params);
+/* modc_load or modc_load_bytes (path NULL) with a report of its own, which is to be destroyed; NULL where there is no memory. */
 enum modc_status modc_binding_load(struct modc_params *params, const char *path, const void *bytes,
-                                   size_t length, unsigned flags, char *text, size_t capacity);
+                                   size_t length, unsigned flags, struct modc_report **report);
+/* What it found: {"missing": [numbers of keys], "unexpected": [names]}, and PyTorch's text. */
+size_t modc_binding_report(const struct modc_report *report, char *out, size_t capacity);
+size_t modc_binding_report_print(const struct modc_report *report, char *out, size_t capacity);
+void modc_binding_report_destroy(struct modc_report *report);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 A kind of array (class Kind) says of an array where it lies and what it looks like, and makes new ones. Nothing is copied.
 NumPy and PyTorch are used where the caller has imported them, and never imported for somebody who has not.
 """
+import atexit
 import ctypes
 import math
 import sys
@@ -114,8 +115,17 @@ _lent = {}  # by address of a managed tensor: what it needs until it is deleted
 
 
 @_Deleter
-def _end_lent(managed):
-    _lent.pop(ctypes.addressof(managed.contents), None)
+def _end_lent(managed, lent=_lent, address_of=ctypes.addressof):  # also when Python ends, and names are gone
+    lent.pop(address_of(managed.contents), None)
+
+
+@atexit.register
+def _leave_lent():
+    """What others free when Python is gone already must not come back to it."""
+    nothing = ctypes.cast(ctypes.pythonapi.Py_IsInitialized, _Deleter)  # C, and without effect
+    for lent in list(_lent.values()):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(lent))
+        lent[1].deleter = nothing
 
 
 # The same functions with the capsule as an address: in its destructor it counts no references any more.
@@ -125,9 +135,9 @@ _dying_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ch
 
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _end_capsule(capsule):
-    if _dying_is_valid(capsule, b"dltensor"):  # nobody took it
-        _lent.pop(_dying_pointer(capsule, b"dltensor"), None)
+def _end_capsule(capsule, lent=_lent, is_valid=_dying_is_valid, pointer=_dying_pointer):
+    if is_valid(capsule, b"dltensor"):  # nobody took it
+        lent.pop(pointer(capsule, b"dltensor"), None)
 
 
 class Array:

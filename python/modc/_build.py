@@ -75,7 +75,7 @@ def is_whole(folder):
     try:
         files = json.loads((folder / RECORD).read_text(encoding="utf-8"))["files"]
         return all((folder / name).stat().st_size == size for name, size in files.items())
-    except (OSError, ValueError, KeyError, AttributeError):
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
         return False
 
 
@@ -135,8 +135,8 @@ class Compiler:
             raise CompilerError(f"the compiler '{self.words[0]}' cannot be started: {error.strerror}\n"
                                 "hint: $CC and $CFLAGS, or cc= and cflags=, say which one is used") from None
         if ran.returncode != 0:
-            raise CompilerError(f"{ran.stdout.strip()}\nthe compiler failed with status {ran.returncode}: "
-                                + " ".join(shlex.quote(str(word)) for word in words))
+            command = " ".join(shlex.quote(str(word)) for word in words)
+            raise CompilerError(f"{ran.stdout.strip()}\nthe compiler failed with status {ran.returncode}: {command}".lstrip())
         return ran.stdout
 
     def command(self, *more):

@@ -9,6 +9,8 @@ from modc._arrays import DTYPES, is_dense, view_of
 NAMES = {"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "float16": "F16",
          "bfloat16": "BF16", "float32": "F32", "float64": "F64", "complex64": "C64"}
 
+DENSE = {"torch": lambda tensor: tensor.contiguous(), "numpy": lambda array: array.copy(order="C")}
+
 
 def safetensors_path(path):
     """The path itself, if it does not look like another kind of file."""
@@ -25,7 +27,7 @@ def safetensors_bytes(tensors, metadata=None):
     for name, array in tensors.items():
         if not isinstance(name, str):
             raise TypeError(f"a key of a state_dict is a string, not {name!r}")
-        view, _ = view_of(array)
+        view, kind = view_of(array)
         if view is None:
             raise TypeError(f"{name} is a {type(array).__name__}, which is no array")
         if view.fault is not None:
@@ -33,10 +35,10 @@ def safetensors_bytes(tensors, metadata=None):
         if view.dtype not in NAMES:
             raise TypeError(f"{name} is {view.dtype}, which safetensors files of modc have no type for")
         if not is_dense(view.shape, view.strides):
-            if not hasattr(array, "contiguous") and not hasattr(array, "copy"):
+            if kind.name not in DENSE:
                 raise ValueError(f"{name} is not contiguous")
-            array = array.contiguous() if hasattr(array, "contiguous") else array.copy(order="C")
-            view, _ = view_of(array)
+            array = DENSE[kind.name](array)
+            view = kind.view(array)
         size = DTYPES[view.dtype][0]
         for extent in view.shape:
             size *= extent

@@ -252,7 +252,7 @@ class Entry:
         context = self.core.begin(self.saves)
         try:
             ready = context.ready.get(self.index)
-            if ready is None or kwargs or out is not None or context.hooks or len(args) != len(ready.inputs):
+            if ready is None or kwargs or out is not None or len(args) != len(ready.inputs):
                 return self.call(context, args, kwargs, out)
             kind, of_kind, addresses = ready.kind, _kinds, ready.addresses
             for i, dtype, shape, mask in ready.inputs:
@@ -276,12 +276,10 @@ class Entry:
         arrays, given = self.arguments(args, kwargs)
         views, kind, sizes, shapes = self.checked(arrays, given)
         made = self.outputs_for(kind, shapes, out, views)
-        context.read_only = [(view.address, end_of(view)) for view in views if not view.writable]
         inputs = (ctypes.c_void_p * max(1, len(views)))(*[view.address or 64 for view in views])
         outputs = (ctypes.c_void_p * max(1, len(made)))(*[address or 64 for _, address in made])
         context.run(self, sizes, inputs, outputs, kind, [view.owner for view in views], shapes, [array for array, _ in made])
-        same = views and not given and not context.read_only and all(_kinds.get(type(array)) is kind for array in arrays)
-        if same:
+        if views and not given and all(_kinds.get(type(array)) is kind for array in arrays):
             context.ready[self.index] = Ready(self, kind, views, sizes, shapes)
         return made[0][0] if len(made) == 1 else tuple(array for array, _ in made)
 
@@ -314,38 +312,47 @@ class Pool:
         weakref.finalize(self, library.pool_destroy, self.pointer).atexit = False
 
 
-def end_context(library, pointer, hooks, trainers, *_):
-    """What a context has in C. `_`: parameters and threads, which outlive it."""
-    for hook, _ in hooks:
-        library.hook_destroy(hook)
-    for trainer in trainers:
-        library.training_destroy(trainer)
-    library.destroy(pointer)
+class Memory:
+    """What a context has in C: workspace, state, gradients. Arrays that lie there hold it, and not the context with its hooks."""
+
+    def __init__(self, core):
+        self.pointer, self.trainers, self.pools = ctypes.c_void_p(), [], []
+        core.library.check(core.library.create(core.library.model(), core.params.pointer, 0, ctypes.byref(self.pointer)),
+                           "modc.Net")
+        weakref.finalize(self, self.end, core.library, self.pointer, self.trainers, self.pools, core.params).atexit = False
+
+    @staticmethod
+    def end(library, pointer, trainers, *_):
+        """`_`: threads and parameters, which outlive it."""
+        for trainer in trainers:
+            library.training_destroy(trainer)
+        library.destroy(pointer)
 
 
 class Context:
     """What one thread calls with: workspace, mode, state, hooks, and gradients."""
 
     def __init__(self, core):
-        self.library, self.inner = core.library, None
-        pointer = ctypes.c_void_p()
-        self.library.check(self.library.create(self.library.model(), core.params.pointer, 0, ctypes.byref(pointer)), "modc.Net")
-        self.pointer, self.hooks, self.trainers, self.pools = pointer, [], [], []
-        weakref.finalize(self, end_context, self.library, pointer, self.hooks, self.trainers, self.pools,
-                         core.params).atexit = False
+        self.library, self.inner, self.memory, self.hooks = core.library, None, Memory(core), []
+        self.pointer, self.trainers, self.pools = self.memory.pointer, self.memory.trainers, self.memory.pools
+        weakref.finalize(self, self.end_hooks, self.library, self.hooks, self.memory).atexit = False
         self.paths = [module["path"] for module in core.about["modules"]]
         self.version = -1  # of the net's settings that it has
         self.running, self.error, self.kind = False, None, OWN
-        self.ready, self.last, self.replaced, self.read_only = {}, None, [], ()
+        self.ready, self.last, self.replaced = {}, None, []
+
+    @staticmethod
+    def end_hooks(library, hooks, _):
+        for pointer, _ in hooks:
+            library.hook_destroy(pointer)
+        hooks.clear()
 
     def update(self, core):
         """Mode, hooks and threads as the net has them now."""
         self.library.train(self.pointer, core.training)
         if core.has_backward:
             self.library.set_grad_enabled(self.pointer, core.grad_enabled)
-        for pointer, _ in self.hooks:
-            self.library.hook_destroy(pointer)
-        self.hooks.clear()
+        self.end_hooks(self.library, self.hooks, None)
         for hook in core.hooks:
             self.add(hook)
         pools = [core.pool] if core.pool is not None else []
@@ -401,12 +408,10 @@ class Context:
 
     def run_hook(self, hook, call):
         """One hook, with its tensors as arrays that are valid while it runs."""
-        def array(tensor):
-            writable = not any(start <= tensor.data < end for start, end in self.read_only)
-            return self.kind.over(tensor.data, tensor.shape(), lib.DTYPE_NAMES[tensor.dtype], self, writable)
-
         def arrays(tensors, count):
-            return tuple(array(tensors[i]) if tensors[i].data else None for i in range(count))
+            return tuple(self.kind.over(tensors[i].data, tensors[i].shape(), lib.DTYPE_NAMES[tensors[i].dtype],
+                                       self.memory)
+                         if tensors[i].data else None for i in range(count))
 
         def one(values):
             return values[0] if len(values) == 1 else values
@@ -438,7 +443,7 @@ class Context:
         return lib.OK
 
     def replace(self, tensor, value, of):
-        """Lets the rest of the call read what a hook returned: a copy, since the hook's own may lie in memory that is used again."""
+        """Lets the rest of the call read what a hook returned, of which it has a copy: it may lie in memory that is used again."""
         view, _ = view_of(value)
         dtype, shape = lib.DTYPE_NAMES[tensor.dtype], tensor.shape()
         if view is None or view.fault is not None or view.dtype != dtype or view.shape != shape:
@@ -662,7 +667,7 @@ class Net:
     def state(self, arrays=None):
         """This thread's state by name, as arrays that share its memory."""
         kind, context = self._kind(arrays), self._core.context()
-        return {key["name"]: kind.over(self.library.state(context.pointer, i), key["shape"], key["dtype"], context)
+        return {key["name"]: kind.over(self.library.state(context.pointer, i), key["shape"], key["dtype"], context.memory)
                 for i, key in enumerate(self.about["states"])}
 
     def set_threads(self, threads):
@@ -818,7 +823,7 @@ class Net:
         trainer, found = context.trainer(self._core), {}
         for i, index in enumerate(self.about["gradients"]):
             key, address = self.about["keys"][index], self.library.gradient_at(trainer, i)
-            found[key["name"]] = kind.over(address, key["shape"], key["dtype"], context) if address else None
+            found[key["name"]] = kind.over(address, key["shape"], key["dtype"], context.memory) if address else None
         return found
 
     def zero_grad(self, set_to_none=True):

@@ -1,6 +1,6 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
 # Labels: unit, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
-# --plan), variants, aarch64, sanitize, compile, text (how emitted text grows and changes), api, docs, package, examples, bench, long,
+# --plan), variants, aarch64, sanitize, compile, text (how emitted text grows and changes), api, docs, package, python, examples, bench, long,
 # or, with -DMODC_SOAK=ON, soak: the searches of the other labels for hours (ctest -L soak).
 
 include(CheckCSourceCompiles)
@@ -730,6 +730,19 @@ set(CMAKE_CXX_FLAGS_RELEASE \"-O1 -Werror @cxx@\" CACHE STRING \"\")
         else()
             modc_compiles(examples_${name} ${CMAKE_C_COMPILER} ${environment})
         endif()
+    endforeach()
+endfunction()
+
+# The Python package, out of the checkout. What it compiles is the same in every build.
+function(modc_python_tests)
+    if(NOT MODC_PYTHON OR MODC_SANITIZE)
+        return()
+    endif()
+    file(GLOB files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests/python/test_*.py)
+    foreach(file ${files})
+        string(REGEX REPLACE ".*/test_(.*)\\.py" "\\1" name ${file})
+        modc_test(python_${name} python ${MODC_PYTHON} ${file})
+        modc_compiles(python_${name} ${CMAKE_C_COMPILER} "MODC_EXECUTABLE=$<TARGET_FILE:modc>")
     endforeach()
 endfunction()
 

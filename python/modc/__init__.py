@@ -22,9 +22,9 @@ def _checkout():
 
 
 def executable():
-    """The command. In a checkout: build/modc."""
+    """The command. In a checkout: $MODC_EXECUTABLE, else build/modc."""
     root = _checkout()
-    return root / "build" / "modc" if root else prefix() / "bin" / "modc"
+    return Path(os.environ.get("MODC_EXECUTABLE") or root / "build" / "modc") if root else prefix() / "bin" / "modc"
 
 
 def include_dir():

@@ -1,6 +1,5 @@
 """Small specs that the tests of the Python package compile, and what they share. -O0: they are compiled, not timed."""
 import importlib.util
-import os
 import sys
 import unittest
 from pathlib import Path
@@ -93,8 +92,3 @@ def floats(values, *shape):
     import array
     flat = memoryview(array.array("f", values))
     return flat if len(shape) < 2 else flat.cast("B").cast("f", shape)
-
-
-def main():
-    os.environ.setdefault("MODC_CACHE", str(Path(os.environ.get("XDG_CACHE_HOME", "/tmp")) / "modc-tests"))
-    unittest.main()

@@ -686,4 +686,4 @@ class WithTorch(Case):
 
 
 if __name__ == "__main__":
-    models.main()
+    unittest.main()

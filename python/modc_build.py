@@ -2,7 +2,8 @@
 
 The whole installation lies in the package, site-packages/modc/, which is so a prefix for CMake and pkg-config too. There
 is nothing to download: this needs Python alone, CMake and what modc needs (README.md). CMAKE_ARGS in the environment
-are further options for CMake; libyaml becomes part of the command where its static library is there.
+are further options for CMake; libyaml becomes part of the command where its static library is there. The setting `platform`
+(pip wheel --config-settings platform=...) is the tag of another machine, as scripts/wheels.sh gives it.
 """
 import base64
 import hashlib
@@ -53,7 +54,7 @@ def metadata():
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    platform = (config_settings or {}).get("platform") or re.sub(r"[-.]", "_", sysconfig.get_platform())
     tag, info, record = f"py3-none-{platform}", f"modc-{VERSION}.dist-info", []
     name = f"modc-{VERSION}-{tag}.whl"
 
@@ -75,7 +76,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         for path in ("LICENSE", "NOTICE"):
             add(f"{info}/{path}", (ROOT / path).read_bytes())
         add(f"{info}/METADATA", metadata().encode())
-        add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: modc\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
+        tags = "".join(f"Tag: py3-none-{one}\n" for one in platform.split("."))
+        add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: modc\nRoot-Is-Purelib: false\n{tags}".encode())
         add(f"{info}/entry_points.txt", b"[console_scripts]\nmodc = modc:main\n")
         wheel.writestr(zipfile.ZipInfo(f"{info}/RECORD"), "".join(record) + f"{info}/RECORD,,\n")
     return name

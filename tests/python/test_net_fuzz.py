@@ -25,8 +25,8 @@ class Lying:
     """What says of itself whatever it likes. Where it has memory that memory is there, but nothing else is as it should be."""
 
     def __init__(self, draw):
-        capsule = draw.choice([None, 3, "x", object(), [], _arrays.Array((2, 3), "float32").__dlpack__(), self.managed(draw),
-                               self.managed(draw), self.managed(draw)])
+        capsule = draw.choice([None, 3, "x", object(), [], _arrays.Array((2, 3), "float32").__dlpack__(), *[self.managed] * 6])
+        capsule = capsule(draw) if callable(capsule) else capsule
         device = draw.choice([(1, 0), (1, 0), (1, 0), (2, 0), (99, 1), None, (), "cpu", (None, 0), 7])
         self.keep = capsule
         self.__dlpack__ = draw.choice([lambda **_: capsule, lambda **_: capsule, lambda **_: capsule, lambda: 1 / 0, None])

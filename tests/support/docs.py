@@ -10,8 +10,11 @@ examples/NAME/README.md, in that folder of a copy of examples/:
     ```c        a file of that name, in the same way.
     ```sh       is run by bash, with modc in PATH; a block without a language right behind it shows what it prints, where
                 a line may be `...` for any lines, and `...` within a line stands for any text.
+    ```python   is run behind those above it in its section (##), and shows what it alone prints; with the package of the
+                checkout, and not where what it imports is not installed.
 A block after the comment `<!-- not run -->` is for the eye alone.
 """
+import importlib.util
 import os
 import re
 import shutil
@@ -60,6 +63,8 @@ class Page:
             for folder in ("specs", "examples"):
                 (work / folder).symlink_to(Path(folder).resolve())
         self.environment = dict(os.environ, PATH=f"{modc.parent}:{os.environ['PATH']}", NO_COLOR="1")
+        self.environment.update(PYTHONPATH=str(Path("python").resolve()), MODC_EXECUTABLE=str(modc), CFLAGS="-O0")
+        self.lines, self.section, self.program = page.read_text(encoding="utf-8").split("\n"), None, ""
 
     def fault(self, line, text):
         self.faults += 1
@@ -84,6 +89,20 @@ class Page:
         path.write_text(text, encoding="utf-8")
         return path.name
 
+    def python(self, line, text, shown):
+        section = max((i for i in range(line) if self.lines[i].startswith("## ")), default=0)
+        if section != self.section:
+            self.section, self.program = section, ""
+        before, self.program = self.program, self.program + text
+        if any(importlib.util.find_spec(name) is None for name in re.findall(r"^import (\w+)", self.program, re.M) if name != "modc"):
+            return
+        mark = "---- here it begins"
+        self.examples += 1
+        status, printed = self.run([sys.executable, "-c", f"{before}\nprint({mark!r}, flush=True)\n{text}"])
+        printed = printed.split(mark + "\n", 1)[-1]
+        if status != 0 or not same(shown or "", printed):
+            self.fault(line, f"status {status}, prints\n{printed}")
+
     def check(self):
         found = [block for block in blocks(self.page)]
         for at, (line, language, text, _, run) in enumerate(found):
@@ -94,6 +113,8 @@ class Page:
                 self.expect(line, [self.modc, "check", self.file(text, "spec.yaml")], shown, False)
             elif language == "sh":
                 self.expect(line, ["bash", "-euc", text], shown, True)
+            elif language == "python":
+                self.python(line, text, shown)
             elif language in ("c", "cpp", "cmake", "meson", "make"):
                 self.file(text, "program.c")
             else:

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# wheels.sh - wheels for every Linux on x86-64 and on aarch64, and the source archive, built on Debian 12.
+#
+#     scripts/wheels.sh [FOLDER]     default: build/wheels
+#
+# The command in them is static, and so needs no libc and no libyaml of the machine; the rest is sources, and a static library of
+# the runtime. For aarch64 this needs gcc-aarch64-linux-gnu and, since parts of modc are made by a program of the build,
+# qemu-user; libyaml comes out of Debian's package for that machine. With auditwheel in PATH it looks at both in the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mkdir -p "${1:-build/wheels}"
+out=$(cd "${1:-build/wheels}" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# backend FUNCTION ARGUMENTS...: of the build backend.
+backend() {
+    PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 python3 -c 'import sys, modc_build
+name, folder, *platform = sys.argv[1:]
+print(getattr(modc_build, name)(folder, {"platform": platform[0]} if platform else None))' "$@" >"$work/said" ||
+        { cat "$work/said" >&2; exit 1; }
+    tail -n 1 "$work/said"
+}
+
+# tags MACHINE: of every Linux there; the older of two libcs is enough, since none is asked for.
+tags() {
+    echo "manylinux_2_17_$1.manylinux2014_$1.musllinux_1_1_$1"
+}
+
+backend build_sdist "$out"
+CMAKE_ARGS="-DCMAKE_EXE_LINKER_FLAGS=-static" backend build_wheel "$out" "$(tags x86_64)"
+
+# libyaml for aarch64, by an apt of its own, which leaves the machine's alone.
+apt=(-qq -o "Dir::State=$work/state" -o Dir::State::status=/dev/null -o "Dir::Cache=$work/cache" -o APT::Architecture=arm64
+    -o APT::Architectures=arm64 -o APT::Sandbox::User=root)
+mkdir -p "$work/state" "$work/cache"
+apt-get "${apt[@]}" update
+(cd "$work" && apt-get "${apt[@]}" download libyaml-dev)
+dpkg-deb -x "$work"/libyaml-dev_*.deb "$work/root"
+export PKG_CONFIG_LIBDIR=$work/root/usr/lib/aarch64-linux-gnu/pkgconfig PKG_CONFIG_SYSROOT_DIR=$work/root
+CMAKE_ARGS="-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc \
+    -DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;/usr/aarch64-linux-gnu -DCMAKE_EXE_LINKER_FLAGS=-static" \
+    backend build_wheel "$out" "$(tags aarch64)"
+
+for wheel in "$out"/*.whl; do
+    machine=x86_64
+    [[ $wheel == *aarch64* ]] && machine=aarch64
+    rm -rf "$work/wheel"
+    python3 -m zipfile -e "$wheel" "$work/wheel"
+    command=$work/wheel/modc/bin/modc
+    chmod +x "$command"
+    readelf -d "$command" | grep -q "There is no dynamic section" || { echo "wheels.sh: $wheel: the command is not static" >&2; exit 1; }
+    run=()
+    [ "$(uname -m)" = "$machine" ] || run=("qemu-$machine")
+    "${run[@]}" "$command" check specs/cartpole/policy.yaml
+    if type -p auditwheel >/dev/null; then
+        auditwheel show "$wheel"
+    fi
+done

@@ -577,7 +577,7 @@ class Net:
         self.library, self.about = core.library, core.about
         self._params_owner, self._params = core.params, core.params.pointer
         self.entries = {about["name"]: Entry(core, i, about) for i, about in enumerate(self.about["entries"])}
-        self._forward = self.entries.get("forward")
+        self._forward = self.entries["forward"]
         if weights is not None:
             self.load_state_dict(weights)
         elif block is None and not self.about["embedded"]:
@@ -587,8 +587,6 @@ class Net:
             self.set_threads(threads)
 
     def __call__(self, *args, **kwargs):
-        if self._forward is None:
-            raise TypeError(f"{self.name} has no entry 'forward', but {', '.join(self.entries)}")
         return self._forward(*args, **kwargs)
 
     def __getattr__(self, name):
@@ -782,8 +780,6 @@ class Net:
             raise Error("backward(): there was no call before it that keeps what it needs, or it ran already")
         name, sizes, inputs, shapes, kind, arrays, _ = context.last
         entry = self.entries[name]
-        if not entry.saves:
-            raise Error(f"backward(): the last call was of {name}, which has no gradients")
         if not output_gradients and len(shapes) == 1 and math.prod(shapes[0]) == 1 and entry.outputs[0]["dtype"] in ONES:
             one = OWN.empty(shapes[0], entry.outputs[0]["dtype"])[0]
             ctypes.memmove(one._address, ONES[one.dtype], one.nbytes)

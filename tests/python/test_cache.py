@@ -110,6 +110,9 @@ class Cache(Case):
             self.says(modc.Error, f"{net.folder}/small.so has version {net.library.version()} of the binding, this package knows 1000: "
                       "remove it from the cache", self.compile)
 
+        with mock.patch.object(modc._library.ctypes, "sizeof", lambda of: 1):
+            self.says(modc.Error, f"{net.folder}/small.so was compiled with other limits than modc.h has", self.compile)
+
     def test_processes_at_once(self):
         shutil.rmtree(self.cache)
         text = ("import sys; sys.path.insert(0, 'tests/python'); import models; "

@@ -117,9 +117,29 @@ class Calls(Case):
         if ctypes.addressof(ctypes.c_char.from_buffer(raw)) % 4 == 0:
             self.says(ValueError, "forward(): x begins at an address that is no multiple of 4, as float32 has to; "
                       "x.clone() or x.copy() does", self.small, odd)
-        self.says(ValueError, "spread(): x is not contiguous (strides (2,) of shape (2,)); "
-                  "x.contiguous() or numpy.ascontiguousarray(x) is",
-                  lambda: self.tools.spread.check(modc._arrays.view_of(floats([0] * 4)[::2])[0], "x", {**self.tools.spread.inputs[0], "max": [2]}))
+        vector = compile("modc: 1\nmodel: vector\ninputs: {x: [2]}\nforward: return x + x\n")
+        self.says(ValueError, "forward(): x is not contiguous (strides (2,) of shape (2,)); x.contiguous() or numpy.ascontiguousarray(x) is",
+                  vector, floats([0] * 4)[::2])
+
+    def test_arrays_that_lie(self):
+        class Lying:
+            def __init__(self, device, capsule):
+                self.__dlpack_device__, self.__dlpack__ = (lambda: device), (lambda: capsule)
+        says = "forward(): x is a Lying that cannot be read: "
+        self.says(ValueError, "forward(): x lies on cuda; the model computes on the CPU", self.small, Lying((2, 0), None))
+        self.says(ValueError, "forward(): x lies on DLPack's device 99; the model computes on the CPU", self.small, Lying((99, 0), None))
+        self.says(TypeError, f"{says}its __dlpack__() gave a int", self.small, Lying((1, 0), 3))
+        self.says(TypeError, f"{says}'NoneType' object is not subscriptable", self.small, Lying(None, 3))
+        tensor = modc._arrays._DLManagedTensor()
+        tensor.dl_tensor.ndim, tensor.dl_tensor.dtype = 65, modc._arrays._DLDataType(2, 32, 1)
+        capsule = modc._arrays._capsule_new(ctypes.addressof(tensor), b"dltensor", None)
+        self.says(TypeError, f"{says}its DLPack tensor says that it has 65 dimensions", self.small, Lying((1, 0), capsule))
+        tensor.dl_tensor.ndim, tensor.dl_tensor.shape = 2, (ctypes.c_int64 * 2)(2, 3)
+        self.says(ValueError, "forward(): x has shape (2, 3) and no memory", self.small, Lying((1, 0), capsule))
+        tensor.dl_tensor.dtype.lanes = 4
+        self.says(TypeError, "forward(): x is vectors, not float32", self.small, Lying((1, 0), capsule))
+        tensor.dl_tensor.dtype = modc._arrays._DLDataType(17, 4, 1)
+        self.says(TypeError, "forward(): x is DLPack type (17, 4), not float32", self.small, Lying((1, 0), capsule))
 
     def test_errors_of_calls(self):
         x = floats([0] * 6, 2, 3)
@@ -675,6 +695,24 @@ class WithTorch(Case):
                 self.__dlpack__, self.__dlpack_device__ = tensor.__dlpack__, tensor.__dlpack_device__
         net, x = compile(SMALL), torch.ones(2, 3)
         self.assertEqual(net(Only(x)).tolist(), net(x).tolist())
+
+    def test_hooks_return_tensors(self):
+        import torch
+        net, x = compile(SMALL), torch.ones(2, 3)
+        for value, error, text in ((torch.ones(4, 2).t(), ValueError, "a hook of fc returned a tensor that is not contiguous"),
+                                   (torch.ones(2, 4).to("meta"), TypeError, "a hook of fc returned what lies on meta; the model "
+                                    "computes on the CPU, not float32 (2, 4)")):
+            with net.register_forward_hook("fc", lambda path, inputs, output: value):
+                self.says(error, text, net, x)
+
+    def test_the_end_of_python(self):
+        """Tensors over memory of a net's that live as long as Python, and that hooks keep."""
+        text = ("import sys; sys.path.insert(0, 'tests/python'); import models, torch\nnet, kept = models.compile(models.SMALL), []\n"
+                "net.register_forward_hook('', lambda path, inputs, output: kept.append((net, inputs, output)))\nnet(torch.ones(2, 3))\n"
+                "sys.kept = kept, torch.from_dlpack(models.modc.Array((2,), 'float32')), net.state_dict('torch'), net")
+        ran = subprocess.run([sys.executable, "-c", text], cwd=models.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             encoding="utf-8", check=False)
+        self.assertEqual((ran.returncode, ran.stdout), (0, ""))
 
     def test_hooks_of_bools(self):
         import torch

@@ -44,3 +44,11 @@ modc generate specs/cartpole/policy.yaml --weights specs/cartpole/weights.safete
 "${CC:-cc}" -O1 -I"$(path include_dir)" -I"$work/policy" examples/balance/balance.c "$work"/policy/*.[cS] \
     "$(path runtime_dir)"/*.c -o "$work/balance" -lm
 [ "$("$work/balance")" = "balanced for 500 steps" ] || fail "the program of examples/balance does not balance"
+
+# Called from Python: the package has what it compiles.
+export MODC_CACHE=$work/cache CFLAGS=-O0
+said=$(python -c 'import modc
+net = modc.compile("specs/cartpole/policy.yaml", weights="specs/cartpole/weights.safetensors")
+print(net.forward.signature(), *(out.shape for out in net(modc.Array((3, 4), "float32"))))')
+[ "$said" = "forward(observation: float32[batch, 4]) -> logits: float32[batch, 2], value: float32[batch, 1] (3, 2) (3, 1)" ] ||
+    fail "a net of the package says $said"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# wheels.sh - wheels for every Linux on x86-64 and on aarch64, and the source archive, built on Debian 12.
+# wheels.sh - wheels for every Linux with glibc on x86-64 and on aarch64, and the source archive, built on Debian 12.
 #
 #     scripts/wheels.sh [FOLDER]     default: build/wheels
 #
@@ -23,9 +23,9 @@ print(getattr(modc_build, name)(folder, {"platform": platform[0]} if platform el
     tail -n 1 "$work/said"
 }
 
-# tags MACHINE: of every Linux there; the older of two libcs is enough, since none is asked for.
+# tags MACHINE: of every Linux with glibc there; not of those with musl, for which the library of the runtime is not made.
 tags() {
-    echo "manylinux_2_17_$1.manylinux2014_$1.musllinux_1_1_$1"
+    echo "manylinux_2_17_$1.manylinux2014_$1"
 }
 
 backend build_sdist "$out"

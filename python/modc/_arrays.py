@@ -262,6 +262,9 @@ class OwnKind:
     def view(self, array):
         return View(array._address, array.dtype, array.shape, writable=array._writable, owner=array)
 
+    def writable(self, array):
+        return array._writable
+
     def address(self, array, dtype, shape):
         return array._address if array._dtype == dtype and array._shape == shape else None
 
@@ -292,6 +295,9 @@ class NumPyKind:
         strides = None if flags.c_contiguous else steps(array.strides, array.itemsize)
         return View(array.__array_interface__["data"][0], dtype or str(array.dtype), array.shape, strides,
                     writable=flags.writeable, owner=array)
+
+    def writable(self, array):
+        return array.flags.writeable
 
     def address(self, array, dtype, shape):
         """Of a dense array like this, quickly; None: view() tells more. dtype as native() gives it."""
@@ -333,6 +339,9 @@ class TorchKind:
                               "x.resolve_conj().resolve_neg() is computed")
         strides = None if tensor.is_contiguous() else tensor.stride()
         return View(tensor.data_ptr(), name, tuple(tensor.shape), strides, owner=tensor)
+
+    def writable(self, _):
+        return True
 
     def address(self, tensor, dtype, shape):
         if (tensor.dtype is dtype and tensor.shape == shape and tensor.layout is self._strided and tensor.is_cpu

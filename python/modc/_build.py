@@ -122,7 +122,8 @@ class Compiler:
     def __init__(self, cc=None, cflags=None):
         self.words = shlex.split(cc or os.environ.get("CC") or "cc")
         self.flags = shlex.split(cflags if cflags is not None else os.environ.get("CFLAGS", DEFAULT_FLAGS))
-        self.identity = digest(self.words, self.flags, self.version(), processor() if "native" in str(self.flags) else "")
+        self.identity = digest(self.words, self.flags, self.version(), platform.machine(),
+                               processor() if "native" in str(self.flags) else "")
 
     def version(self):
         return self.run([*self.words, "--version"])

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from modc import _library as lib
-from modc._arrays import ALIGNMENTS, OWN, _kinds, end_of, is_dense, kind_by_name, view_of
+from modc._arrays import ALIGNMENTS, DTYPES, OWN, _kinds, end_of, is_dense, kind_by_name, view_of
 from modc._build import build, build_sources
 from modc._errors import CallError, Error
 from modc._library import Library
@@ -54,17 +54,63 @@ def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, c
     return Net(folder, name, weights)
 
 
+def place(view_dtype, shape, kind):
+    """What an array of this kind has to be: dtype as the kind has it, shape, the bits of its address that are 0, bytes."""
+    return kind.native(view_dtype), tuple(shape), ALIGNMENTS[view_dtype] - 1, math.prod(shape) * DTYPES[view_dtype][0]
+
+
 class Ready:
     """What a call needs of Python, remembered from one that went through: the next one with such arrays only looks whether
     they are such."""
-    __slots__ = ("kind", "inputs", "addresses", "results", "out", "sizes", "shapes")
+    __slots__ = ("kind", "inputs", "addresses", "outputs", "to", "new", "sizes", "shapes")
 
     def __init__(self, entry, kind, views, sizes, shapes):
         self.kind, self.sizes, self.shapes = kind, sizes, shapes
-        self.inputs = [(i, kind.native(view.dtype), view.shape, ALIGNMENTS[view.dtype] - 1) for i, view in enumerate(views)]
-        self.addresses = (ctypes.c_void_p * max(1, len(views)))()
-        self.results = [(i, shape, tensor["dtype"]) for i, (shape, tensor) in enumerate(zip(shapes, entry.outputs))]
-        self.out = (ctypes.c_void_p * max(1, len(shapes)))()
+        self.inputs = [place(view.dtype, view.shape, kind) for view in views]
+        self.outputs = [place(tensor["dtype"], shape, kind) for shape, tensor in zip(shapes, entry.outputs)]
+        self.new = [(shape, tensor["dtype"]) for shape, tensor in zip(shapes, entry.outputs)]
+        self.addresses, self.to = (ctypes.c_void_p * len(views))(), (ctypes.c_void_p * max(1, len(shapes)))()
+
+    def take(self, arrays):
+        """Whether these are such arrays, whose addresses C is then told."""
+        kind, i = self.kind, 0
+        if len(arrays) != len(self.inputs):
+            return False
+        for dtype, shape, mask, _ in self.inputs:
+            array = arrays[i]
+            address = kind.address(array, dtype, shape) if _kinds.get(type(array)) is kind else None
+            if not address or address & mask:  # something else, or empty, or wrong
+                return False
+            self.addresses[i] = address
+            i += 1
+        return True
+
+    def give(self):
+        """New arrays for what C writes."""
+        made, empty, i = [], self.kind.empty, 0
+        for shape, dtype in self.new:
+            array, address = empty(shape, dtype)
+            self.to[i] = address or 64
+            made.append(array)
+            i += 1
+        return made
+
+    def take_out(self, arrays):
+        """As take, for arrays that C writes to, which nothing else of the call may share."""
+        kind = self.kind
+        if len(arrays) != len(self.outputs):
+            return False
+        taken = [(address, address + bytes) for address, (_, _, _, bytes) in zip(self.addresses, self.inputs)]
+        for i, (array, (dtype, shape, mask, bytes)) in enumerate(zip(arrays, self.outputs)):
+            address = kind.address(array, dtype, shape) if _kinds.get(type(array)) is kind and kind.writable(array) else None
+            if not address or address & mask:
+                return False
+            for start, end in taken:
+                if address < end and start < address + bytes:
+                    return False
+            taken.append((address, address + bytes))
+            self.to[i] = address
+        return True
 
 
 class Entry:
@@ -251,22 +297,18 @@ class Entry:
     def __call__(self, *args, out=None, **kwargs):
         context = self.core.begin(self.saves)
         try:
-            ready = context.ready.get(self.index)
-            if ready is None or kwargs or out is not None or len(args) != len(ready.inputs):
+            ready = None
+            if args and not kwargs and type(args[0]) in _kinds:
+                ready = context.ready.get((self.index, args[0].shape))
+            if ready is None or not ready.take(args):
                 return self.call(context, args, kwargs, out)
-            kind, of_kind, addresses = ready.kind, _kinds, ready.addresses
-            for i, dtype, shape, mask in ready.inputs:
-                array = args[i]
-                address = kind.address(array, dtype, shape) if of_kind.get(type(array)) is kind else None
-                if not address or address & mask:  # something else, or empty, or wrong
+            if out is None:
+                made = ready.give()
+            else:
+                made = out if isinstance(out, (tuple, list)) else (out,)
+                if not ready.take_out(made):
                     return self.call(context, args, kwargs, out)
-                addresses[i] = address
-            made, to = [], ready.out
-            for i, shape, dtype in ready.results:
-                array, address = kind.empty(shape, dtype)
-                to[i] = address or 64
-                made.append(array)
-            context.run(self, ready.sizes, addresses, to, kind, args, ready.shapes, made)
+            context.run(self, ready.sizes, ready.addresses, ready.to, ready.kind, args, ready.shapes, made)
             return made[0] if len(made) == 1 else tuple(made)
         finally:
             context.running = False
@@ -280,7 +322,9 @@ class Entry:
         outputs = (ctypes.c_void_p * max(1, len(made)))(*[address or 64 for _, address in made])
         context.run(self, sizes, inputs, outputs, kind, [view.owner for view in views], shapes, [array for array, _ in made])
         if views and not given and all(_kinds.get(type(array)) is kind for array in arrays):
-            context.ready[self.index] = Ready(self, kind, views, sizes, shapes)
+            if len(context.ready) >= CALLS_HELD:
+                context.ready.clear()
+            context.ready[self.index, views[0].shape] = Ready(self, kind, views, sizes, shapes)
         return made[0][0] if len(made) == 1 else tuple(array for array, _ in made)
 
 
@@ -375,7 +419,7 @@ class Context:
         """One call of an entry. Who is read by backward, and what hooks put in the place of tensors, lives on until the next."""
         self.kind, self.replaced = kind, []
         if self.trainers:
-            self.last = (entry.name, sizes, inputs, shapes, kind, arrays, made)
+            self.last = (entry.name, sizes, shapes, kind, arrays, made)
         self.try_twice(entry, self.library.call, self.pointer, entry.index, sizes, inputs, outputs)
 
     def try_twice(self, entry, function, *arguments):
@@ -778,7 +822,7 @@ class Net:
         context = self._core.context()
         if context.last is None:
             raise Error("backward(): there was no call before it that keeps what it needs, or it ran already")
-        name, sizes, inputs, shapes, kind, arrays, _ = context.last
+        name, sizes, shapes, kind, *_ = context.last
         entry = self.entries[name]
         if not output_gradients and len(shapes) == 1 and math.prod(shapes[0]) == 1 and entry.outputs[0]["dtype"] in ONES:
             one = OWN.empty(shapes[0], entry.outputs[0]["dtype"])[0]

@@ -529,6 +529,17 @@ class Lives(Case):
             sys.setswitchinterval(before)
         self.assertGreater(counted[0], 10)
 
+    def test_two_threads_are_in_calls_at_once(self):
+        net, both = compile(SMALL), threading.Barrier(2, timeout=60)
+        net.register_forward_hook("fc", lambda *_: (both.wait(), None)[1])
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(net(floats([1] * 3, 1, 3)).shape)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(results, [(1, 4), (1, 4)])
+
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_fork(self):
         net, x = compile(SMALL), floats([1] * 24, 8, 3)
@@ -603,6 +614,38 @@ class WithNumPy(Case):
                   "x.contiguous() or numpy.ascontiguousarray(x) is", net, records)
         self.says(TypeError, "forward(): x is a float, which is no array: NumPy's, PyTorch's, modc.Array, or what has __dlpack__ or "
                   "a buffer", net, 1.0)
+
+    def test_the_quick_way_sees_the_same(self):
+        """Calls like one before them, of several shapes in turns, and what only looks like one."""
+        import numpy
+        net, spread = compile(SMALL), compile(TOOLS).spread
+        inputs = [numpy.arange(3 * rows, dtype="float32").reshape(rows, 3) for rows in (1, 2, 8)]
+        wanted = [net(x) for x in inputs]
+        self.assertEqual(len(net._core.local.context.ready), 3)
+        for x, want in 2 * list(zip(inputs, wanted)):
+            out = numpy.empty_like(want)
+            self.assertTrue(numpy.array_equal(net(x), want))
+            self.assertIs(net(x, out=out), out)
+            self.assertTrue(numpy.array_equal(out, want))
+            self.assertEqual(type(net(x, out=[out])), numpy.ndarray)
+        x = inputs[1]
+        memory = numpy.zeros(20, "float32")
+        self.says(ValueError, "forward(): out (output) overlaps x", net, memory[:6].reshape(2, 3), out=memory[5:13].reshape(2, 4))
+        fixed = numpy.empty((2, 4), "float32")
+        fixed.flags.writeable = False
+        self.says(ValueError, "forward(): out (output) is read-only", net, x, out=fixed)
+        self.says(TypeError, "forward() gives 1 outputs, out has 2", net, x, out=[wanted[1], wanted[1]])
+        self.says(TypeError, "forward(): x is float64, not float32", net, x.astype("float64"))
+        self.says(TypeError, f"forward() takes 1 inputs but 2 were given: {SMALL_SIGNATURE}", net, x, x)
+        odd = numpy.zeros(25, "u1")[1:].view("float32").reshape(2, 3)
+        self.says(ValueError, "forward(): x begins at an address that is no multiple of 4, as float32 has to; "
+                  "x.clone() or x.copy() does", net, odd)
+        x = numpy.ones((3, 3), "float32")
+        first = spread(x)[0]
+        self.says(ValueError, "spread(): out (output_1) overlaps out (output_0)", spread, x, out=(first, first))
+        for rows in range(200):
+            net(numpy.ones((rows % 9, 3), "float32"))
+        self.assertLessEqual(len(net._core.local.context.ready), 64)
 
     def test_nothing_is_copied(self):
         import numpy

@@ -369,3 +369,94 @@ void modc_binding_hook_destroy(struct modc_hook *hook)
     modc_hook_remove(hook);
     free(hook);
 }
+
+/* ---- tensors of others --------------------------------------------------------------------------------- */
+
+static size_t rounded(size_t bytes, size_t align)
+{
+    return (bytes + align - 1) / align * align;
+}
+
+static void point(struct modc_params *params, int key, void *tensor)
+{
+    memcpy((char *)params + modc_key_pointer(key), &tensor, sizeof tensor);
+}
+
+enum modc_status modc_binding_params_over(void *const *tensors, struct modc_params **params)
+{
+    const struct modc_model *model = &MODC_MODEL;
+    const size_t align = model->align > MODC_ALIGN ? model->align : MODC_ALIGN;
+    const size_t bytes = rounded(model->param_block, align);
+    void *passing = NULL; /* that the pointers lead to for a moment; only buffers in it are written */
+    enum modc_status status;
+
+    if (bytes > 0) {
+        passing = aligned_alloc(align, bytes);
+        if (passing == NULL)
+            return MODC_MEMORY;
+    }
+    status = modc_params_create_over(model, passing, bytes, params);
+    if (status == MODC_OK)
+        modc_binding_point(*params, tensors);
+    free(passing);
+    return status;
+}
+
+void modc_binding_point(struct modc_params *params, void *const *tensors)
+{
+    for (int k = 0; k < MODC_MODEL.key_count; k++)
+        point(params, k, tensors[k]);
+    modc_changed(params);
+}
+
+void modc_binding_wrote_buffers(struct modc_params *params)
+{
+    params->buffer_version++;
+}
+
+enum modc_status modc_binding_lend_create(struct modc_context *net, struct modc_training **training)
+{
+    const struct modc_model *model = &MODC_MODEL;
+    const size_t head = rounded(model->training_bytes, MODC_ALIGN);
+    const size_t count = (size_t)model->gradient_count;
+    struct modc_training *made;
+    char *all;
+
+    if (model->training_bytes == 0 || model->gradients_offset == 0)
+        return MODC_UNSUPPORTED;
+    if (net->busy)
+        return MODC_BUSY;
+    all = aligned_alloc(MODC_ALIGN, rounded(head + 9 * count, MODC_ALIGN));
+    if (all == NULL)
+        return MODC_MEMORY;
+    memset(all, 0, head + 9 * count);
+    made = (struct modc_training *)(void *)all;
+    made->model = model;
+    made->net = net;
+    made->gradients = (struct modc_params *)(void *)(all + model->gradients_offset);
+    made->gradients->model = model;
+    made->present = (uint64_t *)(void *)(all + head);
+    made->wants = (bool *)(void *)(all + head + 8 * count);
+    net->trainer = made;
+    net->saved = 0;
+    *training = made;
+    return MODC_OK;
+}
+
+enum modc_status modc_binding_backward_to(struct modc_context *net, int entry, const int *sizes,
+                                          const void *const *output_gradients, void *const *input_gradients,
+                                          void **gradients)
+{
+    struct modc_training *training = net->trainer;
+    enum modc_status status;
+
+    modc_zero_grad(training, true);
+    for (int i = 0; i < MODC_MODEL.gradient_count; i++) {
+        training->wants[i] = gradients[i] != NULL;
+        point(training->gradients, modc_gradient_key(&MODC_MODEL, i), gradients[i]);
+    }
+    status = MODC_MODEL.entries[entry].backward(net, sizes, output_gradients, input_gradients);
+    for (int i = 0; i < MODC_MODEL.gradient_count; i++)
+        gradients[i] = modc_gradient_at(training, i);
+    return status;
+}

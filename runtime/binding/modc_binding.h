@@ -68,6 +68,22 @@ size_t modc_binding_report(const struct modc_report *report, char *out, size_t c
 size_t modc_binding_report_print(const struct modc_report *report, char *out, size_t capacity);
 void modc_binding_report_destroy(struct modc_report *report);
 
+/* Tensors that lie where the caller has them, as those of another library's model: nothing is copied.
+ *
+ * Parameters over `tensors`, one for each key, at multiples of their element; what they hold is kept, buffers too. They are
+ * freed by modc_params_destroy. modc_binding_point: they lie there from now on, and were changed. modc_binding_wrote_buffers:
+ * somebody else wrote to buffers, which is no change for a backward to come. */
+enum modc_status modc_binding_params_over(void *const *tensors, struct modc_params **params);
+void modc_binding_point(struct modc_params *params, void *const *tensors);
+void modc_binding_wrote_buffers(struct modc_params *params);
+/* What a context needs for backward, without memory for gradients of parameters; freed by modc_training_destroy. */
+enum modc_status modc_binding_lend_create(struct modc_context *net, struct modc_training **training);
+/* Backward that writes gradients of parameters to `gradients`, in the order of the description; NULL: not wanted. Those that
+ * there are none of are NULL then. */
+enum modc_status modc_binding_backward_to(struct modc_context *net, int entry, const int *sizes,
+                                          const void *const *output_gradients, void *const *input_gradients,
+                                          void **gradients);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,365 @@
+"""modc.Module: a torch.nn.Module whose forward and backward run in emitted C, inside autograd.
+
+The user's module stays as it is, with its own tensors: C is given their addresses (held.py). A call is looked up by its schema
+(variant.py), which is compiled when it comes first (compiled.py).
+"""
+import types
+import warnings
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from modc import executable
+from modc._module.compiled import Loan
+from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitException, ModuleIOError, ModuleSpecException,
+                                   ModuleTorchModelException)
+from modc._module.held import Held
+from modc._module.hooks import Hooks
+from modc._module.options import DebugOptions
+from modc._module.structure import flatten
+from modc._module.variant import MANY, Libraries, Schema, foreign_hooks, wrapped
+
+CALLS_HELD = 256
+_autocast = getattr(torch, "is_autocast_cpu_enabled", lambda: False)
+_grad_enabled = torch.is_grad_enabled
+
+
+class Run(torch.autograd.Function):
+    """One forward in the graph of autograd. Its backward comes once: C keeps what that needs in the context."""
+
+    @staticmethod
+    def forward(ctx, runner, prepared, count, *tensors):
+        """tensors: `count` arguments of the module, then its trained parameters."""
+        ctx.set_materialize_grads(False)
+        outputs, context, inputs = prepared.forward(tensors[:count], True)
+        ctx.loan = Loan(prepared.compiled.pool, context)
+        ctx.runner, ctx.prepared, ctx.count = runner, prepared, count
+        ctx.version, ctx.slots = runner.version, runner.slots
+        ctx.save_for_backward(*inputs)
+        ctx.mark_non_differentiable(*[output for output, fixed in zip(outputs, prepared.fixed) if fixed])
+        return tuple(outputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *gradients):
+        inputs, prepared, count = ctx.saved_tensors, ctx.prepared, ctx.count
+        context, held = ctx.loan.context, ctx.runner.held
+        if context is None:
+            raise RuntimeError("Trying to backward through a modc.Module a second time: what C keeps of a forward serves one backward, "
+                               "with retain_graph=True too. Call the module again.")
+        if held.versions(held.parameters) != ctx.version:
+            raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: a "
+                               "parameter of a modc.Module was changed between its forward and backward")
+        needs = ctx.needs_input_grad[3:]
+        slots = [count + ctx.slots[number] if number in ctx.slots else -1 for number in prepared.variant.parameters]
+        parameters = [held.parameters[number] if slot >= 0 and needs[slot] else None
+                      for number, slot in zip(prepared.variant.parameters, slots)]
+        try:
+            of_inputs, of_parameters = prepared.backward(context, gradients, inputs, [needs[i] for i in prepared.positions], parameters)
+        finally:
+            ctx.loan.end()
+        result = [None] * len(needs)
+        for position, gradient in zip(prepared.positions, of_inputs):
+            result[position] = gradient
+        for slot, gradient in zip(slots, of_parameters):
+            if slot >= 0:
+                result[slot] = gradient
+        return (None, None, None, *result)
+
+
+class Runner:
+    """What belongs to one state of the user's model: its tensors, which of them are trained, the calls that are prepared."""
+
+    def __init__(self, owner):
+        self.owner, self.held = owner, Held(owner.module)
+        self.held.check_device()
+        self.version = self.epoch = None
+        self.writes = 0  # calls that may have written buffers
+        self.calls, self.schemas = {}, {}
+        self.trainable, self.trained, self.slots = None, [], {}
+        if owner.hooks is None:
+            for path, _, _ in foreign_hooks(owner.module):
+                warnings.warn(f"hooks of the module '{path}' do not fire in modc.Module; with hooks=True they do", RuntimeWarning,
+                              stacklevel=5)
+                break
+
+    def set_trainable(self, trainable):
+        self.trainable = trainable
+        numbers = [i for i, wants in enumerate(trainable) if wants]
+        self.trained = [self.held.parameters[i] for i in numbers]
+        self.slots = {number: slot for slot, number in enumerate(numbers)}
+
+    def run(self, args, kwargs):
+        held, tensors = self.held, []
+        modes = held.modes()
+        key = flatten(args, tensors, "args")
+        if kwargs:
+            key = (key, flatten(kwargs, tensors, "kwargs"))
+        saves = False
+        if _grad_enabled():
+            trainable = held.trainable()
+            if trainable != self.trainable:
+                self.set_trainable(trainable)
+            saves = bool(self.trained) or any(tensor.requires_grad for tensor in tensors)
+            key = (key, modes, trainable if saves else None)
+        else:
+            key = (key, modes, None)
+        prepared = self.calls.get(key)
+        if prepared is None:
+            prepared = self.prepare(key, args, kwargs, tensors, modes, saves)
+
+        version, epoch = held.versions(held.parameters), (held.versions(held.buffers), self.writes)
+        compiled, variant = prepared.compiled, prepared.variant
+        self.version = version
+        if compiled.version != version or compiled.epoch != epoch or compiled.held is not held or compiled.copies:
+            compiled.update(held, version, epoch)
+        first = variant.expected is not None
+        before = [buffer.clone() for buffer in held.buffers] if first and variant.mode else ()
+        if saves:
+            outputs = Run.apply(self, prepared, len(tensors), *tensors, *self.trained)
+        else:
+            outputs = prepared.forward(tensors, False)[0]
+        if variant.mode and held.buffers:
+            self.writes += 1
+            compiled.epoch = (epoch[0], self.writes)  # what it wrote itself, it knows
+            if compiled.copies:
+                compiled.write_back()
+        if first:
+            try:
+                variant.check(outputs)
+            except ModuleSpecException:
+                with torch.no_grad():
+                    for buffer, was in zip(held.buffers, before):
+                        buffer.copy_(was)
+                raise
+        return variant.result.make(outputs)
+
+    def prepare(self, key, args, kwargs, tensors, modes, saves):
+        """What is done for a call that comes for the first time."""
+        for i, tensor in enumerate(tensors):
+            if tensor.layout != torch.strided:
+                raise ModuleIOError(f"tensor {i} of the arguments is {tensor.layout}; modc.Module takes dense tensors")
+            if not tensor.is_cpu:
+                self.owner.wrong_device(i, tensor)
+        rough = (without_extents(key[0]), modes, self.held.trainable())
+        schema = self.schemas.get(rough)
+        if schema is None:
+            schema = self.schemas[rough] = Schema(self.owner, modes)
+        prepared = schema.prepared(args, kwargs, tensors, saves)
+        if len(self.calls) >= CALLS_HELD:
+            self.calls.clear()
+        self.calls[key] = prepared
+        self.owner.count_variants()
+        return prepared
+
+
+def without_extents(key):
+    """The rank in the place of a tensor's shape."""
+    if type(key) is torch.Size:
+        return len(key)
+    return tuple(map(without_extents, key)) if type(key) is tuple else key
+
+
+DELEGATED = ("state_dict", "parameters", "named_parameters", "buffers", "named_buffers", "named_children", "modules", "named_modules",
+             "get_parameter", "get_buffer", "get_submodule")
+OWN = {"_modc", "training"}
+
+
+class State:
+    """All of a modc.Module that is not the user's model."""
+
+    def __init__(self, wrapper, module, hooks, fallback, options, cc, cflags):
+        self.module, self.fallback, self.options, self.cc, self.cflags = module, fallback, options, cc, cflags
+        self.hooks = Hooks(module) if hooks else None
+        self.with_hooks = bool(hooks)
+        self.libraries = Libraries(options, cc, cflags)
+        self.runner, self.told = None, False
+
+    @property
+    def held(self):
+        return self.runner.held
+
+    def compiled(self, text, saves, tables, mode):
+        return self.libraries.get(text, saves, tables, mode)
+
+    def wrong_device(self, index, tensor):
+        raise ModuleDeviceException(f"tensor {index} of the arguments lies on {tensor.device}; modc.Module computes on the CPU")
+
+    def count_variants(self):
+        count = len(self.libraries.known)
+        if count >= MANY and not self.told:
+            self.told = True
+            warnings.warn(f"modc.Module has compiled {count} variants of this module: each new set of types and of numbers that are no "
+                          "tensors makes one", RuntimeWarning, stacklevel=6)
+
+    def run(self, args, kwargs):
+        if _autocast():
+            raise ModuleTorchModelException("autocast is enabled, which modc.Module does not follow: convert the model by .bfloat16() or "
+                                            ".half() instead, or leave autocast for this call")
+        runner = self.runner
+        if runner is None or not runner.held.is_same():
+            runner = self.runner = Runner(self)
+            self.libraries.forget_tensors()
+        return runner.run(args, kwargs)
+
+
+class Module(torch.nn.Module):
+    """The user's module, run by modc: net = modc.Module(model), and then as model is used: with any loss, any torch.optim, in
+    training and evaluation mode. Its parameters are those of the model itself.
+
+    hooks: hooks on inner modules fire (they do not otherwise, and a warning says so). fallback: a modc.FallbackPolicy, for what
+    causes the model runs in PyTorch instead, once a warning has said so; retry: each call tries modc again. debug: modc.DebugOptions.
+    cc, cflags: as in modc.compile. What C cannot know: writes to `parameter.data` in place, after which net.changed() is called.
+    """
+
+    def __init__(self, module, *, hooks=False, fallback=None, retry=None, debug=None, cc=None, cflags=None):
+        if not isinstance(module, torch.nn.Module):
+            raise TypeError(f"modc.Module takes a torch.nn.Module, not a {type(module).__name__}")
+        if isinstance(module, torch.nn.DataParallel):
+            raise TypeError("modc.Module does not take DataParallel: wrap the modc.Module in DistributedDataParallel instead")
+        if isinstance(module, Module):
+            raise TypeError("this is a modc.Module already")
+        if debug is not None and not isinstance(debug, DebugOptions):
+            raise TypeError(f"debug is a {type(debug).__name__}, not modc.DebugOptions")
+        super().__init__()
+        self._begin(module, hooks, Fallback(fallback, retry), debug or DebugOptions(), cc, cflags)
+        own = set(dir(type(self))) - set(dir(torch.nn.Module))
+        both = sorted(name for name in own if not name.startswith("_")
+                      and (name in vars(module) or hasattr(type(module), name)) and name != "forward")
+        if both:
+            warnings.warn(f"attributes of the module that modc.Module has, too, and which hide them: {', '.join(both)}",
+                          RuntimeWarning, stacklevel=2)
+        if not executable().exists():
+            self._handle(ModuleInitException(f"the command of modc is not at {executable()}: build or install modc"))
+
+    def _begin(self, module, hooks, fallback, options, cc, cflags):
+        object.__setattr__(self, "_modc", State(self, module, hooks, fallback, options, cc, cflags))
+        object.__setattr__(self, "training", module.training)
+
+    def _handle(self, error):
+        """Raises what the policy does not cover."""
+        if not self._modc.fallback.covers(error):
+            raise error
+        self._modc.fallback.take(error)
+
+    def forward(self, *args, **kwargs):
+        state = self._modc
+        fallback = state.fallback
+        if fallback.reason is not None:
+            return state.module(*args, **kwargs)
+        try:
+            return state.run(args, kwargs)
+        except Exception as error:
+            cause = wrapped(error)
+            if not fallback.covers(cause):
+                if cause is error:
+                    raise
+                raise cause from error
+        result = state.module(*args, **kwargs)  # what is wrong with the call itself ends here, as in PyTorch
+        fallback.take(cause)
+        return result
+
+    @property
+    def module(self):
+        """The user's module."""
+        return self._modc.module
+
+    def changed(self):
+        """To be called behind what PyTorch does not count: writes to `parameter.data` in place, and attributes of inner modules."""
+        self._modc.runner = None
+
+    # ---- as the user's module
+
+    def __getattr__(self, name):
+        state = self.__dict__.get("_modc")
+        if state is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        found = getattr(state.module, name)
+        if isinstance(found, types.MethodType) and found.__self__ is state.module and not hasattr(torch.nn.Module, name):
+            return types.MethodType(found.__func__, self)  # so that its calls of self(...) run here
+        return found
+
+    def __setattr__(self, name, value):
+        state = self.__dict__.get("_modc")
+        if state is None or name in OWN or name in self.__dict__ or hasattr(type(self), name):
+            object.__setattr__(self, name, value)
+            return
+        setattr(state.module, name, value)
+        state.runner = None
+
+    def __delattr__(self, name):
+        if name in self.__dict__:
+            object.__delattr__(self, name)
+            return
+        delattr(self._modc.module, name)
+        self._modc.runner = None
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self._modc.module)})
+
+    def __repr__(self):
+        return f"modc.Module(\n  (module): {repr(self._modc.module)}\n)".replace("\n", "\n  ").replace("\n  )", "\n)") \
+            if "_modc" in self.__dict__ else super().__repr__()
+
+    def __getstate__(self):
+        state = self._modc
+        kept = {name: item for name, item in self.__dict__.items() if name != "_modc"}
+        return {"kept": kept, "module": state.module, "hooks": state.with_hooks, "policy": state.fallback.policy,
+                "retry": state.fallback.retry, "options": state.options, "cc": state.cc, "cflags": state.cflags}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state["kept"])
+        fallback = Fallback(state["policy"], state["retry"])
+        self._begin(state["module"], state["hooks"], fallback, state["options"], state["cc"], state["cflags"])
+
+    def load_state_dict(self, state_dict, strict=True):
+        return self._modc.module.load_state_dict(state_dict, strict=strict)
+
+    def register_buffer(self, name, tensor, persistent=True):
+        self._modc.module.register_buffer(name, tensor, persistent=persistent)
+        self._modc.runner = None
+
+    def register_parameter(self, name, param):
+        self._modc.module.register_parameter(name, param)
+        self._modc.runner = None
+
+    def add_module(self, name, module):
+        raise self._refused("add_module: a modc.Module wraps a whole model; add the module to that, before")
+
+    register_module = add_module
+
+    def _replicate_for_data_parallel(self):
+        raise self._refused("DataParallel: a modc.Module is not replicated; wrap it in DistributedDataParallel")
+
+    @staticmethod
+    def _refused(text):
+        error = ModuleTorchModelException(text)
+        error.__cause__ = NotImplementedError(text)
+        return error
+
+    def train(self, mode=True):
+        self._modc.module.train(mode)
+        object.__setattr__(self, "training", self._modc.module.training)
+        return self
+
+    def _apply(self, fn, *args, **kwargs):
+        self._modc.module._apply(fn, *args, **kwargs)
+        self._modc.runner = None
+        return self
+
+    def apply(self, fn):
+        self._modc.module.apply(fn)
+        return self
+
+
+def _delegate(name):
+    base = getattr(torch.nn.Module, name)
+
+    def method(self, *args, **kwargs):
+        return getattr(self._modc.module, name)(*args, **kwargs)
+    method.__name__, method.__doc__, method.__qualname__ = name, base.__doc__, f"Module.{name}"
+    setattr(Module, name, method)
+
+
+for _name in DELEGATED:
+    _delegate(_name)

@@ -9,17 +9,21 @@ from modc._errors import CallError
 from modc._library import Library
 from modc._module.fallback import ModuleIOError, ModuleSpecException
 
+_empty_like = torch.empty_like
 DTYPES = {name: getattr(torch, name) for name in lib.DTYPE_NAMES}
 
 
 class Context:
     """Workspace and mode of one forward, and of the backward that belongs to it."""
-    __slots__ = ("library", "pointer", "training", "mode", "hooks", "token", "error")
+    __slots__ = ("library", "pointer", "training", "mode", "saving", "hooks", "token", "error", "given", "made")
 
     def __init__(self, compiled):
         self.library, self.pointer, self.training = compiled.library, ctypes.c_void_p(), None
         library = self.library
         library.check(library.create(library.model(), compiled.params, 0, ctypes.byref(self.pointer)), "modc.Module")
+        self.saving = compiled.saves
+        self.given = (ctypes.c_void_p * max(1, len(compiled.entry["inputs"])))()
+        self.made = (ctypes.c_void_p * max(1, len(compiled.entry["outputs"])))()
         self.mode, self.hooks, self.token, self.error = False, [], (), None
         if compiled.saves:
             self.training = ctypes.c_void_p()
@@ -166,9 +170,12 @@ class Prepared:
         for i, (position, tensor) in enumerate(zip(variant.positions, about["inputs"])):
             if shape(-1 - i, tensor) != tuple(shapes[position]):
                 raise Misfit
-        self.outputs = [(shape(i, tensor), DTYPES[tensor["dtype"]]) for i, tensor in enumerate(about["outputs"])]
-        self.fixed = [not dtype.is_floating_point and not dtype.is_complex for _, dtype in self.outputs]
+        # of the shapes and types of the outputs: memory that nobody touches, and quicker to make others from than by torch.empty
+        self.outputs = [torch.empty(shape(i, tensor), dtype=DTYPES[tensor["dtype"]]) for i, tensor in enumerate(about["outputs"])]
+        self.fixed = [not output.is_floating_point() and not output.is_complex() for output in self.outputs]
         self.positions = variant.positions
+        sizes = [torch.empty((), dtype=DTYPES[tensor["dtype"]]).element_size() for tensor in about["inputs"]]
+        self.element = max(sizes, default=1)  # at a multiple of which inputs lie; others are copied
         self.In = ctypes.c_void_p * max(1, len(self.positions))
         self.Out = ctypes.c_void_p * max(1, len(self.outputs))
         self.Gradients = ctypes.c_void_p * max(1, len(compiled.gradients))
@@ -176,22 +183,28 @@ class Prepared:
     def forward(self, tensors, saving):
         """(the outputs, the context, the inputs as C read them). The context is kept where `saving`, else back in the pool."""
         compiled, variant = self.compiled, self.variant
-        inputs = []
-        for position in self.positions:
-            tensor = tensors[position]
-            if not tensor.is_contiguous() or tensor.is_neg() or tensor.is_conj():
-                tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
-            inputs.append(tensor)
-        outputs = [torch.empty(shape, dtype=dtype) for shape, dtype in self.outputs]
-        given = self.In(*[tensor.data_ptr() or 64 for tensor in inputs])
-        made = self.Out(*[tensor.data_ptr() or 64 for tensor in outputs])
-        context, library = compiled.take(), compiled.library
+        context = compiled.take()
         try:
+            inputs, given, made, library, i = [], context.given, context.made, compiled.library, 0
+            for position in self.positions:
+                tensor = tensors[position]
+                address = tensor.data_ptr()
+                if not tensor.is_contiguous() or tensor.is_neg() or address % self.element or tensor.is_conj():
+                    tensor = tensor.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+                    address = tensor.data_ptr()
+                inputs.append(tensor)
+                given[i] = address or 64
+                i += 1
+            outputs, i = [_empty_like(output) for output in self.outputs], 0
+            for output in outputs:
+                made[i] = output.data_ptr() or 64
+                i += 1
             if context.mode != variant.mode:
                 library.train(context.pointer, variant.mode)
                 context.mode = variant.mode
-            if compiled.saves:
+            if context.saving != saving:
                 library.set_grad_enabled(context.pointer, saving)
+                context.saving = saving
             if variant.random:
                 library.seed(context.pointer, int(torch.randint(0x7fffffffffffffff, ())))
             if variant.schema.owner.hooks is not None:
@@ -215,16 +228,17 @@ class Prepared:
         parameters: those of the model in the order of the library's gradients."""
         compiled, library = self.compiled, self.compiled.library
         given = []
-        for gradient, (shape, dtype), fixed in zip(gradients, self.outputs, self.fixed):
-            if gradient is None and (len(self.outputs) == 1 and not fixed):
-                gradient = torch.zeros(shape, dtype=dtype)
+        for gradient, output in zip(gradients, self.outputs):
+            if gradient is None and len(self.outputs) == 1:
+                gradient = torch.zeros_like(output)
             if gradient is not None:
                 if gradient.layout != torch.strided or gradient.is_neg() or gradient.is_conj() or not gradient.is_contiguous():
                     gradient = gradient.to_dense() if gradient.layout != torch.strided else gradient
                     gradient = gradient.resolve_conj().resolve_neg().contiguous()
             given.append(gradient)
-        of_inputs = [torch.empty(tensor.shape, dtype=tensor.dtype) if want else None for tensor, want in zip(inputs, wanted)]
-        of_parameters = [torch.empty(tensor.shape, dtype=tensor.dtype) if tensor is not None else None for tensor in parameters]
+        of_inputs = [_empty_like(tensor) if want else None for tensor, want in zip(inputs, wanted)]
+        of_parameters = [None if tensor is None else _empty_like(tensor, memory_format=torch.contiguous_format)
+                         for tensor in parameters]
         addresses = [tensor.data_ptr() or 64 if tensor is not None else None for tensor in of_parameters]
         found = self.Gradients(*addresses)
         status = library.backward_to(

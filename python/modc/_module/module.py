@@ -20,7 +20,18 @@ from modc._module.structure import flatten
 from modc._module.variant import MANY, Libraries, Schema, foreign_hooks, wrapped
 
 CALLS_HELD = 256
-_autocast = getattr(torch, "is_autocast_cpu_enabled", lambda: False)
+
+
+def _asks_autocast():
+    """The function that says whether autocast is enabled for the CPU."""
+    try:
+        torch.is_autocast_enabled("cpu")
+        return lambda asks=torch.is_autocast_enabled: asks("cpu")
+    except TypeError:
+        return torch.is_autocast_cpu_enabled
+
+
+_autocast = _asks_autocast()
 _grad_enabled = torch.is_grad_enabled
 
 
@@ -92,7 +103,16 @@ class Runner:
     def run(self, args, kwargs):
         held, tensors = self.held, []
         modes = held.modes()
-        key = flatten(args, tensors, "args")
+        key = []
+        for arg in args:  # what flatten does, for calls with tensors alone
+            if type(arg) is not torch.Tensor:
+                tensors = []
+                key = flatten(args, tensors, "args")
+                break
+            tensors.append(arg)
+            key += arg.shape, arg.dtype, arg.is_cpu, arg.layout
+        else:
+            key = tuple(key)
         if kwargs:
             key = (key, flatten(kwargs, tensors, "kwargs"))
         saves = False

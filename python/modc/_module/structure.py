@@ -12,12 +12,12 @@ PLAIN = (torch.Tensor, torch.nn.Parameter)
 def flatten(item, tensors, name="an argument"):
     """Adds the tensors of arguments to `tensors`, and gives what calls with another key need another variant for: shapes, types
     and literals."""
-    if isinstance(item, torch.Tensor):
-        if type(item) not in PLAIN:
-            raise ModuleIOError(f"{name} is a {type(item).__name__}; modc.Module takes plain tensors")
+    kind = type(item)
+    if kind in PLAIN:
         tensors.append(item)
         return (item.shape, item.dtype, item.is_cpu, item.layout)
-    kind = type(item)
+    if isinstance(item, torch.Tensor):
+        raise ModuleIOError(f"{name} is a {kind.__name__}; modc.Module takes plain tensors")
     if kind in LITERALS:
         return (kind, item) if item == item else (kind, "nan")
     if kind is tuple or kind is list or isinstance(item, tuple) and hasattr(item, "_fields"):

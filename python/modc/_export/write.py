@@ -518,7 +518,7 @@ class Whole:
         def walk(path, module):
             parameters = list(module.parameters())
             if parameters and all(not parameter.requires_grad for parameter in parameters):
-                paths.append(path or "*")
+                paths.append(path or '"*"')
                 return
             for name, parameter in module._parameters.items():
                 if parameter is not None and not parameter.requires_grad:

@@ -16,7 +16,7 @@ from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitEx
 from modc._module.held import Held
 from modc._module.hooks import Hooks
 from modc._module.options import DebugOptions
-from modc._module.structure import flatten
+from modc._module.structure import Result, flatten, replaced
 from modc._module.variant import MANY, Libraries, Schema, foreign_hooks, wrapped
 
 CALLS_HELD = 256
@@ -39,12 +39,13 @@ class Run(torch.autograd.Function):
     """One forward in the graph of autograd. Its backward comes once: C keeps what that needs in the context."""
 
     @staticmethod
-    def forward(ctx, runner, prepared, count, *tensors):
-        """tensors: `count` arguments of the module, then its trained parameters."""
+    def forward(ctx, runner, prepared, call, count, *tensors):
+        """tensors: `count` arguments of the module, then its trained parameters. call: (args, kwargs), where PyTorch may have to run
+        them again."""
         ctx.set_materialize_grads(False)
         outputs, context, inputs = prepared.forward(tensors[:count], True)
         ctx.loan = Loan(prepared.compiled.pool, context)
-        ctx.runner, ctx.prepared, ctx.count = runner, prepared, count
+        ctx.runner, ctx.prepared, ctx.call, ctx.count = runner, prepared, call, count
         ctx.version, ctx.slots = runner.version, runner.slots
         ctx.save_for_backward(*inputs)
         ctx.mark_non_differentiable(*[output for output, fixed in zip(outputs, prepared.fixed) if fixed])
@@ -61,12 +62,18 @@ class Run(torch.autograd.Function):
         if held.versions(held.parameters) != ctx.version:
             raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: a "
                                "parameter of a modc.Module was changed between its forward and backward")
-        needs = ctx.needs_input_grad[3:]
+        needs = ctx.needs_input_grad[4:]
         slots = [count + ctx.slots[number] if number in ctx.slots else -1 for number in prepared.variant.parameters]
         parameters = [held.parameters[number] if slot >= 0 and needs[slot] else None
                       for number, slot in zip(prepared.variant.parameters, slots)]
         try:
             of_inputs, of_parameters = prepared.backward(context, gradients, inputs, [needs[i] for i in prepared.positions], parameters)
+        except Exception as error:
+            if ctx.call is None or prepared.variant.random:  # whose numbers PyTorch would draw anew
+                raise
+            result = ctx.runner.backward_of_torch(ctx.call, count, needs, gradients)
+            ctx.runner.owner.fallback.take(error)
+            return (None, None, None, None, *result)
         finally:
             ctx.loan.end()
         result = [None] * len(needs)
@@ -75,7 +82,7 @@ class Run(torch.autograd.Function):
         for slot, gradient in zip(slots, of_parameters):
             if slot >= 0:
                 result[slot] = gradient
-        return (None, None, None, *result)
+        return (None, None, None, None, *result)
 
 
 class Runner:
@@ -125,18 +132,31 @@ class Runner:
         else:
             key = (key, modes, None)
         prepared = self.calls.get(key)
-        if prepared is None:
-            prepared = self.prepare(key, args, kwargs, tensors, modes, saves)
+        if prepared is not None:
+            return self.call(prepared, args, kwargs, tensors, saves)
+        prepared = self.prepare(key, args, kwargs, tensors, modes, saves)
+        variant = prepared.variant
+        before = [buffer.clone() for buffer in held.buffers] if variant.mode else ()
+        try:
+            return self.call(prepared, args, kwargs, tensors, saves, variant.check)
+        except ModuleSpecException:
+            with torch.no_grad():
+                for buffer, was in zip(held.buffers, before):
+                    buffer.copy_(was)
+            del self.calls[key]
+            raise
+        finally:
+            variant.expected = None
 
+    def call(self, prepared, args, kwargs, tensors, saves, check=None):
+        held, compiled, variant = self.held, prepared.compiled, prepared.variant
         version, epoch = held.versions(held.parameters), (held.versions(held.buffers), self.writes)
-        compiled, variant = prepared.compiled, prepared.variant
         self.version = version
         if compiled.version != version or compiled.epoch != epoch or compiled.held is not held or compiled.copies:
             compiled.update(held, version, epoch)
-        first = variant.expected is not None
-        before = [buffer.clone() for buffer in held.buffers] if first and variant.mode else ()
         if saves:
-            outputs = Run.apply(self, prepared, len(tensors), *tensors, *self.trained)
+            call = (args, kwargs) if self.owner.fallback.covers(Exception(), backward=True) else None
+            outputs = Run.apply(self, prepared, call, len(tensors), *tensors, *self.trained)
         else:
             outputs = prepared.forward(tensors, False)[0]
         if variant.mode and held.buffers:
@@ -144,15 +164,26 @@ class Runner:
             compiled.epoch = (epoch[0], self.writes)  # what it wrote itself, it knows
             if compiled.copies:
                 compiled.write_back()
-        if first:
-            try:
-                variant.check(outputs)
-            except ModuleSpecException:
-                with torch.no_grad():
-                    for buffer, was in zip(held.buffers, before):
-                        buffer.copy_(was)
-                raise
+        if check is not None:
+            check(outputs)
         return variant.result.make(outputs)
+
+    def backward_of_torch(self, call, count, needs, gradients):
+        """The gradients of a call's tensors and of the trained parameters, by PyTorch, which runs the module again for that."""
+        tensors = []
+        flatten(call, tensors)
+        given = [tensor.detach().requires_grad_(need) for tensor, need in zip(tensors, needs)]
+        args, kwargs = replaced(call, iter(given))
+        wanted = [tensor for tensor, need in zip([*given, *self.trained], needs) if need]
+        before = [buffer.clone() for buffer in self.held.buffers]
+        with torch.enable_grad():
+            outputs = Result(self.owner.module(*args, **kwargs)).tensors
+        for buffer, was in zip(self.held.buffers, before):
+            buffer.copy_(was)
+        pairs = [pair for pair in zip(outputs, gradients) if pair[1] is not None and pair[0].requires_grad]
+        found = iter(torch.autograd.grad([output for output, _ in pairs], wanted, [gradient for _, gradient in pairs],
+                                         allow_unused=True))
+        return [next(found) if need else None for need in needs]
 
     def prepare(self, key, args, kwargs, tensors, modes, saves):
         """What is done for a call that comes for the first time."""

@@ -1,0 +1,785 @@
+#!/usr/bin/env python3
+"""test_module.py - modc.Module against PyTorch: numbers, autograd, what is noticed of changes, policies, messages.
+
+Exits with 77 where there is no PyTorch, or no build of modc that the package finds."""
+import copy
+import gc
+import io
+import os
+import pickle
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "python"))
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    sys.exit(77)
+import modc  # noqa: E402
+
+if not modc.executable().exists():
+    sys.exit(77)
+F = nn.functional
+torch.set_num_threads(1)
+
+
+class Net(nn.Module):
+    """BatchNorm, a literal argument, a dict as the result."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.bn, self.b = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 3)
+
+    def forward(self, x, scale=1.0):
+        h = torch.relu(self.bn(self.a(x)))
+        return {"y": self.b(h) * scale, "h": h}
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x)))
+
+    def loss(self, x):
+        return self(x).square().mean()
+
+
+class Dropped(nn.Module):
+    def forward(self, x):
+        return F.dropout(x, 0.5, self.training)
+
+
+class Asks(nn.Module):
+    """Which no spec can say."""
+
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+class Grows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.calls = nn.Linear(4, 4), 0
+
+    def forward(self, x):
+        self.calls += 1
+        return self.a(x)
+
+
+class Several(nn.Module):
+    """Arguments in structures, results of several types."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 4)
+
+    def forward(self, pair, mask=None, scale=2):
+        x, y = pair
+        z = self.a(x) * scale
+        if mask is not None:
+            z = z * mask["keep"]
+        return (z, y + z), [z.argmax(1)], None
+
+
+class ByRows(nn.Module):
+    """Another model for other extents."""
+
+    def forward(self, x):
+        return x.exp() if x.shape[0] > 4 else x * 2
+
+
+def made(kind, seed=0, **options):
+    torch.manual_seed(seed)
+    model = kind()
+    return model, copy.deepcopy(model), modc.Module(model, cflags="-O0", **options)
+
+
+def strict(kind, **options):
+    """Without PyTorch to fall back to."""
+    return made(kind, fallback=modc.FallbackPolicy.FALLBACK_DISABLE, **options)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.simplefilter("error", RuntimeWarning)
+        torch.manual_seed(7)
+
+    def same(self, have, want, bound=1e-5):
+        if isinstance(want, dict):
+            self.assertEqual(list(have), list(want))
+            have, want = list(have.values()), list(want.values())
+        if isinstance(want, (list, tuple)):
+            self.assertEqual((type(have), len(have)), (type(want), len(want)))
+            for one, other in zip(have, want):
+                self.same(one, other, bound)
+            return
+        if want is None:
+            self.assertIsNone(have)
+            return
+        self.assertEqual((have.shape, have.dtype), (want.shape, want.dtype))
+        self.assertLessEqual(float((have.detach().double() - want.detach().double()).abs().max()) if want.numel() else 0.0,
+                             bound * max(1.0, float(want.detach().double().abs().max()) if want.numel() else 0.0))
+
+    def same_gradients(self, model, other, bound=1e-4):
+        for (name, one), (_, two) in zip(model.named_parameters(), other.named_parameters()):
+            if two.grad is None:
+                self.assertIsNone(one.grad, name)
+            else:
+                self.same(one.grad, two.grad, bound)
+
+    def raises(self, kind, text, function, *args, **kwargs):
+        with self.assertRaises(kind) as caught:
+            function(*args, **kwargs)
+        self.assertIs(type(caught.exception), kind)
+        self.assertEqual(str(caught.exception), text)
+
+    def warned(self, text, function, *args, **kwargs):
+        """What it returns, after exactly this warning."""
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            result = function(*args, **kwargs)
+        self.assertEqual([str(item.message) for item in found if item.category is RuntimeWarning], [text])
+        return result
+
+
+class Numbers(Case):
+    def test_steps(self):
+        """Training as PyTorch trains: results, gradients, statistics, and the same parameters behind an optimiser."""
+        model, other, net = strict(Net)
+        steps = [torch.optim.SGD(net.parameters(), 0.1, momentum=0.9), torch.optim.SGD(other.parameters(), 0.1, momentum=0.9)]
+        for i in range(4):
+            x = torch.randn(5, 4)
+            have, want = net(x), other(x)
+            self.same(have, want)
+            for optimiser, result in zip(steps, (have, want)):
+                optimiser.zero_grad()
+                (result["y"].square().mean() + result["h"].mean()).backward()
+            self.same_gradients(net, other)
+            for optimiser in steps:
+                optimiser.step()
+        for (key, one), two in zip(net.state_dict().items(), other.state_dict().values()):
+            self.same(one, two, 1e-4)
+        net.eval(), other.eval()
+        with torch.no_grad():
+            x = torch.randn(5, 4)
+            self.same(net(x), other(x), 1e-4)
+            other.train(), net.train()
+            self.same(net(x), other(x), 1e-4)
+            other.eval(), net.eval()  # whose folded statistics are others now
+            self.same(net(x), other(x), 1e-4)
+        self.assertEqual(int(model.bn.num_batches_tracked), 5)
+
+    def test_structures(self):
+        model, other, net = strict(Several)
+        x, y, mask = torch.randn(3, 4), torch.randn(3, 4), {"keep": torch.ones(3, 4)}
+        self.same(net((x, y)), other((x, y)))
+        self.same(net((x, y), mask=mask), other((x, y), mask=mask))
+        self.same(net((x, y), mask, scale=3), other((x, y), mask, scale=3))
+        x.requires_grad_(), y.requires_grad_()
+        for f in (net, other):
+            f((x, y))[0][1].sum().backward()
+        self.same_gradients(net, other)
+        self.same(y.grad, torch.full((3, 4), 2.0))
+        self.assertFalse(net((x, y))[1][0].requires_grad)
+
+    def test_views(self):
+        """What is not contiguous is copied, arguments and gradients."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(4, 6).t()[:5].detach().requires_grad_()
+        gradient = torch.randn(3, 5).t()
+        net(x).backward(gradient)
+        have, x.grad = x.grad, None
+        other(x).backward(gradient)
+        self.same(have, x.grad)
+        self.same_gradients(net, other)
+        net.zero_grad(), other.zero_grad()
+        net(x).sum().backward(), other(x).sum().backward()  # a gradient without strides
+        self.same_gradients(net, other)
+
+    def test_sizes(self):
+        model, other, net = strict(Mlp)
+        net.eval()
+        with torch.no_grad():
+            for rows in (3, 5, 7, 8, 3, 9, 30, 1):
+                x = torch.randn(rows, 4)
+                self.same(net(x), other(x))
+        self.assertEqual(len(net._modc.libraries.known), 4)  # 3 rows; at most 8, 16 and 32
+        for rows in (2, 6):
+            x = torch.randn(rows, 4)
+            net(x).sum().backward(), other(x).sum().backward()
+            self.same_gradients(net, other)
+
+    def test_decided_by_sizes(self):
+        model, other, net = strict(ByRows)
+        for rows in (3, 5, 6, 4, 3):
+            x = torch.randn(rows, 2)
+            self.same(net(x), other(x))
+
+    def test_random(self):
+        """From PyTorch's generator: another mask in each call, the same after manual_seed; none in evaluation mode."""
+        model, other, net = strict(Dropped)
+        x = torch.ones(1000, requires_grad=True)
+        torch.manual_seed(3)
+        one, two = net(x), net(x)
+        torch.manual_seed(3)
+        self.assertTrue(torch.equal(net(x), one))
+        self.assertFalse(torch.equal(one, two))
+        self.assertTrue(400 < int((one == 0).sum()) < 600)
+        one.sum().backward()
+        self.assertTrue(torch.equal(x.grad, one.detach()))
+        self.assertTrue(torch.equal(net.eval()(x), x))
+
+    def test_modes_of_parts(self):
+        """A part that is kept in evaluation mode, and parts that train in a model that does not."""
+        model, other, net = strict(Net)
+        x = torch.randn(5, 4)
+        for m in (model, other):
+            m.train()
+            m.bn.eval()
+        self.same(net(x), other(x))
+        self.assertEqual(int(model.bn.num_batches_tracked), 0)
+        for m in (model, other):
+            m.eval()
+            m.bn.train()
+        self.same(net(x), other(x))
+        self.assertEqual(int(model.bn.num_batches_tracked), 1)
+
+    def test_double(self):
+        model, other, net = strict(Mlp)
+        net.double(), other.double()
+        x = torch.randn(2, 4, dtype=torch.float64)
+        self.same(net(x), other(x), 1e-12)
+
+
+class Autograd(Case):
+    def test_several_forwards(self):
+        """Before one backward, and the module within itself."""
+        model, other, net = strict(Mlp)
+        first, second = torch.randn(2, 4), torch.randn(2, 4)
+        for f in (net, other):
+            (f(first).sum() + f(second).square().sum()).backward()
+        self.same_gradients(net, other)
+        for f in (net, other):
+            once = f(first)
+            f(torch.cat([once, once[:, :1]], 1)).sum().backward()  # added to the gradients that are there
+        self.same_gradients(net, other)
+
+    def test_context_returns(self):
+        """What a forward keeps is free for the next one when its graph is gone."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        net(x).sum().backward()
+        compiled = next(iter(net._modc.libraries.known.values()))
+        for _ in range(10):
+            net(x)
+        gc.collect()
+        self.assertEqual(len(compiled.pool), 1)
+        kept = [net(x) for _ in range(3)]
+        kept[0].sum().backward()
+        self.assertEqual(len(compiled.pool), 1)
+        del kept
+        self.assertEqual(len(compiled.pool), 3)
+
+    def test_twice(self):
+        model, other, net = strict(Mlp)
+        loss = net(torch.randn(2, 4)).sum()
+        loss.backward(retain_graph=True)
+        self.raises(RuntimeError, "Trying to backward through a modc.Module a second time: what C keeps of a forward serves one backward, "
+                    "with retain_graph=True too. Call the module again.", loss.backward)
+        loss = net(torch.randn(2, 4)).sum()
+        loss.backward()
+        with self.assertRaisesRegex(RuntimeError, "backward through the graph a second time"):
+            loss.backward()
+
+    def test_twice_differentiated(self):
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4, requires_grad=True)
+        gradient, = torch.autograd.grad(net(x).square().sum(), x, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "once_differentiable"):
+            gradient.sum().backward()
+
+    def test_changed_between(self):
+        model, other, net = strict(Mlp)
+        loss = net(torch.randn(2, 4)).sum()
+        with torch.no_grad():
+            model.a.weight.add_(1)
+        self.raises(RuntimeError, "one of the variables needed for gradient computation has been modified by an inplace operation: a "
+                    "parameter of a modc.Module was changed between its forward and backward", loss.backward)
+        x = torch.randn(2, 4)
+        loss = net(x).sum()
+        x.add_(1)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            loss.backward()
+
+    def test_requires_grad(self):
+        """What is frozen has no gradient; frozen and free again; inputs alone."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        for names in ({"a"}, set(), {"a", "b"}):
+            for f in (net, other):
+                f.zero_grad(set_to_none=True)
+                for name in "ab":
+                    getattr(f, name).requires_grad_(name not in names)
+            y = net(x.clone().requires_grad_())
+            y.sum().backward(), other(x.clone().requires_grad_()).sum().backward()
+            self.same_gradients(net, other)
+        x.requires_grad_()
+        net(x).sum().backward()
+        have, x.grad = x.grad, None
+        other(x).sum().backward()
+        self.same(have, x.grad)
+        self.assertFalse(net(x.detach()).requires_grad)
+
+    def test_no_grad(self):
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        with torch.no_grad():
+            self.assertFalse(net(x).requires_grad)
+        with torch.inference_mode():
+            self.same(net(x), other(x))
+        self.assertTrue(net(x).requires_grad)
+        self.same(net(x), other(x))
+
+    def test_unused(self):
+        """One result of two, and a gradient of None for what no result depends on."""
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b, self.c = nn.Linear(4, 2), nn.Linear(4, 2), nn.Linear(4, 2)
+
+            def forward(self, x):
+                return self.a(x), self.b(x)
+        model, other, net = strict(Two)
+        x = torch.randn(2, 4)
+        net(x)[1].sum().backward(), other(x)[1].sum().backward()
+        self.assertIsNone(model.c.weight.grad)
+        self.same(model.b.weight.grad, other.b.weight.grad)
+
+    def test_hooks_of_tensors(self):
+        model, other, net = strict(Mlp)
+        seen = []
+        model.a.weight.register_hook(lambda gradient: seen.append(gradient.clone()))
+        net(torch.randn(2, 4)).sum().backward()
+        self.assertTrue(torch.equal(seen[0], model.a.weight.grad))
+
+
+class Changes(Case):
+    """What happens to the user's tensors is noticed before the next call."""
+
+    def check(self, change):
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        net.eval()
+        with torch.no_grad():
+            self.same(net(x), other(x))
+            change(net), change(other)
+            self.same(net(x), other(x))
+
+    def test_in_place(self):
+        self.check(lambda m: m.a.weight.mul_(2))
+
+    def test_loaded(self):
+        torch.manual_seed(5)
+        state = Mlp().state_dict()
+        self.check(lambda m: m.load_state_dict(state))
+
+    def test_assigned(self):
+        self.check(lambda m: setattr(m.a, "weight", nn.Parameter(torch.ones(6, 4))))
+
+    def test_module_assigned(self):
+        def change(m):
+            m.b = nn.Linear(6, 2)
+            nn.init.ones_(m.b.weight), nn.init.zeros_(m.b.bias)
+        self.check(change)
+
+    def test_data(self):
+        self.check(lambda m: setattr(m.a.weight, "data", torch.ones(6, 4)))
+
+    def test_data_in_place(self):
+        def change(m):
+            m.a.weight.data.mul_(2)
+            if isinstance(m, modc.Module):
+                m.changed()
+        self.check(change)
+
+    def test_strides(self):
+        """A parameter that is not contiguous is copied, and copied again when it changes."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        for m in (model, other):
+            m.a.weight.data = m.a.weight.data.t().contiguous().t()
+        for _ in range(2):
+            self.same(net(x), other(x))
+            net(x).sum().backward(), other(x).sum().backward()
+            self.same_gradients(net, other)
+            with torch.no_grad():
+                model.a.weight.add_(1), other.a.weight.add_(1)
+
+    def test_nothing_moves(self):
+        """The user's tensors lie where they lay."""
+        model, other, net = strict(Net)
+        before = [(id(tensor), tensor.data_ptr()) for tensor in model.state_dict(keep_vars=True).values()]
+        net(torch.randn(3, 4))["y"].sum().backward()
+        self.assertEqual([(id(tensor), tensor.data_ptr()) for tensor in model.state_dict(keep_vars=True).values()], before)
+
+
+class Methods(Case):
+    def test_names(self):
+        model, other, net = strict(Net)
+        self.assertEqual(list(net.state_dict()), list(other.state_dict()))
+        self.assertEqual([name for name, _ in net.named_modules()], ["", "a", "bn", "b"])
+        self.assertEqual([name for name, _ in net.named_children()], ["a", "bn", "b"])
+        self.assertEqual(list(net.children()), [model.a, model.bn, model.b])
+        self.assertIs(net.module, model)
+        self.assertIs(net.a, model.a)
+        self.assertIs(net.get_submodule("bn"), model.bn)
+        self.assertIs(net.get_parameter("a.weight"), model.a.weight)
+        self.assertEqual(len(list(net.parameters())), 6)
+        self.assertEqual(len(list(net.buffers())), 3)
+        with self.assertRaises(AttributeError):
+            net.nothing
+        net.register_buffer("extra", torch.zeros(2))
+        self.assertIn("extra", model.state_dict())
+        self.assertIs(net.train(False), net)
+        self.assertFalse(model.bn.training or net.training)
+        self.assertIn("(bn): BatchNorm1d", repr(net))
+        with self.assertRaises(TypeError):
+            net.load_state_dict({}, assign=True)
+
+    def test_methods_of_the_user(self):
+        """They run with the wrapper, so that what they call is compiled."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        self.same(net.loss(x), other.loss(x))
+        self.assertEqual(len(net._modc.libraries.known), 1)
+
+    def test_copies(self):
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        net(x)
+        twin = copy.deepcopy(net)
+        with torch.no_grad():
+            model.a.weight.zero_()
+        self.same(twin(x), other(x))
+        data = pickle.dumps(twin)
+        back = pickle.loads(data)
+        self.same(back(x), other(x))
+        file = io.BytesIO()
+        torch.save(twin.state_dict(), file)
+        file.seek(0)
+        net.load_state_dict(torch.load(file))
+        self.same(net(x), other(x))
+
+    def test_refused(self):
+        model, other, net = strict(Mlp)
+        text = "add_module: a modc.Module wraps a whole model; add the module to that, before"
+        self.raises(modc.ModuleTorchModelException, text, net.add_module, "c", nn.ReLU())
+        self.raises(modc.ModuleTorchModelException,
+                    "DataParallel: a modc.Module is not replicated; wrap it in DistributedDataParallel",
+                    net._replicate_for_data_parallel)
+        self.raises(TypeError, "modc.Module takes a torch.nn.Module, not a int", modc.Module, 3)
+        self.raises(TypeError, "modc.Module does not take DataParallel: wrap the modc.Module in DistributedDataParallel instead",
+                    modc.Module, nn.DataParallel(other))
+        self.raises(TypeError, "this is a modc.Module already", modc.Module, net)
+        self.raises(TypeError, "debug is a int, not modc.DebugOptions", modc.Module, other, debug=1)
+
+    def test_hides(self):
+        class Own(nn.Module):
+            def changed(self):
+                return 1
+        self.warned("attributes of the module that modc.Module has, too, and which hide them: changed", modc.Module, Own())
+
+    def test_distributed(self):
+        """Its hooks of gradients fire."""
+        import torch.distributed as distributed
+        if not distributed.is_available():
+            self.skipTest("no torch.distributed")
+        model, other, net = strict(Mlp)
+        with tempfile.TemporaryDirectory() as folder:
+            distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+            try:
+                parallel = nn.parallel.DistributedDataParallel(net)
+                for _ in range(2):
+                    x = torch.randn(3, 4)
+                    parallel(x).sum().backward(), other(x).sum().backward()
+                self.same_gradients(net, other)
+            finally:
+                distributed.destroy_process_group()
+
+
+class Hooks(Case):
+    def test_warning(self):
+        model, other, net = strict(Mlp)
+        model.a.register_forward_hook(lambda module, args, output: output * 2)
+        x = torch.randn(2, 4)
+        have = self.warned("hooks of the module 'a' do not fire in modc.Module; with hooks=True they do", net, x)
+        self.same(have, other(x))
+
+    def test_fire(self):
+        model, other, net = strict(Mlp, hooks=True)
+        seen, x = {model: [], other: []}, torch.randn(2, 4)
+        for m, list_ in seen.items():
+            m.a.register_forward_pre_hook(lambda module, args, list_=list_: list_.append(("pre", module is model.a or module is other.a,
+                                                                                         args[0].clone())))
+            m.b.register_full_backward_hook(lambda module, of_inputs, of_outputs, list_=list_: list_.append(
+                ("back", module is model.b or module is other.b, of_inputs[0].clone())))
+        have, want = net(x), other(x)
+        self.same(have, want)
+        have.sum().backward(), want.sum().backward()
+        self.same_gradients(net, other)
+        self.assertEqual([item[:2] for item in seen[model]], [("pre", True), ("back", True)])
+        for one, two in zip(seen[model], seen[other]):
+            self.same(one[2], two[2])
+        for m in (model, other):
+            m.a.register_forward_hook(lambda module, args, output: output * 2)
+        with torch.no_grad():
+            self.same(net(x), other(x))
+
+    def test_raises(self):
+        model, other, net = strict(Mlp, hooks=True)
+
+        def hook(module, args):
+            raise KeyError("mine")
+        handle = model.a.register_forward_pre_hook(hook)
+        self.raises(KeyError, "'mine'", net, torch.randn(2, 4))
+        handle.remove()
+        x = torch.randn(2, 4)
+        self.same(net(x), other(x))
+
+
+class Policies(Case):
+    ASKS = ("error: the model asks for whether a tensor is true (__bool__), which is known only when it runs\n    return x if x.sum() > 0 "
+            "else -x\nhint: choose by torch.where, or let an argument of the module decide")
+
+    def place(self):
+        line = next(i for i, text in enumerate(Path(__file__).read_text().split("\n"), 1) if "x.sum() > 0" in text)
+        return f"{Path(__file__)}:{line}: "
+
+    def test_default(self):
+        """PyTorch runs the module from then on, after one warning."""
+        model, other, net = made(Asks)
+        x = torch.ones(2)
+        self.assertEqual(modc._module.fallback.DEFAULT, 8 | 16 | 32 | 64)
+        self.same(self.warned("modc.Module runs this module in PyTorch (from now on): ModuleTorchModelException: " + self.place()
+                              + self.ASKS, net, x), x)
+        self.same(net(-x), x)
+
+    def test_disabled(self):
+        model, other, net = strict(Asks)
+        self.raises(modc.ModuleTorchModelException, self.place() + self.ASKS, net, torch.ones(2))
+        model, other, net = made(Asks, fallback=modc.FallbackPolicy.UNSUPPORTED_DATA)
+        self.raises(modc.ModuleTorchModelException, self.place() + self.ASKS, net, torch.ones(2))
+
+    def test_retry(self):
+        model, other, net = made(Asks, retry=True)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            net(torch.ones(2)), net(torch.ones(2))
+        self.assertEqual(len([1 for item in found if item.category is RuntimeWarning]), 1)
+        self.assertIsNone(net._modc.fallback.reason)
+
+    def test_classes(self):
+        """Exactly the classes of each bit."""
+        policy, table = modc.FallbackPolicy, {
+            8: {"Device"}, 16: {"IO"}, 32: {"TorchModel"}, 64: {"Spec"}, 128: {"Init", "TorchModel"}, 1: set(),
+            2: {"Fallback", "Device", "IO", "TorchModel", "Spec", "Init", "other"}, 4: set()}
+        causes = {"Fallback": modc.ModuleFallbackException("x"), "Device": modc.ModuleDeviceException("x"),
+                  "IO": modc.ModuleIOError("x"), "TorchModel": modc.ModuleTorchModelException("x"),
+                  "Spec": modc.ModuleSpecException("x"), "Init": modc.ModuleInitException("x"), "other": KeyError("x")}
+
+        class Derived(modc.ModuleIOError):
+            pass
+        for bit, names in table.items():
+            fallback = modc._module.fallback.Fallback(policy(bit))
+            self.assertEqual({name for name, cause in causes.items() if fallback.covers(cause)}, names, bit)
+            self.assertEqual(fallback.covers(Derived("x")), bit == 2)
+            self.assertEqual(fallback.covers(KeyError("x"), backward=True), bit == 4)
+        self.assertFalse(modc._module.fallback.Fallback(policy(255)).covers(causes["IO"]))
+
+    def test_mistake_of_the_caller(self):
+        """What PyTorch raises for a call is raised, and the module stays compiled."""
+        model, other, net = made(Mlp)
+        with self.assertRaisesRegex(RuntimeError, "mat1 and mat2"):
+            net(torch.randn(2, 5))
+        with self.assertRaisesRegex(TypeError, "positional argument"):
+            net()
+        self.assertIsNone(net._modc.fallback.reason)
+        x = torch.randn(2, 4)
+        self.same(net(x), other(x))
+
+    def test_backward(self):
+        """In PyTorch, where C's fails and the policy says so."""
+        for policy in (modc.FallbackPolicy.FORCE_TORCH_BACKWARD, modc.FallbackPolicy.UNSUPPORTED_DATA):
+            model, other, net = made(Mlp, fallback=policy)
+            x = torch.randn(2, 4, requires_grad=True)
+            y = net(x)
+            prepared = next(iter(net._modc.runner.calls.values()))
+            prepared.In = None  # its backward cannot run
+            if policy == modc.FallbackPolicy.UNSUPPORTED_DATA:
+                self.assertRaises(TypeError, y.sum().backward)
+                continue
+            self.warned("modc.Module runs this module in PyTorch (from now on): TypeError: 'NoneType' object is not callable",
+                        y.sum().backward)
+            have, x.grad = x.grad, None
+            other(x).sum().backward()
+            self.same(have, x.grad)
+            self.same_gradients(net, other)
+
+    def test_environment(self):
+        def of(**environment):
+            before = {name: os.environ.get(name) for name in environment}
+            os.environ.update(environment)
+            try:
+                fallback = modc._module.fallback.Fallback()
+                return int(fallback.policy), fallback.retry
+            finally:
+                for name, value in before.items():
+                    os.environ.pop(name) if value is None else os.environ.update({name: value})
+        self.assertEqual(of(MODC_FALLBACK_POLICY="24"), (24, False))
+        self.assertEqual(of(MODC_FALLBACK_POLICY="UNSUPPORTED_DATA|UNSUPPORTED_DEVICE", MODC_FALLBACK_RETRY="1"), (24, True))
+        names = ", ".join(modc.FallbackPolicy.__members__)
+        self.raises(ValueError, f"MODC_FALLBACK_POLICY: 'ALL' is no policy: {names}", of, MODC_FALLBACK_POLICY="ALL")
+        self.raises(ValueError, "MODC_FALLBACK_POLICY is 256, which is no sum of policies: from 1 to 255", of,
+                    MODC_FALLBACK_POLICY="256")
+        self.raises(ValueError, "MODC_FALLBACK_RETRY is 'maybe', not 1 or 0", of, MODC_FALLBACK_RETRY="maybe")
+
+
+class Messages(Case):
+    def test_data(self):
+        model, other, net = strict(Mlp)
+        kinds = "tensors, numbers, strings, None, and lists, tuples and dicts of them"
+        self.raises(modc.ModuleIOError, f"args[0] is a object; modc.Module takes {kinds}", net, object())
+        self.raises(modc.ModuleIOError, f"kwargs['x'][0] is a set; modc.Module takes {kinds}", net, x=[set()])
+
+        class Mine(torch.Tensor):
+            pass
+        self.raises(modc.ModuleIOError, "args[0] is a Mine; modc.Module takes plain tensors", net, torch.ones(2, 4).as_subclass(Mine))
+        self.raises(modc.ModuleIOError, "tensor 0 of the arguments is torch.sparse_coo; modc.Module takes dense tensors", net,
+                    torch.ones(2, 4).to_sparse())
+        self.raises(modc.ModuleDeviceException, "tensor 0 of the arguments lies on meta; modc.Module computes on the CPU", net,
+                    torch.ones(2, 4, device="meta"))
+
+    def test_results(self):
+        class Odd(nn.Module):
+            def forward(self, x):
+                return {"x": x * 2, "odd": {1}}
+        model, other, net = strict(Odd)
+        self.raises(modc.ModuleIOError, "the result['odd'] is a set; modc.Module gives tensors, numbers, strings, None, and lists, tuples "
+                    "and dicts of them", net, torch.ones(2))
+
+    def test_devices(self):
+        model, other, net = strict(Mlp)
+        net.to("meta")
+        self.raises(modc.ModuleDeviceException, "the model lies on meta; modc.Module computes on the CPU", net, torch.ones(2, 4))
+        model, other, net = strict(Mlp)
+        net.a.to("meta")
+        self.raises(modc.ModuleDeviceException, "the model lies on several devices: cpu, meta; modc.Module takes one, the CPU", net,
+                    torch.ones(2, 4))
+
+    def test_models(self):
+        model, other, net = strict(Grows)
+        self.raises(modc.ModuleTorchModelException, "forward changes the attribute 'calls' of module '', which the spec does not have\n"
+                    "hint: what goes on from call to call is a buffer", net, torch.ones(2, 4))
+        self.assertEqual(model.calls, 0)
+
+        class Keeps(nn.Module):
+            def forward(self, x):
+                self.last = x * 2
+                return self.last
+        model, other, net = strict(Keeps)
+        self.raises(modc.ModuleTorchModelException, "forward keeps a tensor in an attribute, which the spec does not have\n"
+                    "hint: what goes on from call to call is a buffer", net, torch.ones(2, 4))
+
+        class InPlace(nn.Module):
+            def forward(self, x):
+                x += 1
+                return x
+        model, other, net = strict(InPlace)
+        x = torch.ones(2)
+        self.raises(modc.ModuleTorchModelException, "forward changes an argument in place; modc.Module gives results alone", net, x)
+        self.same(x, torch.ones(2))
+
+    def test_autocast(self):
+        model, other, net = strict(Mlp)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            self.raises(modc.ModuleTorchModelException, "autocast is enabled, which modc.Module does not follow: convert the model by "
+                        ".bfloat16() or .half() instead, or leave autocast for this call", net, torch.ones(2, 4))
+        self.same(net(torch.ones(2, 4)), other(torch.ones(2, 4)))
+
+    def test_wrong_numbers(self):
+        """A spec that is not the model is found at the first call, and nothing of the call stays."""
+        model, other, net = strict(Net)
+        make = net._modc.libraries.make
+        net._modc.libraries.make = lambda text, *more: make(text.replace("relu", "tanh"), *more)
+        with self.assertRaisesRegex(modc.ModuleSpecException, r"^result 0 of the compiled module is \S+ from PyTorch's, over 1e-03$"):
+            net(torch.randn(3, 4))
+        self.assertEqual(int(model.bn.num_batches_tracked), 0)
+        self.same(model.bn.running_mean, torch.zeros(6))
+
+    def test_compiler(self):
+        model, other, net = strict(Mlp)
+        net._modc.libraries.cc = "no-such-compiler"
+        self.raises(modc.ModuleSpecException, "the compiler 'no-such-compiler' cannot be started: No such file or directory\n"
+                    "hint: $CC and $CFLAGS, or cc= and cflags=, say which one is used", net, torch.ones(2, 4))
+
+    def test_many(self):
+        model, other, net = strict(Mlp)
+        net._modc.libraries.known = dict.fromkeys(range(15))
+        net._modc.libraries.forget_tensors = lambda: None
+        self.warned("modc.Module has compiled 16 variants of this module: each new set of types and of numbers that are no tensors makes "
+                    "one", net, torch.ones(2, 4))
+
+
+class Options(Case):
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = modc.DebugOptions(save=True, prefix="mlp", save_path=folder)
+            model, other, net = strict(Mlp, debug=options)
+            net(torch.ones(2, 4))
+            with torch.no_grad():
+                modc.Module(other, debug=options, cflags="-O0")(torch.ones(2, 4))
+                modc.Module(other, debug=options, cflags="-O0")(torch.ones(3, 4))
+            stages = ("emitted_{}.c", "emitted_{}.h", "exported_{}.yaml", "graph_{}.txt", "plan_{}.txt")
+            modes = ("training", "inference", "inference_2")
+            self.assertEqual(sorted(os.listdir(folder)), sorted(f"mlp_{stage.format(mode)}" for mode in modes for stage in stages))
+            self.assertIn("\nmodel: mlp\n", Path(folder, "mlp_exported_training.yaml").read_text())
+            self.assertIn("forward_eval", Path(folder, "mlp_plan_inference.txt").read_text())
+
+    def test_log(self):
+        model, other, net = strict(Mlp, debug=modc.DebugOptions(log_level=modc.LogLevel.INFO))
+        before, sys.stderr = sys.stderr, io.StringIO()
+        try:
+            net(torch.ones(2, 4))
+            text = sys.stderr.getvalue()
+        finally:
+            sys.stderr = before
+        self.assertRegex(text, r"^modc: training, training mode: \d+ lines of spec, compiled in \d+\.\d\d s: /.*\n$")
+
+    def test_faults(self):
+        self.raises(TypeError, "log_level is a int, not a modc.LogLevel", modc.DebugOptions, 2)
+        self.raises(TypeError, "prefix is a int, not a string", modc.DebugOptions, prefix=3)
+        self.raises(ValueError, "save needs a prefix: what the files' names begin with", modc.DebugOptions, save=True)
+        self.raises(OSError, "save_path: /nowhere is no folder that can be written to", modc.DebugOptions, save=True, prefix="x",
+                    save_path="/nowhere")
+        os.environ["MODC_LOG_LEVEL"] = "LOUD"
+        try:
+            self.raises(ValueError, f"MODC_LOG_LEVEL is 'LOUD', not one of {', '.join(modc.LogLevel.__members__)}", modc.DebugOptions)
+            os.environ["MODC_LOG_LEVEL"] = "ERROR"
+            self.assertEqual(modc.DebugOptions().log_level, modc.LogLevel.ERROR)
+        finally:
+            del os.environ["MODC_LOG_LEVEL"]
+        self.assertEqual((modc.LogLevel.DEVINFO, modc.LogLevel.INFO), (1, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -743,6 +743,7 @@ function(modc_python_tests)
         string(REGEX REPLACE ".*/test_(.*)\\.py" "\\1" name ${file})
         modc_test(python_${name} python ${MODC_PYTHON} ${file})
         modc_compiles(python_${name} ${CMAKE_C_COMPILER} "MODC_EXECUTABLE=$<TARGET_FILE:modc>")
+        set_tests_properties(python_${name} PROPERTIES SKIP_RETURN_CODE 77) # without a package that it needs
     endforeach()
 endfunction()
 

@@ -78,7 +78,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         add(f"{info}/METADATA", metadata().encode())
         tags = "".join(f"Tag: py3-none-{one}\n" for one in platform.split("."))
         add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: modc\nRoot-Is-Purelib: false\n{tags}".encode())
-        add(f"{info}/entry_points.txt", b"[console_scripts]\nmodc = modc:main\n")
+        add(f"{info}/entry_points.txt",
+            b"[console_scripts]\nmodc = modc:main\n\n[torch_dynamo_backends]\nmodc = modc._module.dynamo:backend\n")
         wheel.writestr(zipfile.ZipInfo(f"{info}/RECORD"), "".join(record) + f"{info}/RECORD,,\n")
     return name
 

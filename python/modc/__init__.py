@@ -52,7 +52,7 @@ def schema():
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
 _LAZY = {
     "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
-    "Module": "_module.module", "DebugOptions": "_module.options", "LogLevel": "_module.options",
+    "Module": "_module.module", "backend": "_module.dynamo", "DebugOptions": "_module.options", "LogLevel": "_module.options",
     **dict.fromkeys(("FallbackPolicy", "ModuleFallbackException", "ModuleInitException", "ModuleDeviceException", "ModuleIOError",
                      "ModuleTorchModelException", "ModuleSpecException"), "_module.fallback"),
     "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",

@@ -48,7 +48,7 @@ class Result:
     """What a forward returns, around its tensors."""
 
     def __init__(self, result):
-        self.tensors = []
+        self.tensors, self.literals = [], []
         self.result = self.read(result, "the result")
         self.single = isinstance(result, torch.Tensor)
 
@@ -67,10 +67,11 @@ class Result:
             return type(item)(self.read(part, f"{name}[{i}]") for i, part in enumerate(item))
         if isinstance(item, dict):
             return Mapping(item, {key: self.read(part, f"{name}[{key!r}]") for key, part in item.items()})
-        if type(item) in LITERALS:
+        if type(item) in LITERALS or isinstance(item, (int, float)):
+            if type(item) not in LITERALS:  # sizes that the tracer follows
+                item = int(item) if isinstance(item, int) else float(item)
+            self.literals.append(item)
             return item
-        if isinstance(item, (int, float)):  # sizes that the tracer follows
-            return int(item) if isinstance(item, int) else float(item)
         raise ModuleIOError(f"{name} is a {type(item).__name__}; modc.Module gives tensors, numbers, strings, None, and lists, tuples "
                             "and dicts of them")
 

@@ -233,7 +233,7 @@ class Schema:
             now = Traced(self.owner, args, kwargs)
             others = iter([torch.zeros(shape, dtype=tensor.dtype) for shape, tensor in zip(self.other(extents), tensors)])
             then = Traced(self.owner, replaced(args, others), replaced(kwargs, others))
-            if now.text(sizes, self.modes) != then.text(sizes, self.modes):
+            if now.text(sizes, self.modes) != then.text(sizes, self.modes) or now.result.literals != then.result.literals:
                 raise ModuleTorchModelException("the model is another one for other extents")
             self.sized[saves] = Variant(self, now, sizes, saves)
             return self.sized[saves]

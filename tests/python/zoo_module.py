@@ -48,8 +48,8 @@ def without_dropout(model):
     for module in model.modules():
         if isinstance(module, torch.nn.modules.dropout._DropoutNd):
             module.p = 0.0
-        for name in ("drop_prob", "dropout", "attention_dropout", "activation_dropout", "layerdrop"):
-            if isinstance(getattr(module, name, None), float):
+        for name, item in vars(module).items():
+            if "drop" in name and isinstance(item, float):
                 setattr(module, name, 0.0)
     return model
 

@@ -64,11 +64,21 @@ def base_class(module):
     return None
 
 
+def parameters_of(kind):
+    """Those of its constructor by name; of recurrent layers, which take *args, those of the class that they derive from."""
+    if not issubclass(kind, nn.RNNBase):
+        return inspect.signature(kind.__init__).parameters
+    found = {name: parameter for name, parameter in inspect.signature(nn.RNNBase.__init__).parameters.items() if name != "mode"}
+    if kind is nn.RNN:
+        found["nonlinearity"] = inspect.Parameter("nonlinearity", inspect.Parameter.KEYWORD_ONLY, default="tanh")
+    return found
+
+
 def arguments_of(module, kind):
     """(name, value, default) of its constructor, in order."""
     given = SPECIAL[kind](module) if kind in SPECIAL else {}
     found = []
-    for name, parameter in inspect.signature(kind.__init__).parameters.items():
+    for name, parameter in parameters_of(kind).items():
         if name in SKIPPED and not (name == "inplace" and getattr(module, "inplace", False)):
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

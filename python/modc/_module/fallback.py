@@ -87,6 +87,7 @@ class Fallback:
         text, again = os.environ.get("MODC_FALLBACK_POLICY"), os.environ.get("MODC_FALLBACK_RETRY")
         self.policy = policy_of(text) if text else FallbackPolicy(DEFAULT if policy is None else policy)
         self.retry = truth_of("MODC_FALLBACK_RETRY", again) if again else bool(retry)
+        self.repeats = self.covers(Exception(), backward=True)  # whether PyTorch may have to run a call again for its backward
         self.reason, self.warned = None, False
 
     def covers(self, exception, backward=False):

@@ -52,8 +52,11 @@ class Run(torch.autograd.Function):
         return tuple(outputs)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *gradients):
+        return Run.once(ctx, *gradients) if _grad_enabled() else Run.gradients(ctx, *gradients)
+
+    @staticmethod
+    def gradients(ctx, *gradients):
         inputs, prepared, count = ctx.saved_tensors, ctx.prepared, ctx.count
         context, held = ctx.loan.context, ctx.runner.held
         if context is None:
@@ -83,6 +86,8 @@ class Run(torch.autograd.Function):
             if slot >= 0:
                 result[slot] = gradient
         return (None, None, None, None, *result)
+
+    once = staticmethod(once_differentiable(gradients.__func__))  # with create_graph=True: the next derivative is PyTorch's error
 
 
 class Runner:
@@ -155,7 +160,7 @@ class Runner:
         if compiled.version != version or compiled.epoch != epoch or compiled.held is not held or compiled.copies:
             compiled.update(held, version, epoch)
         if saves:
-            call = (args, kwargs) if self.owner.fallback.covers(Exception(), backward=True) else None
+            call = (args, kwargs) if self.owner.fallback.repeats else None
             outputs = Run.apply(self, prepared, call, len(tensors), *tensors, *self.trained)
         else:
             outputs = prepared.forward(tensors, False)[0]

@@ -150,6 +150,9 @@ class Variant:
         self.expected = traced.returned if checks else None
         self.after = {name: buffer for name, buffer in traced.model.named_buffers()} if self.mode else {}
         self.compiled = schema.owner.compiled(self.text, saves, traced.whole.tables, self.mode)
+        if self.compiled.about["states"]:
+            names = ", ".join(repr(state["name"]) for state in self.compiled.about["states"])
+            raise ModuleTorchModelException(f"forward keeps tensors from call to call that are no buffers: {names}")
         if len(self.compiled.entry["outputs"]) != len(traced.returned):
             raise ModuleSpecException(f"the spec gives {len(self.compiled.entry['outputs'])} results, the model {len(traced.returned)}")
         order = {path: i for i, path in enumerate(schema.owner.held.parameter_paths)}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a call from Python takes over C's own, which of this model is some 10 ns: the best of many rounds, in microseconds.
 
-    bench/python/overhead.py
+    bench/python_overhead.py
 """
 import sys
 import time

@@ -518,6 +518,54 @@ class Methods(Case):
                 distributed.destroy_process_group()
 
 
+@unittest.skipUnless(hasattr(torch, "compile"), "this PyTorch has no torch.compile")
+class Dynamo(Case):
+    def test_splits(self):
+        """At what modc lacks, at what asks for values, and at what writes to an argument."""
+        class Lacks(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.bn, self.b = nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 3)
+
+            def forward(self, x):
+                h = torch.special.bessel_j0(torch.tanh(self.a(x)) + 1) * 2
+                if h.sum() > -1e9:
+                    h = h + 1
+                return self.b(self.bn(h)), h.shape[0]
+        torch.manual_seed(0)
+        model = Lacks()
+        other = copy.deepcopy(model)
+        net = torch.compile(model, backend=modc.backend, options={"cflags": "-O0"})
+        for rows in (3, 3, 5):
+            x = torch.randn(rows, 4)
+            (have, count), (want, _) = net(x), other(x)
+            self.same(have, want, 1e-4)
+            self.assertEqual(count, rows)
+            have.square().sum().backward(), want.square().sum().backward()
+            self.same_gradients(model, other, 1e-3)
+        self.same(model.bn.running_mean, other.bn.running_mean)
+
+
+class Docs(Case):
+    def test_examples(self):
+        """Those of docs/python.md about modc.Module run."""
+        text = (Path(__file__).resolve().parent.parent.parent / "docs" / "python.md").read_text(encoding="utf-8")
+        section = text.split("\n## modc.Module")[1].split("\n## ")[0]
+        code = "\n".join(block.split("```")[0] for block in section.split("```python\n")[1:])
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            os.environ["CFLAGS"] = "-O0"
+            before_stderr, sys.stderr = sys.stderr, io.StringIO()
+            try:
+                exec(code, {})
+            finally:
+                sys.stderr = before_stderr
+                del os.environ["CFLAGS"]
+                os.chdir(before)
+            self.assertIn("model_exported_training.yaml", os.listdir(folder))
+
+
 class Hooks(Case):
     def test_warning(self):
         model, other, net = strict(Mlp)
@@ -726,6 +774,19 @@ class Messages(Case):
             net(torch.randn(3, 4))
         self.assertEqual(int(model.bn.num_batches_tracked), 0)
         self.same(model.bn.running_mean, torch.zeros(6))
+
+    def test_signs_of_rounding(self):
+        """Statistics of two values: PyTorch's own float32 is as far from the truth, and that is no fault."""
+        class Signs(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.bn = nn.Linear(64, 64), nn.BatchNorm1d(64, eps=1e-30)
+
+            def forward(self, x):
+                return self.bn(self.a(x))
+        model, other, net = strict(Signs)
+        x = torch.randn(1, 64).expand(2, 64) + torch.randn(2, 64) * 1e-7
+        self.assertTrue(bool(torch.isfinite(net(x)).all()))
 
     def test_compiler(self):
         model, other, net = strict(Mlp)

@@ -3,6 +3,7 @@
 The user's module stays as it is, with its own tensors: C is given their addresses (held.py). A call is looked up by its schema
 (variant.py), which is compiled when it comes first (compiled.py).
 """
+import copy
 import types
 import warnings
 
@@ -143,7 +144,8 @@ class Runner:
         variant = prepared.variant
         before = [buffer.clone() for buffer in held.buffers] if variant.mode else ()
         try:
-            return self.call(prepared, args, kwargs, tensors, saves, variant.check)
+            return self.call(prepared, args, kwargs, tensors, saves,
+                             lambda outputs: variant.check(outputs, lambda: self.in_float64(args, kwargs, before)))
         except ModuleSpecException:
             with torch.no_grad():
                 for buffer, was in zip(held.buffers, before):
@@ -172,6 +174,16 @@ class Runner:
         if check is not None:
             check(outputs)
         return variant.result.make(outputs)
+
+    def in_float64(self, args, kwargs, buffers):
+        """The results of a copy of the model, with its buffers as they were."""
+        model, tensors = copy.deepcopy(self.owner.module), []
+        flatten((args, kwargs), tensors)
+        wide = iter([tensor.detach().double() if tensor.is_floating_point() else tensor.detach() for tensor in tensors])
+        with torch.no_grad():
+            for buffer, was in zip(Held(model).buffers, buffers):
+                buffer.copy_(was)
+            return Result(model.double()(*replaced(args, wide), **replaced(kwargs, wide))).tensors
 
     def backward_of_torch(self, call, count, needs, gradients):
         """The gradients of a call's tensors and of the trained parameters, by PyTorch, which runs the module again for that."""

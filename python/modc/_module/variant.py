@@ -158,15 +158,20 @@ class Variant:
         order = {path: i for i, path in enumerate(schema.owner.held.parameter_paths)}
         self.parameters = [order.get(name, -1) for name in self.compiled.gradients]
 
-    def check(self, outputs):
-        """The numbers of the first call against those of the traced run."""
+    def check(self, outputs, exact):
+        """The numbers of the first call against those of the traced run. Where they are apart, PyTorch's own in float64, which exact()
+        gives, say how far float32 may be: statistics of two values turn rounding into signs."""
         if self.expected is None:
             return
         for index, (have, want) in enumerate(zip(outputs, self.expected)):
-            distance = apart(have, want)
-            bound = TOLERANCES.get(want.dtype, 0.0)
-            if not distance <= bound:
-                raise ModuleSpecException(f"result {index} of the compiled module is {distance:.1e} from PyTorch's, over {bound:.0e}")
+            distance, bound = apart(have, want), TOLERANCES.get(want.dtype, 0.0)
+            if distance <= bound:
+                continue
+            if want.dtype == torch.float32 and tuple(have.shape) == tuple(want.shape):
+                truth = exact()[index]
+                if truth.dtype == torch.float64 and apart(have.double(), truth) <= 10 * apart(want.double(), truth) + bound:
+                    return
+            raise ModuleSpecException(f"result {index} of the compiled module is {distance:.1e} from PyTorch's, over {bound:.0e}")
         for name, want in self.after.items():
             have = self.schema.owner.held.keys.get(name)
             if have is not None and want.is_floating_point() and not apart(have, want) <= TOLERANCES.get(want.dtype, 0.0):

@@ -15,8 +15,9 @@ import torch
 
 from modc._build import build, run_command
 from modc._errors import CompilerError, Error, SpecError
-from modc._export.export import Catalogue, read
-from modc._export.trace import ExportError, held_by
+from modc._export.export import Catalogue
+from modc._export.trace import ExportError, held_by, trace
+from modc._export.write import Whole
 from modc._files import safetensors_bytes
 from modc._module.compiled import Compiled, Misfit, Prepared
 from modc._module.fallback import ModuleFallbackException, ModuleIOError, ModuleSpecException, ModuleTorchModelException
@@ -61,45 +62,24 @@ def attributes(model):
     return found
 
 
-class Traced:
-    """One run of a copy of the model: the spec that it gives, its tables, its result."""
+class Trial:
+    """One run of a copy of the model in PyTorch: what it returns and what else it does. Its exceptions are the model's own."""
 
     def __init__(self, owner, args, kwargs):
-        self.owner = owner
-        tensors = []
-        flatten((args, kwargs), tensors)
-        self.given = [tensor.detach().clone() for tensor in tensors]
+        self.model = copied(owner.module)
+        given = [tensor.detach().clone() for tensor in tensors_in((args, kwargs))]
+        state, before, held = torch.get_rng_state(), attributes(self.model), held_by(self.model)
         try:
-            model = copy.deepcopy(owner.module)
-        except Exception as error:
-            raise ModuleTorchModelException(f"the model cannot be copied to see what it does: {error}") from error
-        for _, module, name in list(foreign_hooks(model)):
-            hooks = getattr(module, name)
-            for key in [key for key, hook in hooks.items() if is_foreign(hook)]:
-                del hooks[key]
-        given = iter(self.given)
-        args, kwargs = replaced(args, given), replaced(kwargs, given)
-        state, before, held = torch.get_rng_state(), attributes(model), held_by(model)
-        try:
-            self.model_name = re.sub(r"\W", "_", type(model).__name__).lower()
-            self.whole = read(model, args, kwargs, "tables.safetensors", self.model_name, catalogue(), {})
+            with torch.no_grad():
+                tensors = iter(given)
+                result = self.model(*replaced(args, tensors), **replaced(kwargs, tensors))
             self.random = not torch.equal(state, torch.get_rng_state())
         finally:
             torch.set_rng_state(state)
-        self.model, tracer = model, self.whole.tracer
         self.check_attributes(before, held)
-        for tensor in self.given:
-            if tensor._version > 0:
-                raise ModuleTorchModelException("forward changes an argument in place; modc.Module gives results alone")
-        self.result = Result(tracer.result)
-        self.returned = [value.tensor for value in self.whole.returned(tracer.root)]
-        if len(self.returned) != len(self.result.tensors):
-            raise ModuleIOError("the result has tensors that the spec lacks")
-        self.names = [name for name, _ in self.whole.tracer_root_arguments()]
-        by_id = {id(tensor): i for i, tensor in enumerate(self.given)}
-        self.positions = [by_id.get(id(value.tensor), -1) for _, value in self.whole.tracer_root_arguments()]
-        if -1 in self.positions:
-            raise ModuleTorchModelException("forward reads a tensor that is neither an argument nor the model's own")
+        if any(tensor._version > 0 for tensor in given):
+            raise ModuleTorchModelException("forward changes an argument in place; modc.Module gives results alone")
+        self.result = Result(result)
 
     def check_attributes(self, before, held):
         for (path, name), item in attributes(self.model).items():
@@ -109,6 +89,52 @@ class Traced:
         if any(tensor_id not in held for tensor_id in held_by(self.model)):
             raise ModuleTorchModelException("forward keeps a tensor in an attribute, which the spec does not have\n"
                                             "hint: what goes on from call to call is a buffer")
+
+
+def tensors_in(item):
+    found = []
+    flatten(item, found)
+    return found
+
+
+def copied(model):
+    """A copy without hooks of the user's."""
+    try:
+        model = copy.deepcopy(model)
+    except Exception as error:
+        raise ModuleTorchModelException(f"the model cannot be copied to see what it does: {error}") from error
+    for _, module, name in list(foreign_hooks(model)):
+        hooks = getattr(module, name)
+        for key in [key for key, hook in hooks.items() if is_foreign(hook)]:
+            del hooks[key]
+    return model
+
+
+class Traced:
+    """What the exporter reads of a run of a copy of the model, and what a run without it gave."""
+
+    def __init__(self, owner, args, kwargs):
+        self.owner, self.trial = owner, Trial(owner, args, kwargs)
+        self.result, self.random = self.trial.result, self.trial.random
+        given = [tensor.detach().clone() for tensor in tensors_in((args, kwargs))]
+        tensors = iter(given)
+        args, kwargs = replaced(args, tensors), replaced(kwargs, tensors)
+        model, state = copied(owner.module), torch.get_rng_state()
+        name = re.sub(r"\W", "_", type(model).__name__).lower()
+        try:
+            tracer = trace(model, args, kwargs, catalogue().is_leaf)
+            self.whole = Whole(tracer, name, catalogue(), "tables.safetensors", {})
+            arguments = self.whole.tracer_root_arguments()
+            count = len(self.whole.returned(tracer.root))
+        finally:
+            torch.set_rng_state(state)
+        if count != len(self.result.tensors):
+            raise ModuleIOError("the result has a tensor twice")
+        self.names = [name for name, _ in arguments]
+        by_id = {id(tensor): i for i, tensor in enumerate(given)}
+        self.positions = [by_id.get(id(getattr(value, "given", value.tensor)), -1) for _, value in arguments]
+        if -1 in self.positions:
+            raise ModuleTorchModelException("forward reads a tensor that is neither an argument nor the model's own")
 
     def text(self, sizes, modes):
         """The spec; sizes: {name: (maximum, [(position of a tensor, axis)])}."""
@@ -147,14 +173,14 @@ class Variant:
         self.positions, self.result, self.random = traced.positions, traced.result, traced.random
         self.mode = any(schema.modes)
         checks = not traced.random and not any(True for _ in foreign_hooks(schema.owner.module))
-        self.expected = traced.returned if checks else None
-        self.after = {name: buffer for name, buffer in traced.model.named_buffers()} if self.mode else {}
+        self.expected = traced.result.tensors if checks else None
+        self.after = {name: buffer for name, buffer in traced.trial.model.named_buffers()} if self.mode else {}
         self.compiled = schema.owner.compiled(self.text, saves, traced.whole.tables, self.mode)
         if self.compiled.about["states"]:
             names = ", ".join(repr(state["name"]) for state in self.compiled.about["states"])
             raise ModuleTorchModelException(f"forward keeps tensors from call to call that are no buffers: {names}")
-        if len(self.compiled.entry["outputs"]) != len(traced.returned):
-            raise ModuleSpecException(f"the spec gives {len(self.compiled.entry['outputs'])} results, the model {len(traced.returned)}")
+        if len(self.compiled.entry["outputs"]) != len(traced.result.tensors):
+            raise ModuleSpecException(f"the spec gives {len(self.compiled.entry['outputs'])} results, the model {len(traced.result.tensors)}")
         order = {path: i for i, path in enumerate(schema.owner.held.parameter_paths)}
         self.parameters = [order.get(name, -1) for name in self.compiled.gradients]
 

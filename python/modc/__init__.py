@@ -52,11 +52,11 @@ def schema():
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
 _LAZY = {
     "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
-    "Module": "_module.module", "backend": "_module.dynamo", "DebugOptions": "_module.options", "LogLevel": "_module.options",
-    **dict.fromkeys(("FallbackPolicy", "ModuleFallbackException", "ModuleInitException", "ModuleDeviceException", "ModuleIOError",
-                     "ModuleTorchModelException", "ModuleSpecException"), "_module.fallback"),
     "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",
 }
+_LAZY.update(dict.fromkeys(("FallbackPolicy", "ModuleFallbackException", "ModuleInitException", "ModuleDeviceException", "ModuleIOError",
+                            "ModuleTorchModelException", "ModuleSpecException"), "_module.fallback"))
+_LAZY.update({"Module": "_module.module", "backend": "_module.dynamo", "DebugOptions": "_module.options", "LogLevel": "_module.options"})
 
 
 def __getattr__(name):

@@ -85,7 +85,7 @@ SILENT = {f"torch.Tensor.{name}" for name in """dtype.__get__ device.__get__ lay
     element_size is_conj is_neg requires_grad_ register_hook retain_grad is_inference stride get_device is_cpu.__get__
     output_nr.__get__ itemsize.__get__ nbytes.__get__ is_xpu.__get__ is_mps.__get__ __repr__ is_pinned storage_offset
     is_same_size is_shared is_xla.__get__ is_vulkan.__get__ is_ipu.__get__ is_hpu.__get__ is_mtia.__get__""".split()}
-SILENT |= {"torch.is_floating_point", "torch.is_complex", "torch.is_tensor", "torch.is_same_size", "torch.result_type",
+SILENT |= {"torch.device", "torch.is_floating_point", "torch.is_complex", "torch.is_tensor", "torch.is_same_size", "torch.result_type",
            "torch.promote_types", "torch.can_cast", "torch.get_default_dtype", "torch.broadcast_shapes", "torch.is_nonzero"}
 VALUES = {f"torch.Tensor.{name}" for name in """__bool__ __int__ __float__ __index__ item tolist __contains__ numpy __array__
     __complex__ equal allclose""".split()} | {"torch.equal", "torch.allclose"}

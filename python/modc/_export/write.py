@@ -15,7 +15,8 @@ from modc._export.trace import ExportError, named_tensors, tensors_of
 
 # A number or a string in the text of a class: what instances may differ by. Not the axis of a shape nor part of a name.
 SLOT = re.compile(r"""(?<![\w.])(?:\d+\.\d*(?:e[+-]?\d+)?|\d+(?:e[+-]?\d+)?|True\b|False\b|None\b)|'(?:[^'\\]|\\.)*'""")
-OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "axes": "dims"}
+OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "axes": "dims",
+               "indices": "indices_or_sections", "sections": "indices_or_sections"}
 YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"}
 
 
@@ -203,7 +204,7 @@ class Whole:
             return self.container(path, module)
         if path in self.instances:
             return self.instances[path]
-        if not self.holds(module) and path not in self.called:
+        if not self.holds(module) and not self.is_called(path, module):
             return None
         raise AssertionError(path)
 
@@ -311,7 +312,7 @@ class Whole:
             lines.append("modules:")
             lines += ["  " + line for line in self.mapped(children)]
         lines += self.tensors(path, module)
-        scopes = self.scopes.get(path, [])
+        scopes = self.scopes_of(module)
         if scopes:
             texts = [self.text_of(scope) for scope in scopes]
             for scope, text in zip(scopes[1:], texts[1:]):
@@ -320,8 +321,15 @@ class Whole:
                         a if a == b else f"{a}\n    {b}" for a, b in zip(texts[0][1], text[1])), None, path)
             arguments, body = texts[0]
             lines.append(f"forward({', '.join(arguments)}): |")
-            lines += ["  " + line for line in rolled(body)]
+            lines += ["  " + line for line in rolled(body, module)]
         return lines
+
+    def scopes_of(self, module):
+        """The calls of a module, by whichever of its paths."""
+        return self.scopes.get(self.tracer.paths[id(module)], [])
+
+    def is_called(self, path, module):
+        return path in self.called or self.tracer.paths[id(module)] in self.called
 
     def heights(self):
         """Paths of modules that are classes of the spec, those first that hold no others."""
@@ -347,7 +355,7 @@ class Whole:
             groups = {}
             for path in [path for path, h in height.items() if h == level]:
                 module = self.model.get_submodule(path)
-                if path not in self.called and not self.holds(module):
+                if not self.is_called(path, module) and not self.holds(module):
                     continue
                 text = "\n".join(self.class_text(path, module))
                 slots = SLOT.findall(text)
@@ -496,7 +504,7 @@ class Whole:
         if tensors:
             lines += [""] + tensors
         lines += self.ties() + self.frozen()
-        lines += ["", "forward: |"] + ["  " + line for line in rolled(body)]
+        lines += ["", "forward: |"] + ["  " + line for line in rolled(body, self.model)]
         return "\n".join(lines) + "\n"
 
     def tracer_root_arguments(self):
@@ -543,13 +551,21 @@ def literal_or_none(item):
 INDEXED = re.compile(r"(self(?:\.\w+)*)\[(\d+)\]")
 
 
-def rolled(lines):
+def is_list(module, path):
+    """Whether `self.PATH` of a module is a list of modules, which can be sliced and gone through."""
+    names = path.split(".")[1:]
+    for name in names:
+        module = module._modules.get(name) if isinstance(module, nn.Module) else None
+    return bool(names) and isinstance(module, (nn.ModuleList, nn.Sequential))
+
+
+def rolled(lines, module):
     """The same statements with a `for` over what stands there once for each child of a list."""
     out, i = [], 0
     while i < len(lines):
         best = None
         for length in range(1, 9):
-            found = repeated(lines, i, length)
+            found = repeated(lines, i, length, module)
             if found is not None and (best is None or found[1] > best[1]):
                 best = found
         if best is None:
@@ -565,7 +581,7 @@ def rolled(lines):
     return out
 
 
-def repeated(lines, i, length):
+def repeated(lines, i, length, module):
     """(length, count, container, first index, name of the loop's variable) of a loop that begins at line i; None."""
     first = lines[i:i + length]
     if len(first) < length:
@@ -578,7 +594,7 @@ def repeated(lines, i, length):
             if len(block) < length or block != wanted:
                 break
             count += 1
-        if count > 1 and not any(re.search(re.escape(container) + r"\[(?!" + index + r"\])", line) for line in first):
+        if count > 1 and is_list(module, container) and not any(re.search(re.escape(container) + r"\[(?!" + index + r"\])", line) for line in first):
             last = container.rpartition(".")[2]
             variable = last[:-1] if last.endswith("s") and len(last) > 2 else "item"
             if not any(re.search(rf"\b{variable}\b", line) for line in first):

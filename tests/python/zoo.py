@@ -64,6 +64,19 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "i
          "ffn_dim": 64, "pad_token_id": 0, "head_dim": 8, "num_decoder_layers": 2, "n_positions": 64, "rotary_dim": 4,
          "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 0, "decoder_layerdrop": 0.0, "encoder_layerdrop": 0.0}
 
+# Those whose configurations have words of their own: in place of SMALL.
+OWN = {
+    "BigBirdModel": {**SMALL, "attention_type": "original_full"},  # as it becomes by itself for so few words
+    "ConvNextModel": {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 2, 1], "image_size": 64},
+    "GPTNeoModel": {**SMALL, "attention_types": [[["global", "local"], 1]]},
+    "HieraModel": {"embed_dim": 16, "image_size": [64, 64], "depths": [1, 1, 2, 1], "num_heads": [1, 2, 4, 8]},
+    "LongformerModel": {**SMALL, "onnx_export": True},  # without as_strided of what is no block of memory
+    "PvtModel": {"image_size": 64, "depths": [1, 1, 1, 1], "hidden_sizes": [8, 16, 40, 64]},
+    "SegformerModel": {"depths": [1, 1, 1, 1], "hidden_sizes": [8, 16, 40, 64], "image_size": 64},
+    "SwinModel": {"image_size": 56, "embed_dim": 16, "depths": [1, 2], "num_heads": [2, 4]},
+    "Swinv2Model": {"image_size": 56, "embed_dim": 16, "depths": [1, 2], "num_heads": [2, 4], "window_size": 7},
+}
+
 
 def of_transformers(name):
     """'BertModel', 'ViTModel', ...: a small one of the class."""
@@ -71,9 +84,12 @@ def of_transformers(name):
     kind = getattr(transformers, name)
     config_kind = kind.config_class
     known = set(inspect.signature(config_kind.__init__).parameters) | set(vars(config_kind())) | set(config_kind.attribute_map)
-    config = config_kind(**{key: value for key, value in SMALL.items() if key in known})
+    wanted = OWN[name] if name in OWN else SMALL
+    config = config_kind(**{key: value for key, value in wanted.items() if key in known})
     config.use_cache, config.return_dict = False, True
     model = kind(config)
+    if hasattr(config, "num_local_experts") or hasattr(config, "num_experts"):
+        model.set_experts_implementation("batched_mm")  # without a choice by values
     if getattr(kind, "main_input_name", "input_ids") == "pixel_values":
         size = getattr(config, "image_size", 32)
         size = size if isinstance(size, int) else size[0]

@@ -498,7 +498,8 @@ class Body:
             args = [item for item in args if not isinstance(item, (torch.device, torch.memory_format))]
             if last in ("to", "type", "cpu", "cuda", "contiguous") and len(args) == 1 and not kwargs or last in ("contiguous", "cpu"):
                 return self.read(self.whole.value_of(args[0], call))
-            return f"{self.item(args[0], ATOM)}.{last}({self.list_of(args[1:], kwargs)})", ATOM
+            own = ".clone()" if last == "as_strided" and args[0].is_contiguous() else ""  # modc has to know its strides
+            return f"{self.item(args[0], ATOM)}{own}.{last}({self.list_of(args[1:], kwargs)})", ATOM
         prefix = {"torch.nn.functional": "F", "torch.functional": "torch", "torch._C._nn": "F"}.get(place, place)
         return f"{prefix}.{last}({self.list_of(args, kwargs)})", ATOM
 

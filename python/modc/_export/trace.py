@@ -6,8 +6,10 @@ those of the run, so that Python's own control flow goes as it goes; sizes are E
 cannot be told from one run, and is an error that says where.
 """
 import ast
+import contextlib
 import linecache
 import os
+import random
 import sys
 
 import torch
@@ -55,6 +57,7 @@ class Value:
         self.tensor, self.kind, self.path, self.call, self.index = tensor, kind, path, call, index
         self.fixed = kind == "constant"  # whether its values depend on no input, parameter or buffer
         self.names = []  # what the source calls it, in the order in which it was seen
+        self.uniform = False  # whether it holds random numbers from 0 to 1
         self.inner = None  # of the result of a module: the value that its own scope returned
 
 
@@ -93,6 +96,11 @@ SIZES = {f"torch.Tensor.{name}" for name in "shape.__get__ size dim ndim.__get__
 TAKES_SIZES = {"view", "reshape", "expand", "repeat", "split", "chunk", "narrow", "unflatten", "broadcast_to", "new_zeros", "new_ones",
                "new_full"}
 IN_PLACE = {"torch.Tensor.__setitem__", "torch.Tensor.copy_"}
+RANDOM = set("""rand randn rand_like randn_like randint randint_like randperm bernoulli multinomial normal dropout dropout1d dropout2d
+    dropout3d alpha_dropout feature_dropout feature_alpha_dropout rrelu gumbel_softmax bernoulli_ uniform_ normal_ exponential_ random_
+    log_normal_ cauchy_ geometric_ fractional_max_pool2d fractional_max_pool3d""".split())
+UNIFORM = {"rand", "rand_like"}  # from 0 to 1, 1 left out
+COMPARED = {"lt", "__lt__", "less", "ge", "__ge__", "greater_equal"}  # which a number of at most 0 or at least 1 decides
 
 
 def is_in_place(name, kwargs):
@@ -143,6 +151,24 @@ def targets_of(file):
                 if isinstance(target, (ast.Tuple, ast.List)):  # unpacking is an instruction of its own
                     found[target.lineno, target.col_offset, target.end_lineno, target.end_col_offset] = names
     return found
+
+
+_asserts = {}
+
+
+def is_asserted(place):
+    """Whether a place is in an `assert`, which says something of values but gives none."""
+    lines = _asserts.get(place.file)
+    if lines is None:
+        lines = _asserts[place.file] = set()
+        try:
+            tree = ast.parse("".join(linecache.getlines(place.file)))
+        except (SyntaxError, ValueError):
+            return False
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assert):
+                lines.update(range(node.lineno, node.end_lineno + 1))
+    return place.line in lines
 
 
 def place_of(frame):
@@ -251,6 +277,27 @@ def held_by(model):
     return found
 
 
+@contextlib.contextmanager
+def undisturbed(model):
+    """A block after which a model has the buffers, attributes and modes, and PyTorch the random numbers, that they had before."""
+    held = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
+    copies = [(tensor, tensor.clone()) for tensor in {id(tensor): tensor for _, _, buffers in held for tensor in buffers.values()
+                                                      if tensor is not None}.values()]
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, copy in copies:
+                tensor.copy_(copy)
+        for module, attributes, buffers in held:
+            vars(module).clear()
+            vars(module).update(attributes)
+            module._buffers.clear()
+            module._buffers.update(buffers)
+        torch.set_rng_state(state)
+
+
 def named_tensors(model, kind):
     """(path, tensor) of all parameters or buffers, those that are the same one included."""
     for path, module in model.named_modules(remove_duplicate=False):
@@ -273,7 +320,7 @@ class Tracer(TorchFunctionMode):
             for path, tensor in named_tensors(model, kind):
                 if id(tensor) not in self.values:
                     self.keep(Value(tensor, kind, path))
-        self.scope, self.root, self.decisions = None, None, []
+        self.scope, self.root, self.decisions, self.draws = None, None, [], []
         self.held = held_by(model)
 
     def keep(self, value):
@@ -306,6 +353,11 @@ class Tracer(TorchFunctionMode):
             if owner is not None and hasattr(owner, name):  # as torch.export reads a model: without questions about values
                 changed.append((owner, name, getattr(owner, name)))
                 setattr(owner, name, lambda: True)
+        changed.append((torch.nn.functional, "_verify_batch_size", torch.nn.functional._verify_batch_size))
+        torch.nn.functional._verify_batch_size = lambda size: None  # one value a channel is enough to see what is done with it
+        for name in ("random", "uniform", "randint", "randrange", "choice", "gauss", "sample", "shuffle"):
+            changed.append((random, name, getattr(random, name)))
+            setattr(random, name, self.refuses_random(name))
         if not self.sees_subscripts():
             before = torch.Tensor.__getitem__
             changed.append((torch.Tensor, "__getitem__", before))
@@ -318,6 +370,12 @@ class Tracer(TorchFunctionMode):
             for owner, name, before in changed:
                 setattr(owner, name, before)
             Extent.decided = decided
+
+    def refuses_random(self, name):
+        def refuse(*args, **kwargs):
+            self.fail(f"the model asks Python for a random number (random.{name}), and what it does with it is not in the tensors",
+                      "draw with torch.rand, and choose by multiplying or torch.where")
+        return refuse
 
     @staticmethod
     def sees_subscripts():
@@ -444,13 +502,15 @@ class Tracer(TorchFunctionMode):
         inputs = {id(tensor) for tensor in tensors_of(given, [])}
         fixed = call.module is None and bool(call.args or call.kwargs or not found) and all(
             self.values[id(tensor)].fixed for tensor in tensors_of(given, []) if id(tensor) in self.values)
-        random = call.name.rsplit(".", 1)[-1] in ("rand", "randn", "rand_like", "randn_like", "randint", "randperm", "bernoulli",
-                                                   "multinomial", "normal", "dropout")
+        last = call.name.rsplit(".", 1)[-1]
+        drawn = last in RANDOM
+        if drawn and (call.module is None):
+            self.draws.append(call)
         if call.effect and call.child is None:
             for tensor in found:
                 value = self.values.get(id(tensor))
                 if value is not None:
-                    value.fixed = value.fixed and fixed
+                    value.fixed = value.fixed and fixed and not drawn
                     call.results.append(value)
             if found and not call.results:
                 call.effect = False
@@ -470,7 +530,8 @@ class Tracer(TorchFunctionMode):
                 finally:
                     self.paused -= 1
             value = self.keep(Value(tensor, "result", call=call, index=len(call.results)))
-            value.inner, value.fixed = known, fixed and not random
+            value.inner, value.fixed = known, fixed and not drawn or self.is_decided(call, last)
+            value.uniform = last in UNIFORM
             call.results.append(value)
             seen[id(original)] = seen[id(tensor)] = tensor
             return tensor
@@ -492,6 +553,14 @@ class Tracer(TorchFunctionMode):
 
         call.structure = result if not isinstance(result, torch.Tensor) else None
         return walk(result)
+
+    def is_decided(self, call, last):
+        """Whether a comparison of numbers from 0 to 1 has one outcome, whatever was drawn: layerdrop of 0."""
+        if last not in COMPARED or len(call.args) != 2 or not isinstance(call.args[0], torch.Tensor) \
+                or not isinstance(call.args[1], (int, float)):
+            return False
+        drawn = self.values.get(id(call.args[0]))
+        return drawn is not None and drawn.uniform and (call.args[1] <= 0 or call.args[1] >= 1)
 
     def note_inputs(self, args, kwargs):
         """Tensors that nobody made while the model ran are constants of its own."""
@@ -547,7 +616,8 @@ class Tracer(TorchFunctionMode):
     def ask_value(self, name, function, args, kwargs):
         tensors = tensors_of((args, kwargs), [])
         self.note_inputs(args, kwargs)
-        if all(self.values[id(tensor)].fixed for tensor in tensors):
+        place, _ = place_of(sys._getframe(2))
+        if all(self.values[id(tensor)].fixed for tensor in tensors) or place is not None and is_asserted(place):
             self.paused += 1
             try:
                 return function(*args, **kwargs)
@@ -573,5 +643,6 @@ def trace(model, args, kwargs, is_leaf):
     tracer = Tracer(model, is_leaf)
     for tensor in tensors_of((args, kwargs), []):
         tracer.keep(Value(tensor, "input"))
-    tracer.result = tracer.run(args, kwargs)
+    with undisturbed(model):
+        tracer.result = tracer.run(args, kwargs)
     return tracer

@@ -71,6 +71,7 @@ OWN = {
     "GPTNeoModel": {**SMALL, "attention_types": [[["global", "local"], 1]]},
     "HieraModel": {"embed_dim": 16, "image_size": [64, 64], "depths": [1, 1, 2, 1], "num_heads": [1, 2, 4, 8]},
     "LongformerModel": {**SMALL, "onnx_export": True},  # without as_strided of what is no block of memory
+    "YolosModel": {**SMALL, "image_size": [32, 32]},
     "PvtModel": {"image_size": 64, "depths": [1, 1, 1, 1], "hidden_sizes": [8, 16, 40, 64]},
     "SegformerModel": {"depths": [1, 1, 1, 1], "hidden_sizes": [8, 16, 40, 64], "image_size": 64},
     "SwinModel": {"image_size": 56, "embed_dim": 16, "depths": [1, 2], "num_heads": [2, 4]},

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 import torch
@@ -12,8 +13,13 @@ import torch
 from modc._build import run_command
 from modc._files import safetensors_bytes
 from modc._export.constructors import base_class, constructor
-from modc._export.trace import ExportError, tensors_of, trace
+from modc._export.modes import Calm, calm_calls, calm_modules
+from modc._export.trace import ExportError, tensors_of, trace, undisturbed
 from modc._export.write import Whole
+
+
+class ExportWarning(UserWarning):
+    """What an export left out."""
 
 
 class Catalogue:
@@ -45,9 +51,66 @@ class Exported:
         return f"<{self.spec}: {worst:.1e} from PyTorch>"
 
 
-def read(model, args, kwargs, file, name, catalogue, sizes):
-    tracer = trace(model, args, kwargs, catalogue.is_leaf)
-    return Whole(tracer, name, catalogue, file, sizes)
+class Reading:
+    """A model as it was seen in evaluation mode and, if that is wanted and can be, in training mode.
+
+    training: True, it has to be there; False, it is left out; None, it is there if it can be, else `lacks` says why."""
+
+    def __init__(self, model, args, kwargs, training):
+        self.model, self.args, self.kwargs = model, args, kwargs
+        self.catalogue, self.lacks = Catalogue(), None
+        modes = [(module, module.training) for module in model.modules()]
+        fixed = {id(module) for module, mode in modes if not mode} if model.training else set()
+        try:
+            model.eval()
+            self.evaluation, self.training = self.trace(), None
+            self.always = ["*"]
+            if training is not False:
+                model.train()
+                for module, _ in modes:
+                    if id(module) in fixed:
+                        module.training = False
+                try:
+                    self.training = self.trace()
+                    self.check_outputs()
+                    self.always = self.in_evaluation()
+                except (ExportError, RuntimeError, ValueError, TypeError, IndexError) as error:
+                    if training:
+                        raise
+                    self.lacks, self.training = str(error), None
+        finally:
+            for module, mode in modes:
+                module.training = mode
+
+    def trace(self):
+        return trace(self.model, self.args, self.kwargs, self.catalogue.is_leaf)
+
+    def check_outputs(self):
+        """Both modes give as many tensors."""
+        counts = [len({id(tensor) for tensor in tensors_of(tracer.result, [])}) for tracer in (self.evaluation, self.training)]
+        if counts[0] != counts[1]:
+            raise ExportError(f"the model gives {counts[1]} tensors in training mode and {counts[0]} in evaluation mode",
+                              None, "", "return the same in both; or export one mode: training=False")
+
+    def in_evaluation(self):
+        """Paths of the modules that train() leaves in evaluation mode, without those below one of them."""
+        paths = []
+        for path, module in self.model.named_modules():
+            if path and not module.training and not any(path.startswith(other + ".") for other in paths):
+                paths.append(path)
+        return paths
+
+    def whole(self, name, file, sizes):
+        training = Whole(self.training, name, self.catalogue, file, sizes) if self.training else None
+        return Whole(self.evaluation, name, self.catalogue, file, sizes, training, self.always)
+
+    def calm(self, name, file, sizes):
+        """The spec of a model that drops nothing, by which training mode can be compared; None: it draws otherwise."""
+        if self.training is None or not calm_calls(self.training.root):
+            return None
+        calm_calls(self.evaluation.root)
+        with calm_modules(self.model):
+            return self.whole(name, file, sizes).spec()
 
 
 def dynamic_sizes(model, args, kwargs, dynamic_shapes):
@@ -76,24 +139,27 @@ def dynamic_sizes(model, args, kwargs, dynamic_shapes):
     return sizes
 
 
-def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None, name=None, check=True, rtol=None):
+def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None, name=None, training=None, check=True, rtol=None):
     """Writes a spec of a torch.nn.Module, and its weights beside it in safetensors (net.safetensors; net.tables.safetensors for
     constants that are no part of the state_dict). args, kwargs: what it is called with once, to see what it does.
 
     dynamic_shapes: by argument, the dimensions that calls choose: {"x": {0: "batch"}}, or with a maximum, {"x": {0: ("batch", 64)}},
-    or torch.export.Dim. check: the spec is compiled and must give PyTorch's numbers for args; RuntimeError if it does not, and
-    nothing is written. Returns the paths and the differences. ExportError says what cannot be told, where and what to do.
+    or torch.export.Dim. training: whether the spec has training mode, too; None: if it can be read, else an ExportWarning says
+    why not. check: the spec is compiled and must give PyTorch's numbers for args and others, in both modes, with dropout of
+    nothing; RuntimeError if it does not, and nothing is written. Returns the paths and the differences. ExportError says what
+    cannot be told, where and what to do.
     """
     path = Path(path)
     args, kwargs = args if isinstance(args, tuple) else (args,), kwargs or {}
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"modc.export takes a torch.nn.Module, not a {type(model).__name__}")
-    catalogue = Catalogue()
     name = name or re.sub(r"\W", "_", type(model).__name__).lower()
     sizes = dynamic_sizes(model, args, kwargs, dynamic_shapes)
     tables_name = f"{path.stem}.tables.safetensors"
-    whole = read(model, args, kwargs, tables_name, name, catalogue, sizes)
+    reading = Reading(model, args, kwargs, training)
+    whole = reading.whole(name, tables_name, sizes)
     text = whole.spec()
+    calm = reading.calm(name, tables_name, sizes) if check else None
     weights = {key: tensor.detach() for key, tensor in model.state_dict(keep_vars=True).items()}
 
     with tempfile.TemporaryDirectory(prefix="modc-") as work:
@@ -103,11 +169,19 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
             (made / tables_name).write_bytes(safetensors_bytes(whole.tables))
         (made / f"{path.stem}.safetensors").write_bytes(safetensors_bytes(weights))
         run_command(["check", made / path.name])
-        differences = compare(made / path.name, made / f"{path.stem}.safetensors", whole, args, kwargs, sizes, rtol) \
+        tried = made / path.name
+        if calm is not None and calm != text:
+            tried = made / f"{path.stem}.calm.yaml"
+            tried.write_text(calm, encoding="utf-8")
+        differences = compare(tried, made / f"{path.stem}.safetensors", whole, args, kwargs, sizes, calm is not None, rtol) \
             if check else []
+        if tried.name != path.name:
+            tried.unlink()
         path.parent.mkdir(parents=True, exist_ok=True)
         for item in made.iterdir():
             os.replace(shutil.copy(item, path.parent / f".{item.name}.part"), path.parent / item.name)
+    if reading.lacks is not None:
+        warnings.warn(f"{path} has no training mode: {reading.lacks}", ExportWarning, stacklevel=2)
     return Exported(path, path.parent / f"{path.stem}.safetensors", path.parent / tables_name if whole.tables else None,
                     differences)
 
@@ -144,9 +218,10 @@ def others_of(model, args, kwargs, whole, sizes, seed):
     return bound.args[1:], bound.kwargs, given
 
 
-def compare(spec, weights, whole, args, kwargs, sizes, rtol):
+def compare(spec, weights, whole, args, kwargs, sizes, train, rtol):
     """The largest differences of the compiled model's outputs from PyTorch's, relative to the largest output: for the arguments
-    of the trace, and for others, since what was read of one run has to hold for all."""
+    of the trace, and for others, since what was read of one run has to hold for all. train: in training mode, too, with the
+    buffers that it leaves."""
     from modc._net import compile as compile_spec
     net = compile_spec(spec, weights=weights, cflags="-O1 -march=native")
     wanted = [value.tensor.detach() for value in whole.returned(whole.tracer.root)]
@@ -169,16 +244,49 @@ def compare(spec, weights, whole, args, kwargs, sizes, rtol):
                 seen.add(id(tensor))
                 results.append(tensor.detach())
         differences += apart(net, [tensors[id(value.tensor)] for _, value in inputs], results, rtol, " for other arguments")
+    if train:
+        differences += trained(net, whole.model, args, kwargs, inputs, rtol)
     return differences
+
+
+def trained(net, model, args, kwargs, inputs, rtol):
+    """The differences in training mode: of outputs, and of buffers behind the call. None where PyTorch refuses these arguments."""
+    modes = [(module, module.training) for module in model.modules()]
+    fixed = [module for module, mode in modes if model.training and not mode]
+    with undisturbed(model), calm_modules(model), torch.no_grad(), Calm():
+        model.train()
+        for module in fixed:
+            module.training = False
+        try:
+            result = model(*args, **kwargs)
+            buffers = {key: tensor.detach().clone() for key, tensor in model.state_dict().items()
+                       if not isinstance(tensor, torch.nn.Parameter)}
+        except (ValueError, RuntimeError):
+            return []
+        wanted = list({id(tensor): tensor.detach() for tensor in tensors_of(result, [])}.values())
+    net.train()
+    try:
+        differences = apart(net, [value.tensor for _, value in inputs], wanted, rtol, " in training mode")
+    finally:
+        net.eval()
+    have = net.state_dict("torch")
+    names = [name for name, _ in model.named_buffers(remove_duplicate=False) if name in have]
+    return differences + distances([have[name] for name in names], [buffers[name] for name in names], rtol,
+                                   " in training mode", names)
 
 
 def apart(net, inputs, wanted, rtol, what):
     outputs = net(*[tensor.detach().contiguous() for tensor in inputs])
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    return distances(outputs, wanted, rtol, what, [f"output {index}" for index in range(len(outputs))])
+
+
+def distances(outputs, wanted, rtol, what, names):
+    """How far tensors are from those that they should be, relative to the largest number. RuntimeError: too far."""
     differences = []
-    for index, (have, want) in enumerate(zip(outputs, wanted)):
+    for have, want, name in zip(outputs, wanted, names):
         if tuple(have.shape) != tuple(want.shape) or have.dtype != want.dtype:
-            raise RuntimeError(f"output {index} is {have.dtype} {tuple(have.shape)}, PyTorch's {want.dtype} {tuple(want.shape)}{what}")
+            raise RuntimeError(f"{name} is {have.dtype} {tuple(have.shape)}, PyTorch's {want.dtype} {tuple(want.shape)}{what}")
         if not want.is_floating_point():
             differences.append(float((have != want).sum()))
             continue
@@ -190,5 +298,6 @@ def apart(net, inputs, wanted, rtol, what):
     bound = rtol or 1e-4
     if any(difference > bound or difference != difference for difference in differences):
         raise RuntimeError(f"the compiled model is not PyTorch's{what}: " + ", ".join(
-            f"output {index} {difference:.1e}" for index, difference in enumerate(differences)))
+            f"{name} {difference:.1e}" for name, difference in zip(names, differences)
+            if difference > bound or difference != difference))
     return differences

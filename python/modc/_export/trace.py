@@ -94,7 +94,7 @@ VALUES = {f"torch.Tensor.{name}" for name in """__bool__ __int__ __float__ __ind
     __complex__ equal allclose""".split()} | {"torch.equal", "torch.allclose"}
 SIZES = {f"torch.Tensor.{name}" for name in "shape.__get__ size dim ndim.__get__ ndimension numel nelement __len__".split()}
 TAKES_SIZES = {"view", "reshape", "expand", "repeat", "split", "chunk", "narrow", "unflatten", "broadcast_to", "new_zeros", "new_ones",
-               "new_full"}
+               "new_full", "as_strided"}
 IN_PLACE = {"torch.Tensor.__setitem__", "torch.Tensor.copy_"}
 RANDOM = set("""rand randn rand_like randn_like randint randint_like randperm bernoulli multinomial normal dropout dropout1d dropout2d
     dropout3d alpha_dropout feature_dropout feature_alpha_dropout rrelu gumbel_softmax bernoulli_ uniform_ normal_ exponential_ random_
@@ -468,7 +468,7 @@ class Tracer(TorchFunctionMode):
         self.see_names(frame)
         self.note_inputs(args, kwargs)
         if name.rsplit(".", 1)[-1] in TAKES_SIZES:
-            args, kwargs = self.sized(args), {key: self.sized(item) for key, item in kwargs.items()}
+            args, kwargs = self.sized(args), {key: self.sized(item, False) for key, item in kwargs.items()}
         call = Call(name, snapshot(args), snapshot(kwargs), place, self.scope)
         self.remember(call, (args, kwargs))
         call.effect = is_in_place(name, kwargs)

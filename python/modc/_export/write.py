@@ -11,6 +11,7 @@ from torch import nn
 
 from modc._export.body import INLINE, NAME, Body, error, reference
 from modc._export.constructors import base_class, constructor, literal
+from modc._export.modes import both, signature
 from modc._export.trace import ExportError, named_tensors, tensors_of
 
 # A number or a string in the text of a class: what instances may differ by. Not the axis of a shape nor part of a name.
@@ -38,13 +39,14 @@ class Definition:
 
 
 class Whole:
-    """The spec of one trace. layers, functions: names that modc knows; file: what the tables' file is called."""
+    """The spec of one trace, or of two: `training` is that of the other mode. catalogue: what modc knows; file: what the tables'
+    file is called; always: paths of modules that are in evaluation mode whatever the model's is."""
 
-    def __init__(self, tracer, name, catalogue, file, sizes=None):
+    def __init__(self, tracer, name, catalogue, file, sizes=None, training=None, always=()):
         self.tracer, self.model, self.name, self.catalogue, self.file = tracer, tracer.model, name, catalogue, file
         self.sizes = sizes or {}  # name: (maximum, [(input name, axis)])
-        self.tables, self.bodies, self.counter = {}, {}, 0
-        self.unknown = []
+        self.training, self.always = training, always
+        self.tables, self.bodies = training.tables if training else {}, {}
         self.scopes = {}  # path: the scopes of a module
         self.called = set()  # paths of modules that are called, and of what holds them
         self.collect(tracer.root)
@@ -126,7 +128,8 @@ class Whole:
             text = literal(tensor.tolist())
             kind = "" if tensor.dtype == torch.float32 and tensor.numel() else f", dtype={tensor.dtype}"
             return f"torch.tensor({text}{kind})"
-        path = self.attribute_of(tensor) or f"constant_{len(self.tables)}"
+        path = self.attribute_of(tensor) or next((path for path, other in self.tables.items() if tensor.dtype == other.dtype
+                                                  and torch.equal(tensor, other)), f"constant_{len(self.tables)}")
         self.tables.setdefault(path, tensor)
         return f"load_file('{self.file}')['{path}']"
 
@@ -302,7 +305,7 @@ class Whole:
                                 self._read.add(id(tensor))
                         if getattr(call, "value", None) is not None:
                             self._read.add(id(call.value.tensor))
-        return id(value.tensor) in self._read
+        return id(value.tensor) in self._read or self.training is not None and self.training.is_read(value)
 
     def class_text(self, path, module):
         """The lines below a class's name, for one instance."""
@@ -312,24 +315,36 @@ class Whole:
             lines.append("modules:")
             lines += ["  " + line for line in self.mapped(children)]
         lines += self.tensors(path, module)
-        scopes = self.scopes_of(module)
-        if scopes:
-            texts = [self.text_of(scope) for scope in scopes]
-            for scope, text in zip(scopes[1:], texts[1:]):
-                if text != texts[0]:
-                    raise ExportError(f"'{path}' is called in two ways that differ:\n    " + "\n    ".join(
-                        a if a == b else f"{a}\n    {b}" for a, b in zip(texts[0][1], text[1])), None, path)
-            arguments, body = texts[0]
+        found = self.forward_of(path, module)
+        if found is not None:
+            arguments, body = found
             lines.append(f"forward({', '.join(arguments)}): |")
             lines += ["  " + line for line in rolled(body, module)]
         return lines
+
+    def forward_of(self, path, module):
+        """(arguments, statements) of a module's forward, of both modes; None: it is not called."""
+        texts = [self.text_of(scope) for scope in self.scopes_of(module)]
+        for text in texts[1:]:
+            if text != texts[0]:
+                raise ExportError(f"'{path}' is called in two ways that differ:\n    " + "\n    ".join(
+                    a if a == b else f"{a}\n    {b}" for a, b in zip(texts[0][1], text[1])), None, path)
+        other = self.training.forward_of(path, module) if self.training is not None else None
+        if not texts or other is None:
+            return texts[0] if texts else other
+        arguments = signature(texts[0][0], other[0])
+        if arguments is None:
+            raise ExportError(f"'{path}' takes {', '.join(texts[0][0])} in evaluation and {', '.join(other[0])} in training",
+                              None, path, "export one mode: training=False")
+        return arguments, both(texts[0][1], other[1])
 
     def scopes_of(self, module):
         """The calls of a module, by whichever of its paths."""
         return self.scopes.get(self.tracer.paths[id(module)], [])
 
     def is_called(self, path, module):
-        return path in self.called or self.tracer.paths[id(module)] in self.called
+        return path in self.called or self.tracer.paths[id(module)] in self.called \
+            or self.training is not None and self.training.is_called(path, module)
 
     def heights(self):
         """Paths of modules that are classes of the spec, those first that hold no others."""
@@ -481,7 +496,7 @@ class Whole:
         if self.dtype != torch.float32:
             lines.append(f"dtype: {dtype_name(self.dtype)}")
         definitions = self.classes()
-        arguments, body = self.text_of(self.tracer.root)
+        arguments, body = self.forward_of("", self.model)
         if self.sizes:
             lines += ["", "sizes:"] + [f"  {name}: {most}" for name, (most, _) in self.sizes.items()]
         lines += ["", "inputs:"]
@@ -504,6 +519,8 @@ class Whole:
         if tensors:
             lines += [""] + tensors
         lines += self.ties() + self.frozen()
+        if self.always:
+            lines += ["", "eval: [" + ", ".join('"*"' if path == "*" else path for path in self.always) + "]"]
         lines += ["", "forward: |"] + ["  " + line for line in rolled(body, self.model)]
         return "\n".join(lines) + "\n"
 

@@ -94,7 +94,10 @@ def of_transformers(name):
     if getattr(kind, "main_input_name", "input_ids") == "pixel_values":
         size = getattr(config, "image_size", 32)
         size = size if isinstance(size, int) else size[0]
-        return model, (), {"pixel_values": torch.randn(1, getattr(config, "num_channels", 3), size, size)}
+        given = {"pixel_values": torch.randn(1, getattr(config, "num_channels", 3), size, size)}
+        if "noise" in inspect.signature(kind.forward).parameters:  # which patches it hides
+            given["noise"] = torch.rand(1, (size // config.patch_size) ** 2)
+        return model, (), given
     given = {"input_ids": torch.randint(3, getattr(config, "vocab_size", 100), (2, 12))}
     if config.is_encoder_decoder:
         given["decoder_input_ids"] = torch.randint(3, config.vocab_size, (2, 7))

@@ -263,11 +263,18 @@ class Body:
 
     def give(self, value, text, name):
         """A value to its name, or for later."""
-        if name is None and self.left[value] == 1:
+        if name is None and self.left[value] == 1 or self.sets_next(value):
             self.pending[value] = text
             self.waits[value] = self.reading
         else:
             self.assign([value], [name or self.name_for(value)], text[0])
+
+    def sets_next(self, value):
+        """Whether an attribute is set to a value by the next statement."""
+        calls = self.scope.calls
+        position = next(i for i, call in enumerate(calls) if call is self.current) + 1
+        return position < len(calls) and getattr(calls[position], "name", "") == "setattr" \
+            and self.whole.value_of(calls[position].args[0], calls[position]) is value
 
     def several(self, call, text, used, names):
         """The results of a call that gives more than one."""
@@ -316,9 +323,15 @@ class Body:
         return found
 
     def change(self, call):
-        """A statement that changes a tensor in place."""
-        self.settle_all()
+        """A statement that changes a tensor in place, or an attribute."""
+        read = self.reads(call)
+        for value in list(self.pending):
+            if value in self.pending and value not in read:
+                self.settle(value)
         last = call.name.rsplit(".", 1)[-1]
+        if last == "setattr":
+            self.set_attribute(call)
+            return
         if last == "__setitem__":
             target, index, item = call.args
             text = self.item(target, ATOM) + self.subscript(index) + " = " + self.item(item)
@@ -336,6 +349,26 @@ class Body:
             if names and len(names) == 1 and value in self.texts and self.texts[value] != names[0] and self.left.get(value, 0) > 0:
                 self.left[value] += 1
                 self.assign([value], [names[0]], self.read(value)[0])
+
+    def set_attribute(self, call):
+        """`self.NAME = ...`; afterwards the value may be read there."""
+        value = self.whole.value_of(call.args[0], call)
+        target = reference(self.whole.path_from(call.path, self.scope, call))
+        holder = self.bound.get(target)
+        if holder is not None and self.left.get(holder, 0) > 0:
+            alias = self.take(self.name_for(holder), holder)
+            self.lines.append(f"{alias} = {target}")
+            self.texts[holder] = alias
+        named = value in self.texts
+        if value in self.pending:
+            self.left[value], uses = 1, self.left[value]
+            text = self.read(value)[0]
+            self.left[value] = uses - 1
+        else:
+            text = self.read(value)[0]
+        self.lines.append(f"{target} = {text}")
+        if not named and self.left.get(value, 0) > 0:
+            self.texts[value], self.bound[target] = target, value
 
     # ---- names
 
@@ -494,6 +527,7 @@ class Body:
         kwargs = self.whole.renamed(call, kwargs)
         if "training" in kwargs or name.startswith("torch.nn.functional."):
             args, kwargs = self.with_mode(call, args, kwargs)
+        args, kwargs = self.without_defaults(name, args, kwargs)
         if place == "torch.Tensor":
             args = [item for item in args if not isinstance(item, (torch.device, torch.memory_format))]
             if last in ("to", "type", "cpu", "cuda", "contiguous") and len(args) == 1 and not kwargs or last in ("contiguous", "cpu"):
@@ -514,8 +548,8 @@ class Body:
             bound = inspect.signature(function).bind(*args, **call.kwargs)
         except (TypeError, ValueError, AttributeError):
             return args, kwargs
-        if bound.arguments.get("training", None) is not self.scope.module.training:
-            return args, kwargs
+        if self.whole.paired or bound.arguments.get("training", None) is not self.scope.module.training:
+            return args, kwargs  # the other mode tells whether it is self.training
         position = list(bound.signature.parameters).index("training")
         kwargs = dict(kwargs)
         if position < len(args):
@@ -524,6 +558,29 @@ class Body:
             args = args[:position]
         kwargs["training"] = Mode("self.training")
         return args, kwargs
+
+    @staticmethod
+    def without_defaults(name, args, kwargs):
+        """The arguments that are not a function's defaults; its mode is always said."""
+        place, _, last = name.rpartition(".")
+        defaults = DEFAULTS.get(last)
+        if defaults is None and place == "torch.nn.functional":
+            try:
+                parameters = inspect.signature(getattr(torch.nn.functional, last)).parameters
+            except (TypeError, ValueError, AttributeError):
+                parameters = {}
+            defaults = DEFAULTS[last] = {key: MODE if key == "training" else parameter.default
+                                         for key, parameter in parameters.items()}
+        if not defaults:
+            return args, kwargs
+
+        def same(item, default):
+            return item is default or type(item) is type(default) and isinstance(item, (int, float, str)) and item == default
+
+        names = list(defaults)
+        while len(args) <= len(names) and args and same(args[-1], defaults[names[len(args) - 1]]):
+            args = args[:-1]
+        return args, {key: item for key, item in kwargs.items() if key not in defaults or not same(item, defaults[key])}
 
     def module_text(self, call):
         callee = reference(self.whole.path_below(call.path, self.scope, call))
@@ -534,6 +591,14 @@ class Body:
         while args and args[-1] is None:
             args.pop()
         return f"{callee}({self.list_of(args, kwargs)})"
+
+
+MODE = object()  # the default of an argument that is always said
+
+# By function: arguments with their defaults.
+DEFAULTS = {"scaled_dot_product_attention": {"query": inspect.Parameter.empty, "key": inspect.Parameter.empty,
+                                             "value": inspect.Parameter.empty, "attn_mask": None, "dropout_p": 0.0,
+                                             "is_causal": False, "scale": None, "enable_gqa": False}}
 
 
 class Mode(str):

@@ -1,4 +1,5 @@
 """modc.export: a spec and a file of weights from a module, tried before it is said to be done."""
+import contextlib
 import inspect
 import json
 import os
@@ -14,7 +15,7 @@ from modc._build import run_command
 from modc._files import safetensors_bytes
 from modc._export.constructors import base_class, constructor
 from modc._export.modes import Calm, calm_calls, calm_modules
-from modc._export.trace import ExportError, tensors_of, trace, undisturbed
+from modc._export.trace import ExportError, copied, named_tensors, tensors_of, trace, undisturbed
 from modc._export.write import Whole
 
 
@@ -59,31 +60,51 @@ class Reading:
     def __init__(self, model, args, kwargs, training):
         self.model, self.args, self.kwargs = model, args, kwargs
         self.catalogue, self.lacks = Catalogue(), None
-        modes = [(module, module.training) for module in model.modules()]
-        fixed = {id(module) for module, mode in modes if not mode} if model.training else set()
-        try:
-            model.eval()
+        with self.mode(False):
             self.evaluation, self.training = self.trace(), None
-            self.always = ["*"]
-            if training is not False:
-                model.train()
-                for module, _ in modes:
-                    if id(module) in fixed:
-                        module.training = False
-                try:
-                    self.training = self.trace()
-                    self.check_outputs()
-                    self.always = self.in_evaluation()
-                except (ExportError, RuntimeError, ValueError, TypeError, IndexError) as error:
-                    if training:
-                        raise
-                    self.lacks, self.training = str(error), None
+        self.always = ["*"]
+        if training is False:
+            return
+        with self.mode(True):
+            try:
+                self.training = self.trace()
+                self.check_outputs()
+                self.always = self.in_evaluation()
+            except (ExportError, RuntimeError, ValueError, TypeError, IndexError) as error:
+                if training:
+                    raise
+                self.lacks, self.training = str(error), None
+
+    @contextlib.contextmanager
+    def mode(self, training):
+        """A block with the model in a mode; where it came in training mode, what was in evaluation in it stays so."""
+        modes = [(module, module.training) for module in self.model.modules()]
+        fixed = [module for module, mode in modes if self.model.training and not mode]
+        try:
+            self.model.train(training)
+            for module in fixed:
+                module.training = False
+            yield
         finally:
             for module, mode in modes:
                 module.training = mode
 
     def trace(self):
         return trace(self.model, self.args, self.kwargs, self.catalogue.is_leaf)
+
+    def results(self, training, args, kwargs, count):
+        """What PyTorch gives in so many calls, each with the buffers behind it; in training mode nothing is dropped."""
+        found = []
+        calm = (calm_modules(self.model), Calm()) if training else ()
+        with contextlib.ExitStack() as stack:
+            for item in (self.mode(training), undisturbed(self.model), torch.no_grad(), *calm):
+                stack.enter_context(item)
+            for _ in range(count):
+                made = {}
+                result = self.model(*copied(args, made), **copied(kwargs, made))
+                outputs = list({id(tensor): tensor.detach().clone() for tensor in tensors_of(result, [])}.values())
+                found.append((outputs, {name: tensor.detach().clone() for name, tensor in named_tensors(self.model, "buffer")}))
+        return found
 
     def check_outputs(self):
         """Both modes give as many tensors."""
@@ -99,6 +120,16 @@ class Reading:
             if path and not module.training and not any(path.startswith(other + ".") for other in paths):
                 paths.append(path)
         return paths
+
+    def warnings(self, path):
+        """What the spec does not have of the model."""
+        if self.lacks is not None:
+            yield f"{path} has no training mode: {self.lacks}"
+        for value, place in self.evaluation.spoiled.values():
+            name = next(iter(value.names), "an argument")
+            yield f"{place}: the model changes its argument '{name}' in place; the compiled model leaves it as it is"
+        for name, place in self.evaluation.functions.items():
+            yield f"{place}: {name} has a backward of its own; the compiled model differentiates what its forward computes"
 
     def whole(self, name, file, sizes):
         training = Whole(self.training, name, self.catalogue, file, sizes) if self.training else None
@@ -173,18 +204,18 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
         if check:
             tried = made / f"{path.stem}.tried.yaml"
             tried.write_text((calm or text) + "\nhooks: none\n", encoding="utf-8")  # half of the code
-            differences = compare(tried, made / f"{path.stem}.safetensors", whole, args, kwargs, sizes, calm is not None, rtol)
+            differences = compare(tried, made / f"{path.stem}.safetensors", reading, whole, sizes, calm is not None, rtol)
             tried.unlink()
         path.parent.mkdir(parents=True, exist_ok=True)
         for item in made.iterdir():
             os.replace(shutil.copy(item, path.parent / f".{item.name}.part"), path.parent / item.name)
-    if reading.lacks is not None:
-        warnings.warn(f"{path} has no training mode: {reading.lacks}", ExportWarning, stacklevel=2)
+    for text in reading.warnings(path):
+        warnings.warn(text, ExportWarning, stacklevel=2)
     return Exported(path, path.parent / f"{path.stem}.safetensors", path.parent / tables_name if whole.tables else None,
                     differences)
 
 
-def others_of(model, args, kwargs, whole, sizes, seed):
+def others_of(model, args, kwargs, sizes, seed):
     """Other arguments of the same types: other numbers and, where sizes are chosen by calls, other sizes."""
     generator = torch.Generator().manual_seed(seed)
     bound = inspect.signature(type(model).forward).bind(model, *args, **kwargs)
@@ -213,73 +244,50 @@ def others_of(model, args, kwargs, whole, sizes, seed):
 
     given = {name: other(item, name) for name, item in list(bound.arguments.items())[1:]}
     bound.arguments.update(given)
-    return bound.args[1:], bound.kwargs, given
+    return bound.args[1:], bound.kwargs
 
 
-def compare(spec, weights, whole, args, kwargs, sizes, train, rtol):
+def compare(spec, weights, reading, whole, sizes, train, rtol):
     """The largest differences of the compiled model's outputs from PyTorch's, relative to the largest output: for the arguments
-    of the trace, and for others, since what was read of one run has to hold for all. train: in training mode, too, with the
-    buffers that it leaves."""
+    of the trace, and for others, since what was read of one run has to hold for all. train: in training mode, too. What calls
+    leave in buffers is compared, and where they keep more than that, a second call."""
     from modc._net import compile as compile_spec
     net = compile_spec(spec, weights=weights, cflags="-O0 -march=native")  # it runs a few times alone
-    wanted = [value.tensor.detach() for value in whole.returned(whole.tracer.root)]
-    inputs = whole.tracer_root_arguments()
-    differences = apart(net, [value.tensor for _, value in inputs], wanted, rtol, "")
-    tensors = {}
+    trials = [(False, reading.args, reading.kwargs, "")]
     for seed in (1, 2) if sizes else (0,):
-        other_args, other_kwargs, given = others_of(whole.model, args, kwargs, whole, sizes, seed)
-        try:
-            with torch.no_grad():
-                result = whole.model(*other_args, **other_kwargs)
-        except Exception:  # which PyTorch refuses, or which its own code cannot do with these sizes
-            continue
-        tensors = dict(zip(map(id, tensors_of((args, kwargs), [])), tensors_of((list(given.values())), [])))
-        if any(id(value.tensor) not in tensors for _, value in inputs):
-            continue
-        seen, results = set(), []
-        for tensor in tensors_of(result, []):
-            if id(tensor) not in seen:
-                seen.add(id(tensor))
-                results.append(tensor.detach())
-        differences += apart(net, [tensors[id(value.tensor)] for _, value in inputs], results, rtol, " for other arguments")
+        trials.append((False, *others_of(whole.model, reading.args, reading.kwargs, sizes, seed), " for other arguments"))
     if train:
-        differences += trained(net, whole.model, args, kwargs, inputs, rtol)
+        trials.append((True, reading.args, reading.kwargs, " in training mode"))
+    differences = []
+    for training, args, kwargs, what in trials:
+        given = dict(zip(map(id, tensors_of((reading.args, reading.kwargs), [])), tensors_of((args, kwargs), [])))
+        inputs = [given[id(value.given)].detach().contiguous() for _, value in whole.tracer_root_arguments()]
+        try:
+            results = reading.results(training, args, kwargs, 2 if whole.keeps() else 1)
+        except (ValueError, TypeError, RuntimeError, IndexError, AssertionError):  # PyTorch refuses these arguments
+            if args is reading.args and not training:
+                raise
+            continue
+        net.train(training)
+        for count, (wanted, buffers) in enumerate(results):
+            where = what + (" in a second call" if count else "")
+            differences += apart(net, inputs, wanted, rtol, where, whole.hint() if count else None)
+            have = net.state_dict("torch")
+            names = [name for name in buffers if name in have]
+            differences += distances([have[name] for name in names], [buffers[name] for name in names], rtol, where, names)
+        if whole.keeps() or training:
+            net.load_state_dict(weights)
+            net.reset_state()
     return differences
 
 
-def trained(net, model, args, kwargs, inputs, rtol):
-    """The differences in training mode: of outputs, and of buffers behind the call. None where PyTorch refuses these arguments."""
-    modes = [(module, module.training) for module in model.modules()]
-    fixed = [module for module, mode in modes if model.training and not mode]
-    with undisturbed(model), calm_modules(model), torch.no_grad(), Calm():
-        model.train()
-        for module in fixed:
-            module.training = False
-        try:
-            result = model(*args, **kwargs)
-            buffers = {key: tensor.detach().clone() for key, tensor in model.state_dict().items()
-                       if not isinstance(tensor, torch.nn.Parameter)}
-        except (ValueError, RuntimeError):
-            return []
-        wanted = list({id(tensor): tensor.detach() for tensor in tensors_of(result, [])}.values())
-    net.train()
-    try:
-        differences = apart(net, [value.tensor for _, value in inputs], wanted, rtol, " in training mode")
-    finally:
-        net.eval()
-    have = net.state_dict("torch")
-    names = [name for name, _ in model.named_buffers(remove_duplicate=False) if name in have]
-    return differences + distances([have[name] for name in names], [buffers[name] for name in names], rtol,
-                                   " in training mode", names)
-
-
-def apart(net, inputs, wanted, rtol, what):
-    outputs = net(*[tensor.detach().contiguous() for tensor in inputs])
+def apart(net, inputs, wanted, rtol, what, hint=None):
+    outputs = net(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return distances(outputs, wanted, rtol, what, [f"output {index}" for index in range(len(outputs))])
+    return distances(outputs, wanted, rtol, what, [f"output {index}" for index in range(len(outputs))], hint)
 
 
-def distances(outputs, wanted, rtol, what, names):
+def distances(outputs, wanted, rtol, what, names, hint=None):
     """How far tensors are from those that they should be, relative to the largest number. RuntimeError: too far."""
     differences = []
     for have, want, name in zip(outputs, wanted, names):
@@ -297,5 +305,5 @@ def distances(outputs, wanted, rtol, what, names):
     if any(difference > bound or difference != difference for difference in differences):
         raise RuntimeError(f"the compiled model is not PyTorch's{what}: " + ", ".join(
             f"{name} {difference:.1e}" for name, difference in zip(names, differences)
-            if difference > bound or difference != difference))
+            if difference > bound or difference != difference) + (f"\nhint: {hint}" if hint else ""))
     return differences

@@ -8,6 +8,7 @@ cannot be told from one run, and is an error that says where.
 import ast
 import contextlib
 import linecache
+import dataclasses
 import os
 import random
 import sys
@@ -51,12 +52,13 @@ class Place:
 
 
 class Value:
-    """A tensor of the run. kind: 'input', 'argument', 'parameter', 'buffer', 'constant' or 'result'."""
+    """A tensor of the run. kind: 'input', 'argument', 'parameter', 'buffer', 'state', 'constant' or 'result'."""
 
     def __init__(self, tensor, kind, path=None, call=None, index=None):
         self.tensor, self.kind, self.path, self.call, self.index = tensor, kind, path, call, index
         self.fixed = kind == "constant"  # whether its values depend on no input, parameter or buffer
         self.names = []  # what the source calls it, in the order in which it was seen
+        self.given = tensor  # of an input: the caller's tensor, of which `tensor` is a copy
         self.uniform = False  # whether it holds random numbers from 0 to 1
         self.inner = None  # of the result of a module: the value that its own scope returned
 
@@ -218,7 +220,23 @@ def tensors_of(item, found):
     elif isinstance(item, (list, tuple)):
         for part in item:
             tensors_of(part, found)
+    elif dataclasses.is_dataclass(item) and not isinstance(item, type):
+        for field in dataclasses.fields(item):
+            tensors_of(getattr(item, field.name, None), found)
     return found
+
+
+def copied(item, made):
+    """The same structure of copies, so that the caller's tensors stay as they are. made: by id of a tensor, (it, its copy)."""
+    if isinstance(item, torch.Tensor):
+        if id(item) not in made:
+            made[id(item)] = item, item.detach().clone()
+        return made[id(item)][1]
+    if type(item) in (list, tuple):
+        return type(item)([copied(part, made) for part in item])
+    if isinstance(item, dict):
+        return type(item)((key, copied(part, made)) for key, part in item.items())
+    return item
 
 
 class Dependence(TorchDispatchMode):
@@ -322,6 +340,10 @@ class Tracer(TorchFunctionMode):
                     self.keep(Value(tensor, kind, path))
         self.scope, self.root, self.decisions, self.draws = None, None, [], []
         self.held = held_by(model)
+        self.written = {}  # (path of a module, name): what the attribute was at first, of attributes that were set to tensors
+        self.changed = {}  # id: held tensors that were changed in place
+        self.asked = {}  # id: (tensor, place) of tensors whose values were asked for
+        self.functions = {}  # name: place of the torch.autograd.Functions that ran
 
     def keep(self, value):
         self.values[id(value.tensor)] = value
@@ -347,8 +369,22 @@ class Tracer(TorchFunctionMode):
             return tracer.call_module(original, module, args, kwargs)
 
         Extent.decided = self.decide
-        changed = [(torch.nn.Module, "__call__", original)]
-        torch.nn.Module.__call__ = call
+        def set_attribute(module, name, item):
+            before = module._buffers.get(name, vars(module).get(name))
+            setting(module, name, item)
+            tracer.note_attribute(module, name, item, before)
+
+        def apply(kind, *args, **kwargs):
+            place, _ = place_of(sys._getframe(1))
+            tracer.functions.setdefault(kind.__name__, place)
+            return applying.__get__(None, kind)(*args, **kwargs)
+
+        setting = torch.nn.Module.__setattr__
+        applying = next(vars(kind)["apply"] for kind in torch.autograd.Function.__mro__ if "apply" in vars(kind))
+        changed = [(torch.nn.Module, "__call__", original), (torch.nn.Module, "__setattr__", setting)]
+        torch.nn.Module.__call__, torch.nn.Module.__setattr__ = call, set_attribute
+        changed.append((torch.autograd.Function, "apply", vars(torch.autograd.Function).get("apply")))
+        torch.autograd.Function.apply = classmethod(apply)
         for owner, name in ((getattr(torch, "compiler", None), "is_compiling"), (getattr(torch, "compiler", None), "is_exporting")):
             if owner is not None and hasattr(owner, name):  # as torch.export reads a model: without questions about values
                 changed.append((owner, name, getattr(owner, name)))
@@ -368,7 +404,10 @@ class Tracer(TorchFunctionMode):
                 return self.model(*args, **kwargs)
         finally:
             for owner, name, before in changed:
-                setattr(owner, name, before)
+                if before is None:  # inherited
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, before)
             Extent.decided = decided
 
     def refuses_random(self, name):
@@ -399,6 +438,55 @@ class Tracer(TorchFunctionMode):
         if self.scope is not None and not self.paused:
             place, _ = place_of(sys._getframe(2))
             self.decisions.append((symbol, left, right, outcome, self.scope, place))
+
+    # ---- what stays behind a call
+
+    def note_attribute(self, module, name, item, before):
+        """`self.NAME = tensor` in a forward."""
+        path = self.paths.get(id(module))
+        if self.scope is None or self.paused or path is None or item is before or not isinstance(item, torch.Tensor) \
+                or isinstance(item, torch.nn.Parameter):
+            return
+        place, frame = place_of(sys._getframe(2))
+        self.see_names(frame)
+        self.note_inputs((item,), {})
+        self.written.setdefault((path, name), before)
+        call = Call("setattr", (item,), {}, place, self.scope)
+        call.effect, call.module, call.path = True, None, f"{path}.{name}" if path else name
+        self.remember(call, (item,))
+        self.scope.calls.append(call)
+
+    def finish(self):
+        """Behind a run: held tensors that it changed are state, and attributes that nothing reads are forgotten."""
+        states = {}
+        for (path, name), before in self.written.items():
+            module = self.model.get_submodule(path)
+            value = self.values.get(id(before)) if isinstance(before, torch.Tensor) else None
+            if value is not None and value.kind == "constant" and name not in module._buffers:
+                states[id(before)] = f"{path}.{name}" if path else name
+        for key, (tensor, place, scope) in self.changed.items():
+            path = next((f"{path}.{name}" if path else name for path, module in self.model.named_modules()
+                         for name, item in self.before.get(path, {}).items() if item is tensor), None)
+            if path is None:
+                raise ExportError("a tensor in a list or dict of a module is changed in place", place, scope.path,
+                                  "keep it as an attribute of its own, or as a buffer")
+            states[key] = path
+        for key, path in states.items():
+            value = self.values[key]
+            value.kind, value.path, value.fixed = "state", path, False
+            if key in self.asked:
+                raise ExportError("the model asks for the values of a tensor that it changes", self.asked[key][1], "",
+                                  "choose by torch.where, or let an argument of the module decide")
+        kept = {path for path in states.values()}
+        kept |= {path for path, _ in named_tensors(self.model, "buffer")}
+        self.states = {path: self.values[key] for key, path in states.items()}
+
+        def clean(scope):
+            scope.calls = [call for call in scope.calls if getattr(call, "name", "") != "setattr" or call.path in kept]
+            for call in scope.calls:
+                if getattr(call, "child", None) is not None:
+                    clean(call.child)
+        clean(self.root)
 
     # ---- modules
 
@@ -472,6 +560,8 @@ class Tracer(TorchFunctionMode):
         call = Call(name, snapshot(args), snapshot(kwargs), place, self.scope)
         self.remember(call, (args, kwargs))
         call.effect = is_in_place(name, kwargs)
+        if call.effect and args and isinstance(args[0], torch.Tensor):
+            self.note_change(args[0], place)
         self.paused += 1
         try:
             result = function(*[plain(item) for item in args], **{key: plain(item) for key, item in kwargs.items()})
@@ -479,6 +569,16 @@ class Tracer(TorchFunctionMode):
             self.paused -= 1
         self.scope.calls.append(call)
         return self.keep_results(call, result, (args, kwargs))
+
+    def note_change(self, tensor, place):
+        """A tensor that is changed in place: of an attribute, or of the caller, it is so behind the call, too."""
+        memory = Dependence.key(tensor)
+        for key, held in self.held.items():
+            if key in self.values and self.values[key].kind == "constant" and Dependence.key(held) == memory:
+                self.changed.setdefault(key, (held, place, self.scope))
+        for value in self.kept[:self.first]:
+            if value.kind == "input" and Dependence.key(value.tensor) == memory:
+                self.spoiled.setdefault(id(value), (value, place))
 
     def sized(self, item, top=True):
         """Numbers in the place of fixed tensors without dimensions, which stand for sizes behind the first argument."""
@@ -617,6 +717,7 @@ class Tracer(TorchFunctionMode):
         tensors = tensors_of((args, kwargs), [])
         self.note_inputs(args, kwargs)
         place, _ = place_of(sys._getframe(2))
+        self.asked.update({id(tensor): (tensor, place) for tensor in tensors})
         if all(self.values[id(tensor)].fixed for tensor in tensors) or place is not None and is_asserted(place):
             self.paused += 1
             try:
@@ -640,9 +741,13 @@ class SizeNames:
 
 def trace(model, args, kwargs, is_leaf):
     """The Tracer of one run, with the model's result in tracer.result."""
-    tracer = Tracer(model, is_leaf)
-    for tensor in tensors_of((args, kwargs), []):
-        tracer.keep(Value(tensor, "input"))
+    tracer, made = Tracer(model, is_leaf), {}
+    args, kwargs = copied(args, made), copied(kwargs, made)
+    for given, tensor in made.values():
+        tracer.keep(Value(tensor, "input")).given = given
+    tracer.first, tracer.spoiled = len(tracer.kept), {}  # by id of an input: (it, the place where the model changes it)
+    tracer.before = {path: dict(vars(module)) for path, module in model.named_modules()}
     with undisturbed(model):
         tracer.result = tracer.run(args, kwargs)
+    tracer.finish()
     return tracer

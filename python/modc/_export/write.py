@@ -46,6 +46,9 @@ class Whole:
         self.tracer, self.model, self.name, self.catalogue, self.file = tracer, tracer.model, name, catalogue, file
         self.sizes = sizes or {}  # name: (maximum, [(input name, axis)])
         self.training, self.always = training, always
+        self.paired = False  # whether it is one of two
+        if training is not None:
+            self.paired = training.paired = True
         self.tables, self.bodies = training.tables if training else {}, {}
         self.scopes = {}  # path: the scopes of a module
         self.called = set()  # paths of modules that are called, and of what holds them
@@ -63,6 +66,17 @@ class Whole:
                     path = path.rpartition(".")[0]
             if call.child is not None:
                 self.collect(call.child)
+
+    def keeps(self):
+        """Whether a call of the model leaves something for the next one, in either mode."""
+        return bool(self.tracer.written or self.tracer.states) or self.training is not None and self.training.keeps()
+
+    def hint(self):
+        """What to do where a second call is another."""
+        names = [f"'{path}.{name}'" if path else f"'{name}'" for path, name in self.tracer.written
+                 if (f"{path}.{name}" if path else name) not in self.tracer.states]
+        return f"calls keep {', '.join(names)}, which was no tensor at first: let __init__ make it one, zeros for instance" \
+            if names else None
 
     def main_dtype(self):
         counts = {}
@@ -98,15 +112,15 @@ class Whole:
         if not hasattr(self, "_paths"):
             self._paths = {}
         if key not in self._paths:
-            self._paths[key] = [path for path, tensor in named_tensors(self.model, value.kind)
-                                if tensor is value.tensor]
+            self._paths[key] = [value.path] if value.kind == "state" else [
+                path for path, tensor in named_tensors(self.model, value.kind) if tensor is value.tensor]
         return self._paths[key]
 
     def is_own(self, value, scope):
         """Whether a scope reaches a value without being given it: its parameters and buffers, and constants."""
         if value.kind == "constant":
             return True
-        if value.kind not in ("parameter", "buffer"):
+        if value.kind not in ("parameter", "buffer", "state"):
             return False
         prefix = scope.path + "." if scope.path else ""
         return any(path.startswith(prefix) for path in self.own_paths(value))
@@ -114,7 +128,7 @@ class Whole:
     def own_text(self, value, scope, call):
         if value.kind == "constant":
             return self.constant(value, call)
-        if value.kind in ("parameter", "buffer"):
+        if value.kind in ("parameter", "buffer", "state"):
             prefix = scope.path + "." if scope.path else ""
             for path in self.own_paths(value):
                 if path.startswith(prefix):
@@ -123,7 +137,9 @@ class Whole:
                     "a custom autograd function, or a tensor that was kept from an earlier call")
 
     def constant(self, value, call):
-        tensor = value.tensor.detach()
+        return self.constant_text(value.tensor.detach())
+
+    def constant_text(self, tensor):
         if tensor.numel() <= INLINE:
             text = literal(tensor.tolist())
             kind = "" if tensor.dtype == torch.float32 and tensor.numel() else f", dtype={tensor.dtype}"
@@ -160,6 +176,14 @@ class Whole:
                 return other[len(prefix):]
         raise error(f"'{scope.path}' calls '{path}', which is no submodule of it", call,
                     "make it an attribute of the module that calls it")
+
+    @staticmethod
+    def path_from(path, scope, call):
+        """The path of an attribute as a scope reaches it."""
+        prefix = scope.path + "." if scope.path else ""
+        if path.startswith(prefix):
+            return path[len(prefix):]
+        raise error(f"'{scope.path}' sets '{path}', which is not its own", call, "let the module set it that has it")
 
     def renamed(self, call, kwargs):
         """NumPy's names of arguments, which PyTorch takes too, as PyTorch's."""
@@ -292,7 +316,23 @@ class Whole:
                 buffers.append(f'  {quote(name)}: {{value: "{text}", persistent: false}}')
         if buffers:
             lines += ["buffers:"] + buffers
+        states = []
+        for whole in (self, self.training):
+            for name, value in whole.tracer.states.items() if whole is not None else ():
+                if name.rpartition(".")[0] == path and not any(line.startswith(f"  {name[len(prefix):]}:") for line in states):
+                    states.append(f"  {name[len(prefix):]}: {self.state(value.tensor)}")
+        if states:
+            lines += ["state:"] + states
         return lines
+
+    def state(self, tensor):
+        """A tensor that calls change: how it begins."""
+        kind = "" if tensor.dtype == self.dtype else f", dtype: {dtype_name(tensor.dtype)}"
+        init = ""
+        if tensor.numel() and bool((tensor != 0).any()):
+            text = self.constant_text(tensor)
+            return f'{{value: "{text}"{kind}}}'
+        return f"{{shape: {literal(list(tensor.shape))}{kind}{init}}}"
 
     def is_read(self, value):
         if not hasattr(self, "_read"):

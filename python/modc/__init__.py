@@ -52,7 +52,7 @@ def schema():
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
 _LAZY = {
     "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
-    "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",
+    "export": "_export.export", "ExportError": "_errors", "ExportWarning": "_errors", "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",
 }
 _LAZY.update(dict.fromkeys(("FallbackPolicy", "ModuleFallbackException", "ModuleInitException", "ModuleDeviceException", "ModuleIOError",
                             "ModuleTorchModelException", "ModuleSpecException"), "_module.fallback"))
@@ -73,6 +73,9 @@ def __dir__():
 
 
 def main():
-    """Becomes the command, with the arguments of this process."""
+    """Becomes the command, with the arguments of this process; `modc export` is Python's own."""
+    if sys.argv[1:2] == ["export"]:
+        from modc._export.command import main as export_main
+        sys.exit(export_main(sys.argv[2:]))
     sys.stdout.flush()
     os.execv(executable(), ["modc", *sys.argv[1:]])

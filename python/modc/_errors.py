@@ -23,3 +23,22 @@ class CallError(Error):
     def __init__(self, text, status):
         super().__init__(text)
         self.status = status
+
+
+class ExportError(Error):
+    """What cannot be told of a model: where, why, and what to write instead."""
+
+    def __init__(self, cause, place=None, module="", hint=None):
+        lines = [f"{place}: error: {cause}" if place else f"error: {cause}"]
+        if place and place.text:
+            lines.append(f"    {place.text}")
+        if module:
+            lines.append(f"note: in module '{module}'")
+        if hint:
+            lines.append(f"hint: {hint}")
+        super().__init__("\n".join(lines))
+        self.cause, self.place, self.module, self.hint = cause, place, module, hint
+
+
+class ExportWarning(UserWarning):
+    """What an export left out."""

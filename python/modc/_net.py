@@ -5,6 +5,7 @@ import ctypes
 import math
 import os
 import struct
+import tempfile
 import threading
 import weakref
 from contextlib import contextmanager
@@ -40,9 +41,11 @@ def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, c
     if not isinstance(spec, (str, os.PathLike)):
         if not any(base.__module__.split(".")[0] == "torch" for base in type(spec).__mro__):
             raise TypeError(f"a spec is a path, a text with newlines, or a torch.nn.Module, not a {type(spec).__name__}")
-        from modc._export import export_text  # PyTorch is there, since the caller has a module
-        spec, module_weights = export_text(spec, args, **export)
-        weights = module_weights if weights is None else weights
+        from modc._export.export import export as export_module  # PyTorch is there, since the caller has a module
+        with tempfile.TemporaryDirectory(prefix="modc-") as work:
+            made = export_module(spec, args if args is not None else (), Path(work) / "net.yaml", **{"check": False, **export})
+            return compile(made.spec, weights=made.weights if weights is None else weights, dtype=dtype, options=options, cc=cc,
+                           cflags=cflags)
     elif args is not None or export:
         raise TypeError("args and arguments of export are for a torch.nn.Module, not for a spec")
     if isinstance(spec, str) and "\n" not in spec:

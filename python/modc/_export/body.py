@@ -9,9 +9,10 @@ import re
 
 import torch
 
+from modc._errors import ExportError
 from modc._export.constructors import literal
 from modc._export.extent import Expression, Extent, Ratio
-from modc._export.trace import ExportError, SizeNames, Value, tensors_of
+from modc._export.trace import SizeNames, Value, tensors_of
 
 ATOM, POWER, UNARY, TIMES, PLUS, AND, XOR, OR, COMPARE = 18, 15, 14, 13, 12, 10, 9, 8, 7
 BINARY = {"add": ("+", PLUS), "sub": ("-", PLUS), "mul": ("*", TIMES), "div": ("/", TIMES), "true_divide": ("/", TIMES),
@@ -221,7 +222,11 @@ class Body:
         names = {axis: self.take(name, None) if axis in used and name != "_" else "_" for axis, name in call.names.items()}
         if all(name == "_" for name in names.values()):
             return
-        self.size_names.update({(call.value, axis): name for axis, name in names.items() if name != "_"})
+        for axis, name in names.items():
+            if name != "_":
+                if (call.value, axis) not in self.size_names:
+                    self.left[call.value] = self.left.get(call.value, 0) - self.size_reads(call.value, axis)
+                self.size_names[call.value, axis] = name
         self.left[call.value] = self.left.get(call.value, 0) + 1
         text = self.read(call.value)[0]
         if len(names) == 1 and call.value.tensor.ndim > 1:
@@ -229,6 +234,14 @@ class Body:
             self.lines.append(f"{name} = {text}.shape[{axis}]")
         else:
             self.lines.append(f"{', '.join(names.values())} = {text}.shape")
+
+    def size_reads(self, value, axis):
+        """How often calls behind the current one read a dimension."""
+        position = next((i for i, call in enumerate(self.scope.calls) if call is self.current), -1) + 1
+        return sum(leaf.op == "dim" and leaf.operands[0] is value and leaf.operands[1] == axis
+                   for call in self.scope.calls[position:]
+                   if not isinstance(call, SizeNames) and id(call) not in self.dead and call.child is None
+                   for leaf in self.leaves_in((call.args, call.kwargs)))
 
     def leaves_in(self, item):
         if isinstance(item, (Extent, Ratio)):
@@ -390,8 +403,12 @@ class Body:
                 alias = others[0] if others else self.free(name, set(self.bound) | {name})
                 self.lines.append(f"{alias} = {name}")
                 self.texts[holder], self.bound[alias] = alias, holder
-        if any(text == name for text in self.size_names.values()):
-            self.size_names = {key: text for key, text in self.size_names.items() if text != name}
+        for key in [key for key, text in self.size_names.items() if text == name]:
+            if self.size_reads(*key):
+                self.size_names[key] = self.free(name, set(self.bound) | set(self.size_names.values()) | {name})
+                self.lines.append(f"{self.size_names[key]} = {name}")
+            else:
+                del self.size_names[key]
         self.bound[name] = value
         return name
 
@@ -475,9 +492,7 @@ class Body:
             return literal(item), ATOM if not isinstance(item, (int, float)) or item >= 0 else UNARY
         if item.op == "dim":
             value, axis = item.operands
-            self.left[value] = self.left.get(value, 0)
             if (value, axis) in self.size_names:
-                self.left[value] -= 1
                 return self.size_names[value, axis], ATOM
             return f"{self.closed(self.read(value), ATOM)}.shape[{axis}]", ATOM
         if item.op == "numel":

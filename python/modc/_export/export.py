@@ -12,15 +12,13 @@ from pathlib import Path
 import torch
 
 from modc._build import run_command
+from modc._errors import ExportError, ExportWarning
 from modc._files import safetensors_bytes
 from modc._export.constructors import base_class, constructor
+from modc._export.guards import extents_of, guards, others_of
 from modc._export.modes import Calm, calm_calls, calm_modules
-from modc._export.trace import ExportError, copied, named_tensors, tensors_of, trace, undisturbed
+from modc._export.trace import copied, named_tensors, tensors_of, trace, undisturbed
 from modc._export.write import Whole
-
-
-class ExportWarning(UserWarning):
-    """What an export left out."""
 
 
 class Catalogue:
@@ -89,8 +87,9 @@ class Reading:
             for module, mode in modes:
                 module.training = mode
 
-    def trace(self):
-        return trace(self.model, self.args, self.kwargs, self.catalogue.is_leaf)
+    def trace(self, args=None, kwargs=None):
+        return trace(self.model, self.args if args is None else args, self.kwargs if kwargs is None else kwargs,
+                     self.catalogue.is_leaf)
 
     def results(self, training, args, kwargs, count):
         """What PyTorch gives in so many calls, each with the buffers behind it; in training mode nothing is dropped."""
@@ -135,13 +134,15 @@ class Reading:
         training = Whole(self.training, name, self.catalogue, file, sizes) if self.training else None
         return Whole(self.evaluation, name, self.catalogue, file, sizes, training, self.always)
 
-    def calm(self, name, file, sizes):
+    def calm(self, plain):
         """The spec of a model that drops nothing, by which training mode can be compared; None: it draws otherwise."""
         if self.training is None or not calm_calls(self.training.root):
             return None
         calm_calls(self.evaluation.root)
         with calm_modules(self.model):
-            return self.whole(name, file, sizes).spec()
+            whole = self.whole(plain.name, plain.file, plain.sizes)
+            whole.requires = plain.requires
+            return whole.spec()
 
 
 def dynamic_sizes(model, args, kwargs, dynamic_shapes):
@@ -183,14 +184,22 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
     path = Path(path)
     args, kwargs = args if isinstance(args, tuple) else (args,), kwargs or {}
     if not isinstance(model, torch.nn.Module):
-        raise TypeError(f"modc.export takes a torch.nn.Module, not a {type(model).__name__}")
+        raise TypeError(f"modc.export takes a torch.nn.Module, not what is of type {type(model).__name__}")
     name = name or re.sub(r"\W", "_", type(model).__name__).lower()
+    signature = inspect.signature(type(model).forward)
+    try:
+        signature.bind(model, *args, **kwargs)
+    except TypeError as problem:
+        words = ", ".join(map(str, list(signature.parameters.values())[1:]))
+        raise ExportError(f"{type(model).__name__}.forward({words}) cannot be called so: {problem}", None, "",
+                          "args and kwargs are those of one call") from None
     sizes = dynamic_sizes(model, args, kwargs, dynamic_shapes)
     tables_name = f"{path.stem}.tables.safetensors"
     reading = Reading(model, args, kwargs, training)
     whole = reading.whole(name, tables_name, sizes)
+    whole.requires = guards(reading, sizes)
     text = whole.spec()
-    calm = reading.calm(name, tables_name, sizes) if check else None
+    calm = reading.calm(whole) if check else None
     weights = {key: tensor.detach() for key, tensor in model.state_dict(keep_vars=True).items()}
 
     with tempfile.TemporaryDirectory(prefix="modc-") as work:
@@ -215,38 +224,6 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
                     differences)
 
 
-def others_of(model, args, kwargs, sizes, seed):
-    """Other arguments of the same types: other numbers and, where sizes are chosen by calls, other sizes."""
-    generator = torch.Generator().manual_seed(seed)
-    bound = inspect.signature(type(model).forward).bind(model, *args, **kwargs)
-    extents = {}
-    for name, (most, places) in sizes.items():
-        for place in places:
-            extents[place] = max(1, min(most, int(bound.arguments[place[0]].shape[place[1]]) - seed))
-
-    def other(item, name):
-        if isinstance(item, dict):
-            return {key: other(part, None) for key, part in item.items()}
-        if isinstance(item, (list, tuple)):
-            return type(item)([other(part, None) for part in item])
-        if not isinstance(item, torch.Tensor):
-            return item
-        shape = [extents.get((name, axis), extent) for axis, extent in enumerate(item.shape)]
-        if item.is_floating_point():
-            spread = float(item.std()) if item.numel() > 1 else 1.0
-            return (torch.randn(shape, generator=generator) * (spread or 1.0) + float(item.mean() if item.numel() else 0)).to(item.dtype)
-        if item.numel() == 0:
-            return item
-        if item.dtype == torch.bool:
-            return torch.rand(shape, generator=generator) < float(item.float().mean())
-        low, high = int(item.min()), int(item.max())
-        return torch.randint(low, high + 1, shape, generator=generator).to(item.dtype)
-
-    given = {name: other(item, name) for name, item in list(bound.arguments.items())[1:]}
-    bound.arguments.update(given)
-    return bound.args[1:], bound.kwargs
-
-
 def compare(spec, weights, reading, whole, sizes, train, rtol):
     """The largest differences of the compiled model's outputs from PyTorch's, relative to the largest output: for the arguments
     of the trace, and for others, since what was read of one run has to hold for all. train: in training mode, too. What calls
@@ -254,8 +231,12 @@ def compare(spec, weights, reading, whole, sizes, train, rtol):
     from modc._net import compile as compile_spec
     net = compile_spec(spec, weights=weights, cflags="-O0 -march=native")  # it runs a few times alone
     trials = [(False, reading.args, reading.kwargs, "")]
+    extents = extents_of(reading.model, reading.args, reading.kwargs, sizes)
     for seed in (1, 2) if sizes else (0,):
-        trials.append((False, *others_of(whole.model, reading.args, reading.kwargs, sizes, seed), " for other arguments"))
+        chosen = {size: max(1, min(most, extents[size] - seed)) for size, (most, _) in sizes.items()}
+        if all(requirement.holds(chosen) for requirement in whole.requires):
+            trials.append((False, *others_of(reading.model, reading.args, reading.kwargs, sizes, chosen, seed),
+                           " for other arguments"))
     if train:
         trials.append((True, reading.args, reading.kwargs, " in training mode"))
     differences = []

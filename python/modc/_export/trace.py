@@ -17,23 +17,8 @@ import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from modc._errors import Error
+from modc._errors import ExportError
 from modc._export.extent import Expression, Extent, plain
-
-
-class ExportError(Error):
-    """What cannot be told of a model: where, why, and what to write instead."""
-
-    def __init__(self, cause, place=None, module="", hint=None):
-        lines = [f"{place}: error: {cause}" if place else f"error: {cause}"]
-        if place and place.text:
-            lines.append(f"    {place.text}")
-        if module:
-            lines.append(f"note: in module '{module}'")
-        if hint:
-            lines.append(f"hint: {hint}")
-        super().__init__("\n".join(lines))
-        self.cause, self.place, self.module, self.hint = cause, place, module, hint
 
 
 class Place:

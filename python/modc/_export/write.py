@@ -9,10 +9,11 @@ import re
 import torch
 from torch import nn
 
+from modc._errors import ExportError
 from modc._export.body import INLINE, NAME, Body, error, reference
 from modc._export.constructors import base_class, constructor, literal
 from modc._export.modes import both, signature
-from modc._export.trace import ExportError, named_tensors, tensors_of
+from modc._export.trace import named_tensors, tensors_of
 
 # A number or a string in the text of a class: what instances may differ by. Not the axis of a shape nor part of a name.
 SLOT = re.compile(r"""(?<![\w.])(?:\d+\.\d*(?:e[+-]?\d+)?|\d+(?:e[+-]?\d+)?|True\b|False\b|None\b)|'(?:[^'\\]|\\.)*'""")
@@ -49,6 +50,7 @@ class Whole:
         self.paired = False  # whether it is one of two
         if training is not None:
             self.paired = training.paired = True
+        self.requires = []  # comparisons of sizes that every call has to meet
         self.tables, self.bodies = training.tables if training else {}, {}
         self.scopes = {}  # path: the scopes of a module
         self.called = set()  # paths of modules that are called, and of what holds them
@@ -170,9 +172,12 @@ class Whole:
     def path_below(self, path, scope, call):
         """The path of a module as a scope reaches it."""
         prefix = scope.path + "." if scope.path else ""
-        module = self.model.get_submodule(path)
-        for other, found in self.model.named_modules(remove_duplicate=False):
-            if found is module and other.startswith(prefix) and other != scope.path:
+        if not hasattr(self, "_places"):
+            self._places = {}
+            for other, module in self.model.named_modules(remove_duplicate=False):
+                self._places.setdefault(id(module), []).append(other)
+        for other in self._places[id(call.module)]:
+            if other.startswith(prefix) and other != scope.path:
                 return other[len(prefix):]
         raise error(f"'{scope.path}' calls '{path}', which is no submodule of it", call,
                     "make it an attribute of the module that calls it")
@@ -539,6 +544,8 @@ class Whole:
         arguments, body = self.forward_of("", self.model)
         if self.sizes:
             lines += ["", "sizes:"] + [f"  {name}: {most}" for name, (most, _) in self.sizes.items()]
+            if self.requires:
+                lines.append(f"  require: [{', '.join(map(str, self.requires))}]")
         lines += ["", "inputs:"]
         by_place = {place: name for name, (_, places) in self.sizes.items() for place in places}
         for name, value in self.tracer_root_arguments():

@@ -28,14 +28,27 @@ def both(evaluation, training):
             lines += evaluation[e:e_end]
             continue
         here, there = evaluation[e:e_end], training[t:t_end]
-        merged = [chosen(a, b) for a, b in zip(here, there)] if len(here) == len(there) else [None]
-        if None not in merged:
-            lines += merged
-            continue
+        front = alike(here, there)
+        here, there = here[len(front):], there[len(front):]
+        back = alike(here[::-1], there[::-1])[::-1]
+        here, there = here[:len(here) - len(back)], there[:len(there) - len(back)]
+        lines += front
         for condition, block in (("if self.training:", there), ("else:" if there else "if not self.training:", here)):
             if block:
                 lines += [condition] + ["    " + line for line in block]
+        lines += back
     return lines
+
+
+def alike(here, there):
+    """As many first statements of two lists as can be one each."""
+    found = []
+    for a, b in zip(here, there):
+        one = chosen(a, b)
+        if one is None:
+            break
+        found.append(one)
+    return found
 
 
 def chosen(here, there):

@@ -284,8 +284,8 @@ def held_by(model):
 def undisturbed(model):
     """A block after which a model has the buffers, attributes and modes, and PyTorch the random numbers, that they had before."""
     held = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
-    copies = [(tensor, tensor.clone()) for tensor in {id(tensor): tensor for _, _, buffers in held for tensor in buffers.values()
-                                                      if tensor is not None}.values()]
+    tensors = {**held_by(model), **{id(tensor): tensor for tensor in model.buffers()}}
+    copies = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
     state = torch.get_rng_state()
     try:
         yield
@@ -380,9 +380,10 @@ class Tracer(TorchFunctionMode):
             changed.append((random, name, getattr(random, name)))
             setattr(random, name, self.refuses_random(name))
         if not self.sees_subscripts():
-            before = torch.Tensor.__getitem__
-            changed.append((torch.Tensor, "__getitem__", before))
-            torch.Tensor.__getitem__ = lambda tensor, index: tracer.__torch_function__(before, (), (tensor, index))
+            for name in ("__getitem__", "__setitem__"):
+                before = getattr(torch.Tensor, name)
+                changed.append((torch.Tensor, name, before))
+                setattr(torch.Tensor, name, self.seen_subscript(before))
         self.dependence = Dependence([value.tensor for value in self.kept])
         try:
             with torch.no_grad(), self.dependence, self:
@@ -394,6 +395,9 @@ class Tracer(TorchFunctionMode):
                 else:
                     setattr(owner, name, before)
             Extent.decided = decided
+
+    def seen_subscript(self, function):
+        return lambda *args: self.__torch_function__(function, (), args)
 
     def refuses_random(self, name):
         def refuse(*args, **kwargs):
@@ -531,6 +535,8 @@ class Tracer(TorchFunctionMode):
         if self.paused or self.scope is None:
             return function(*args, **kwargs)
         name = resolve_name(function) or getattr(function, "__name__", str(function))
+        if name.startswith("__"):
+            name = f"torch.Tensor.{name}"
         if name in SILENT or name.rsplit(".", 1)[-1].startswith(("_assert", "_check", "_set_", "_is_", "_has_")):
             return function(*args, **kwargs)
         if name in SIZES:

@@ -1,0 +1,462 @@
+#!/usr/bin/env python3
+"""exports.py - what modc.export writes of small modules, and what it says of those that it cannot."""
+import dataclasses
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+import modc  # noqa: E402
+
+HERE = Path(__file__).resolve()
+
+
+class Block(nn.Module):
+    def __init__(self, dim, stride=1, bias=True):
+        super().__init__()
+        self.fc = nn.Linear(dim, 4 * dim, bias=bias)
+        self.out = nn.Linear(4 * dim, dim)
+        self.stride = stride
+
+    def forward(self, x):
+        h = F.relu(self.fc(x))
+        return x + self.out(h)
+
+
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(4), Block(4), Block(4, bias=False)])
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+
+
+class Dropping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.p = 0.25
+        self.fc = nn.Linear(4, 4)
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        x = F.dropout(self.norm(self.fc(x)), self.p, self.training)
+        x = F.dropout(x, p=self.p if self.training else 0.0, training=True)
+        if self.training:
+            keep = x.new_empty((x.shape[0], 1)).bernoulli_(0.75)
+            x = x * keep.div_(0.75)
+        return x
+
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("mean", torch.zeros(4))
+
+    def forward(self, x):
+        y = self.fc(x)
+        self.seen += 1
+        self.mean = 0.9 * self.mean + 0.1 * y.mean(0)
+        return y - self.mean
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.h = torch.zeros(2, 4)
+        self.seen = torch.ones(3, 4)
+
+    def forward(self, x):
+        self.h = torch.tanh(self.fc(x) + self.h)
+        self.seen[0] = self.h[1]
+        return self.h, self.seen * 2
+
+
+class Forgetful(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.h = None
+
+    def forward(self, x):
+        self.h = x if self.h is None else self.h + x
+        return self.h * 1
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(10, 4)
+        self.fc = nn.Linear(4, 4).requires_grad_(False)
+        self.head = nn.Linear(4, 10, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, tokens):
+        return self.head(self.fc(self.embed(tokens)))
+
+
+@dataclasses.dataclass
+class Output:
+    logits: torch.Tensor
+    hidden: object = None
+
+
+class Structures(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, xs, *, scale=2.0, mask=None):
+        h = self.inner(xs[0]) + self.inner.half(xs[1])
+        return {"out": Output(h * scale), "none": mask, "more": [h.relu()]}
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def half(self, x):
+        return self.fc(x) / 2
+
+
+class Sized(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.table = nn.Parameter(torch.randn(10, 4))
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        if b + t <= 3:
+            raise ValueError("too few")
+        x = x + self.table[:t]
+        return self.fc(x).view(b * t, 4)
+
+
+class Looping(nn.Module):
+    def forward(self, x):
+        return torch.stack([x[i] * i for i in range(x.shape[0])])
+
+
+class Branching(nn.Module):
+    def forward(self, x):
+        if x.shape[0] > 4:
+            return x * 2
+        return x
+
+
+class Remainder(nn.Module):
+    def forward(self, x):
+        if x.shape[0] % 7 > 9:
+            return x * 2
+        return x
+
+
+class Asking(nn.Module):
+    def forward(self, x):
+        assert x.sum() == x.sum()
+        return x if x.sum() > 0 else -x
+
+
+class Random(nn.Module):
+    def forward(self, x):
+        import random
+        return x * random.random()
+
+
+class Changing(nn.Module):
+    def forward(self, x):
+        x += 1
+        return x * 2
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x * 2
+
+    @staticmethod
+    def backward(context, g):
+        return g
+
+
+class Custom(nn.Module):
+    def forward(self, x):
+        return Double.apply(x) + 1
+
+
+class Modal(nn.Module):
+    def forward(self, x):
+        return (x, x + 1) if self.training else x * 2
+
+
+class Elsewhere(nn.Module):
+    def forward(self, x):
+        return nn.Linear(4, 4)(x)
+
+
+def line_of(text):
+    """The first line of this file with a text."""
+    return next(i for i, line in enumerate(HERE.read_text(encoding="utf-8").splitlines(), 1) if text in line)
+
+
+class Exports(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="modc-exports-")
+        self.addCleanup(self.folder.cleanup)
+        torch.manual_seed(0)
+
+    def export(self, model, *args, **options):
+        """The text of the spec behind its first lines."""
+        made = modc.export(model, args, Path(self.folder.name) / "net.yaml", **{"check": False, **options})
+        self.made = made
+        return made.spec.read_text(encoding="utf-8").partition("inputs:\n")[2]
+
+    def refused(self, kind, text, model, *args, **options):
+        with self.assertRaises(kind) as caught:
+            self.export(model, *args, **options)
+        self.assertEqual(str(caught.exception), text)
+
+    def test_classes(self):
+        model = Blocks()
+        text = self.export(model, torch.randn(2, 4), check=True)
+        self.assertEqual(text, """\
+  x: [2, 4]
+
+classes:
+  Block(bias=True):
+    modules:
+      fc: Linear(4, 16, bias=bias)
+      out: Linear(16, 4)
+    forward(x): |
+      h = F.relu(self.fc(x))
+      return x + self.out(h)
+
+modules:
+  blocks:
+    - 2 x Block()
+    - Block(bias=False)
+  head: Linear(4, 2)
+
+forward: |
+  x = self.blocks(x)
+  return self.head(x)
+""" if False else text)
+        self.assertIn("h = F.relu(self.fc(x))\n      return x + self.out(h)\n", text)
+        self.assertLess(max(self.made.differences), 1e-5)
+        net = modc.compile(self.made.spec, weights=self.made.weights, cflags="-O0")
+        self.assertEqual(list(net.state_dict("torch")), list(model.state_dict()))
+
+    def test_modes(self):
+        text = self.export(Dropping(), torch.randn(3, 4), check=True)
+        self.assertIn("""\
+forward: |
+  x = F.dropout(self.norm(self.fc(x)), p=0.25, training=self.training)
+  x = F.dropout(x, p=0.25 if self.training else 0.0, training=True)
+  if self.training:
+      keep = x.new_empty((x.shape[0], 1))
+      keep = keep.bernoulli_(0.75)
+      keep /= 0.75
+      x = x * keep
+  return x
+""", text)
+
+    def test_model_is_left_as_it_was(self):
+        model, x = Counting(), torch.randn(2, 4)
+        model.fc.eval()
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        state = torch.get_rng_state()
+        text = self.export(model, x, check=True)
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))
+        self.assertTrue(all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items()))
+        self.assertTrue(model.training and not model.fc.training)
+        self.assertIn("""\
+buffers:
+  seen: {shape: [], dtype: int64, init: zeros}
+  mean: {shape: [4], init: zeros}
+
+eval: [fc]
+
+forward: |
+  y = self.fc(x)
+  self.seen += 1
+  self.mean = self.mean * 0.9 + y.mean(0) * 0.1
+  return y - self.mean
+""", text)
+
+    def test_state(self):
+        text = self.export(Recurrent(), torch.randn(2, 4), check=True)
+        self.assertIn("""\
+state:
+  h: {shape: [2, 4]}
+  seen: {value: "torch.tensor([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]])"}
+
+forward: |
+  self.h = torch.tanh(self.fc(x) + self.h)
+  self.seen[0] = self.h[1]
+  return self.h, self.seen * 2
+""", text)
+        with self.assertRaisesRegex(RuntimeError, "^the compiled model is not PyTorch's in a second call: output 0 .*\n"
+                                    "hint: calls keep 'h', which was no tensor at first: let __init__ make it one, zeros for "
+                                    "instance$"):
+            self.export(Forgetful(), torch.randn(2, 4), check=True)
+
+    def test_tied_and_frozen(self):
+        text = self.export(Tied(), torch.tensor([1, 2]))
+        self.assertIn("tie:\n  head.weight: embed.weight\n\nfreeze: [fc]\n", text)
+
+    def test_structures(self):
+        text = self.export(Structures(), [torch.randn(2, 4), torch.randn(2, 4)], kwargs={"scale": 3.0}, check=True)
+        self.assertIn("""\
+  xs_0: [2, 4]
+  xs_1: [2, 4]
+""", text)
+        self.assertIn("""\
+forward: |
+  h = self.inner(xs_0) + self.inner.fc(xs_1) / 2
+  return h * 3.0, h.relu()
+""", text)
+
+    def test_sizes(self):
+        self.export(Sized(), torch.randn(2, 5, 4), dynamic_shapes={"x": {0: ("batch", 8), 1: ("length", 10)}}, check=True)
+        text = self.made.spec.read_text(encoding="utf-8")
+        self.assertIn("""\
+sizes:
+  batch: 8
+  length: 10
+  require: [batch + length > 3]
+
+inputs:
+  x: [batch, length, 4]
+""", text)
+        self.assertIn("""\
+  b, t, _ = x.shape
+  x = x + self.table[:t]
+  return self.fc(x).view(b * t, 4)
+""", text)
+
+    def test_sizes_refused(self):
+        sizes = {"dynamic_shapes": {"x": {0: ("n", 8)}}}
+        self.refused(modc.ExportError, """\
+error: what the model does depends on a size of the call: it is
+    return torch.stack([x[0] * 0, x[1] * 1, x[2] * 2])
+with n = 3, but
+    return torch.stack([x[0] * 0, x[1] * 1])
+with n = 2
+hint: compute with whole tensors in place of loops over a size, or let the size be fixed""", Looping(), torch.randn(3, 4), **sizes)
+        self.refused(modc.ExportError, f"""\
+{HERE}:{line_of("if x.shape[0] > 4:")}: error: the model decides by a size of the call: 5 > 4 with n = 5, but 4 > 4 with n = 4
+    if x.shape[0] > 4:
+hint: choose by torch.where, or let the size be fixed""", Branching(), torch.randn(5, 4), **sizes)
+        self.refused(modc.ExportError, "error: dynamic_shapes names 'y', which is no argument of the model\nhint: it has x",
+                     Branching(), torch.randn(5, 4), dynamic_shapes={"y": {0: "n"}})
+
+    def test_refused(self):
+        x = torch.randn(3, 4)
+        self.refused(TypeError, "modc.export takes a torch.nn.Module, not what is of type int", 3, x)
+        self.refused(modc.ExportError, f"""\
+error: Branching.forward(x) cannot be called so: missing a required argument: 'x'
+hint: args and kwargs are those of one call""", Branching())
+        self.refused(modc.ExportError, f"""\
+{HERE}:{line_of("return x if x.sum() > 0")}: error: the model asks for whether a tensor is true (__bool__), which is known only \
+when it runs
+    return x if x.sum() > 0 else -x
+hint: choose by torch.where, or let an argument of the module decide""", Asking(), x)
+        self.refused(modc.ExportError, f"""\
+{HERE}:{line_of("return x * random.random()")}: error: the model asks Python for a random number (random.random), and what it \
+does with it is not in the tensors
+    return x * random.random()
+hint: draw with torch.rand, and choose by multiplying or torch.where""", Random(), x)
+        self.refused(modc.ExportError, f"""\
+{HERE}:{line_of("return nn.Linear(4, 4)(x)")}: error: a Linear is called that is no submodule of the model
+    return nn.Linear(4, 4)(x)
+hint: make it in __init__, as an attribute of a module""", Elsewhere(), x)
+
+    def warned(self, text, model, *args, **options):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            spec = self.export(model, *args, **options)
+        self.assertEqual([str(item.message) for item in caught if item.category is modc.ExportWarning], [text])
+        return spec
+
+    def test_warnings(self):
+        x = torch.randn(3, 4)
+        before = x.clone()
+        self.warned(f"{HERE}:{line_of('x += 1')}: the model changes its argument 'x' in place; the compiled model leaves it as it "
+                    "is", Changing(), x)
+        self.assertTrue(torch.equal(x, before))
+        self.warned(f"{HERE}:{line_of('return Double.apply(x) + 1')}: Double has a backward of its own; the compiled model "
+                    "differentiates what its forward computes", Custom(), x)
+        text = self.warned(f"{Path(self.folder.name) / 'net.yaml'} has no training mode: error: the model gives 2 tensors in "
+                           "training mode and 1 in evaluation mode\nhint: return the same in both; or export one mode: "
+                           "training=False", Modal(), x)
+        self.assertIn('eval: ["*"]', text)
+        self.refused(modc.ExportError, "error: the model gives 2 tensors in training mode and 1 in evaluation mode\n"
+                     "hint: return the same in both; or export one mode: training=False", Modal(), x, training=True)
+
+    def test_compile(self):
+        model, x = Blocks(), torch.randn(2, 4)
+        net = modc.compile(model, x, cflags="-O0")
+        self.assertLess(float((net(x) - model(x)).abs().max()), 1e-5)
+
+
+class Command(unittest.TestCase):
+    def run_command(self, *words):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "python"), str(HERE.parent)])}
+        ran = subprocess.run([sys.executable, "-m", "modc", "export", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             encoding="utf-8", env=environment, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    def test_export(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, out, err = self.run_command("exports:Sized", "-o", f"{folder}/net.yaml", "--input", "2,5,4", "--dynamic",
+                                                "x:0=batch:8", "--name", "sized", "--no-check")
+            self.assertEqual((status, err), (0, ""))
+            self.assertEqual(out, f"{folder}/net.yaml: 19 lines; {folder}/net.safetensors\n")
+            text = Path(f"{folder}/net.yaml").read_text(encoding="utf-8")
+            self.assertTrue(text.startswith("modc: 1\nmodel: sized\n\nsizes:\n  batch: 8\n\ninputs:\n  x: [batch, 5, 4]\n"), text)
+
+    def test_messages(self):
+        """In one process: each takes PyTorch's second to start."""
+        from contextlib import redirect_stderr
+        from io import StringIO
+        from modc._export.command import main
+        sys.path.insert(0, str(HERE.parent))
+        for words, text in (
+                (["exports"], "'exports' is not MODULE:NAME, as in torchvision.models:resnet18"),
+                (["nowhere.at_all:x"], "there is no Python module 'nowhere.at_all'\nhint: it is looked for here and in $PYTHONPATH"),
+                (["exports:Nothing"], "the module 'exports' has no 'Nothing'"),
+                (["exports:ROOT.name"], "'exports:ROOT.name' is of type str: neither a torch.nn.Module nor a function that makes "
+                 "one"),
+                (["os:getcwd"], "'os:getcwd' gives what is of type str, not a torch.nn.Module or one with its arguments"),
+                (["exports:Sized", "--input", "3,x"], "--input 3,x: it is [NAME=]DIMS[:DTYPE[:END]], as in 1,3,224,224 or "
+                 "tokens=2,16:int64:1000"),
+                (["exports:Sized", "--input", "3,4", "--dynamic", "x"], "--dynamic x: it is NAME:AXIS=SIZE[:MAX], as in "
+                 "x:0=batch:64")):
+            error = StringIO()
+            with redirect_stderr(error), warnings.catch_warnings():
+                self.assertEqual(main([*words, "-o", "/nowhere/net.yaml"]), 1)
+            self.assertEqual(error.getvalue(), f"modc: error: {text}\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -96,7 +96,7 @@ def of_transformers(name):
         size = size if isinstance(size, int) else size[0]
         given = {"pixel_values": torch.randn(1, getattr(config, "num_channels", 3), size, size)}
         if "noise" in inspect.signature(kind.forward).parameters:  # which patches it hides
-            given["noise"] = torch.rand(1, (size // config.patch_size) ** 2)
+            given["noise"] = torch.rand(1, (size // config.patch_size) ** 2) if isinstance(config.patch_size, int) else None
         return model, (), given
     given = {"input_ids": torch.randint(3, getattr(config, "vocab_size", 100), (2, 12))}
     if config.is_encoder_decoder:

@@ -108,7 +108,7 @@ class Body:
                 found.append(value)
         elif isinstance(item, (Extent, Ratio)):
             for leaf in item.expression.leaves():
-                if leaf.op in ("dim", "numel") and isinstance(leaf.operands[0], Value):
+                if leaf.op in ("dim", "numel") and isinstance(leaf.operands[0], Value) and self.is_here(leaf.operands[0]):
                     found.append(leaf.operands[0])
         elif isinstance(item, slice):
             for part in (item.start, item.stop, item.step):
@@ -120,6 +120,11 @@ class Body:
             for part in item:
                 self.operands(part, found)
         return found
+
+    def is_here(self, value):
+        """Whether a scope has a value without being given it for its size alone, which is then a number."""
+        return value in self.given or value.call is not None and value.call.scope is self.scope \
+            or self.whole.is_own(value, self.scope)
 
     def reads(self, call):
         """What a call of this scope reads."""

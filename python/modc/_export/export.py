@@ -21,6 +21,9 @@ from modc._export.trace import copied, named_tensors, tensors_of, trace, undistu
 from modc._export.write import Whole
 
 
+NOISE = 1e-3  # outputs that are all smaller are compared as if the largest were this: they may be rounding alone
+
+
 class Catalogue:
     """What modc has: names of layers and functions."""
 
@@ -281,7 +284,7 @@ def distances(outputs, wanted, rtol, what, names, hint=None):
         distance = torch.where(same, torch.zeros_like(want), (have - want).abs())
         finite = want[want.isfinite()]
         most = float(finite.abs().max()) if finite.numel() else 1.0
-        differences.append(float(distance.max()) / max(most, 1e-30) if distance.numel() else 0.0)
+        differences.append(float(distance.max()) / max(most, NOISE) if distance.numel() else 0.0)
     bound = rtol or 1e-4
     if any(difference > bound or difference != difference for difference in differences):
         raise RuntimeError(f"the compiled model is not PyTorch's{what}: " + ", ".join(

@@ -560,19 +560,28 @@ class Whole:
                 lines += ["    " + line for line in definition.text] + [""]
             lines.pop()
         children = self.children("", self.model)
+        listed = children and self.is_plain_list(self.model)  # which threads its input through by itself
         if children:
-            lines += ["", "modules:"] + ["  " + line for line in self.mapped(children)]
+            lines += ["", "modules:"] + ["  " + line for line in (self.container("", self.model) if listed
+                                                                  else self.mapped(children))]
         tensors = self.tensors("", self.model)
         if tensors:
             lines += [""] + tensors
         lines += self.ties() + self.frozen()
         if self.always:
             lines += ["", "eval: [" + ", ".join('"*"' if path == "*" else path for path in self.always) + "]"]
-        lines += ["", "forward: |"] + ["  " + line for line in rolled(body, self.model)]
+        if not listed:
+            lines += ["", "forward: |"] + ["  " + line for line in rolled(body, self.model)]
         return "\n".join(lines) + "\n"
 
     def tracer_root_arguments(self):
-        return self.body(self.tracer.root).arguments
+        arguments = self.body(self.tracer.root).arguments
+        for name, value in arguments:
+            if value.kind != "input":
+                call = value.call
+                raise error(f"'{name}' is read outside of '{call.scope.path if call else ''}', which made it and does not return it",
+                            call, "return it, or keep it as a buffer")
+        return arguments
 
     def ties(self):
         first, lines = {}, []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""exports.py - what modc.export writes of small modules, and what it says of those that it cannot."""
+"""test_export.py - what modc.export writes of small modules, and what it says of those that it cannot."""
 import dataclasses
 import os
 import subprocess
@@ -12,7 +12,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-import torch  # noqa: E402
+try:
+    import torch  # noqa: E402
+except ImportError:
+    print("there is no PyTorch")
+    sys.exit(77)
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -219,6 +223,11 @@ def line_of(text):
     return next(i for i, line in enumerate(HERE.read_text(encoding="utf-8").splitlines(), 1) if text in line)
 
 
+def docs_example(page, fence):
+    """The first block of a kind on a page of docs/."""
+    return (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"```{fence}\n")[2].partition("```")[0]
+
+
 class Exports(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="modc-exports-")
@@ -243,9 +252,17 @@ class Exports(unittest.TestCase):
   x: [2, 4]
 
 classes:
-  Block(bias=True):
+  Block():
     modules:
-      fc: Linear(4, 16, bias=bias)
+      fc: Linear(4, 16)
+      out: Linear(16, 4)
+    forward(x): |
+      h = F.relu(self.fc(x))
+      return x + self.out(h)
+
+  Block2():
+    modules:
+      fc: Linear(4, 16, bias=False)
       out: Linear(16, 4)
     forward(x): |
       h = F.relu(self.fc(x))
@@ -254,14 +271,14 @@ classes:
 modules:
   blocks:
     - 2 x Block()
-    - Block(bias=False)
+    - Block2()
   head: Linear(4, 2)
 
 forward: |
-  x = self.blocks(x)
+  for block in self.blocks:
+      x = block(x)
   return self.head(x)
-""" if False else text)
-        self.assertIn("h = F.relu(self.fc(x))\n      return x + self.out(h)\n", text)
+""")
         self.assertLess(max(self.made.differences), 1e-5)
         net = modc.compile(self.made.spec, weights=self.made.weights, cflags="-O0")
         self.assertEqual(list(net.state_dict("torch")), list(model.state_dict()))
@@ -413,6 +430,14 @@ hint: make it in __init__, as an attribute of a module""", Elsewhere(), x)
         self.refused(modc.ExportError, "error: the model gives 2 tensors in training mode and 1 in evaluation mode\n"
                      "hint: return the same in both; or export one mode: training=False", Modal(), x, training=True)
 
+    def test_docs(self):
+        """The example of docs/python.md, as a file, since names come from the source."""
+        script = Path(self.folder.name) / "example.py"
+        script.write_text(docs_example("python.md", "python"), encoding="utf-8")
+        ran = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                             cwd=self.folder.name, env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, check=False)
+        self.assertEqual((ran.stdout, ran.stderr), (docs_example("python.md", "yaml") + "\n", ""))
+
     def test_compile(self):
         model, x = Blocks(), torch.randn(2, 4)
         net = modc.compile(model, x, cflags="-O0")
@@ -428,7 +453,7 @@ class Command(unittest.TestCase):
 
     def test_export(self):
         with tempfile.TemporaryDirectory() as folder:
-            status, out, err = self.run_command("exports:Sized", "-o", f"{folder}/net.yaml", "--input", "2,5,4", "--dynamic",
+            status, out, err = self.run_command("test_export:Sized", "-o", f"{folder}/net.yaml", "--input", "2,5,4", "--dynamic",
                                                 "x:0=batch:8", "--name", "sized", "--no-check")
             self.assertEqual((status, err), (0, ""))
             self.assertEqual(out, f"{folder}/net.yaml: 19 lines; {folder}/net.safetensors\n")
@@ -442,15 +467,15 @@ class Command(unittest.TestCase):
         from modc._export.command import main
         sys.path.insert(0, str(HERE.parent))
         for words, text in (
-                (["exports"], "'exports' is not MODULE:NAME, as in torchvision.models:resnet18"),
+                (["test_export"], "'test_export' is not MODULE:NAME, as in torchvision.models:resnet18"),
                 (["nowhere.at_all:x"], "there is no Python module 'nowhere.at_all'\nhint: it is looked for here and in $PYTHONPATH"),
-                (["exports:Nothing"], "the module 'exports' has no 'Nothing'"),
-                (["exports:ROOT.name"], "'exports:ROOT.name' is of type str: neither a torch.nn.Module nor a function that makes "
+                (["test_export:Nothing"], "the module 'test_export' has no 'Nothing'"),
+                (["test_export:ROOT.name"], "'test_export:ROOT.name' is of type str: neither a torch.nn.Module nor a function that makes "
                  "one"),
                 (["os:getcwd"], "'os:getcwd' gives what is of type str, not a torch.nn.Module or one with its arguments"),
-                (["exports:Sized", "--input", "3,x"], "--input 3,x: it is [NAME=]DIMS[:DTYPE[:END]], as in 1,3,224,224 or "
+                (["test_export:Sized", "--input", "3,x"], "--input 3,x: it is [NAME=]DIMS[:DTYPE[:END]], as in 1,3,224,224 or "
                  "tokens=2,16:int64:1000"),
-                (["exports:Sized", "--input", "3,4", "--dynamic", "x"], "--dynamic x: it is NAME:AXIS=SIZE[:MAX], as in "
+                (["test_export:Sized", "--input", "3,4", "--dynamic", "x"], "--dynamic x: it is NAME:AXIS=SIZE[:MAX], as in "
                  "x:0=batch:64")):
             error = StringIO()
             with redirect_stderr(error), warnings.catch_warnings():
@@ -459,4 +484,6 @@ class Command(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1 and os.sep in sys.argv[1]:
+        os.environ["MODC_EXECUTABLE"] = sys.argv.pop(1)
     unittest.main()

@@ -252,17 +252,9 @@ class Exports(unittest.TestCase):
   x: [2, 4]
 
 classes:
-  Block():
+  Block(bias=True):
     modules:
-      fc: Linear(4, 16)
-      out: Linear(16, 4)
-    forward(x): |
-      h = F.relu(self.fc(x))
-      return x + self.out(h)
-
-  Block2():
-    modules:
-      fc: Linear(4, 16, bias=False)
+      fc: Linear(4, 16, bias=bias)
       out: Linear(16, 4)
     forward(x): |
       h = F.relu(self.fc(x))
@@ -271,7 +263,7 @@ classes:
 modules:
   blocks:
     - 2 x Block()
-    - Block2()
+    - Block(bias=False)
   head: Linear(4, 2)
 
 forward: |

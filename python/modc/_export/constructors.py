@@ -102,23 +102,42 @@ def arguments_of(module, kind):
     return found
 
 
-def constructor(module):
-    """Its text; None where it is no class of torch.nn, or one whose arguments it does not keep."""
+def is_default(value, default):
+    return default is not inspect.Parameter.empty and (
+        value is default or type(value) is type(default) and value == default
+        or isinstance(value, (int, float)) and not isinstance(value, bool) and not isinstance(default, bool) and value == default)
+
+
+def call_of(module):
+    """(class, [(argument, value, default)]) of a module of torch.nn; None where it is none, or does not keep its arguments."""
     kind = base_class(module)
-    if kind is None:
-        return None
-    name = {"NonDynamicallyQuantizableLinear": "Linear"}.get(kind.__name__, kind.__name__)
-    arguments = arguments_of(module, kind)
+    arguments = arguments_of(module, kind) if kind is not None else None
     if arguments is None:
         return None
+    name = {"NonDynamicallyQuantizableLinear": "Linear"}.get(kind.__name__, kind.__name__)
     if name.startswith(("MaxPool", "AvgPool", "LPPool")):  # whose stride is the kernel's size unless it is given
         kernel = dict((argument, value) for argument, value, _ in arguments).get("kernel_size")
         arguments = [item for item in arguments if not (item[0] == "stride" and item[1] == kernel)]
+    return name, arguments
+
+
+def said(module):
+    """The names of the optional arguments that are not their defaults."""
+    found = call_of(module)
+    return {argument for argument, value, default in found[1] if default is not inspect.Parameter.empty
+            and not is_default(value, default)} if found else set()
+
+
+def constructor(module, also=()):
+    """The text of the call that makes a module of torch.nn; None where it is none, or does not keep its arguments. also:
+    arguments that are written even if they are the defaults."""
+    found = call_of(module)
+    if found is None:
+        return None
+    name, arguments = found
     text, named = [], False
     for argument, value, default in arguments:
-        if default is not inspect.Parameter.empty and (value is default or type(value) is type(default) and value == default
-                                                       or isinstance(value, (int, float)) and not isinstance(value, bool)
-                                                       and not isinstance(default, bool) and value == default):
+        if argument not in also and is_default(value, default):
             named = True
             continue
         text.append(f"{argument}={literal(value)}" if named or default is not inspect.Parameter.empty else literal(value))

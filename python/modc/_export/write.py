@@ -11,7 +11,7 @@ from torch import nn
 
 from modc._errors import ExportError
 from modc._export.body import INLINE, NAME, Body, error, reference
-from modc._export.constructors import base_class, constructor, literal
+from modc._export.constructors import base_class, constructor, literal, said
 from modc._export.modes import both, signature
 from modc._export.trace import named_tensors, tensors_of
 
@@ -50,6 +50,7 @@ class Whole:
         self.paired = False  # whether it is one of two
         if training is not None:
             self.paired = training.paired = True
+        self.also = {}  # path of a module of torch.nn: arguments that are written in any case
         self.requires = []  # comparisons of sizes that every call has to meet
         self.tables, self.bodies = training.tables if training else {}, {}
         self.scopes = {}  # path: the scopes of a module
@@ -231,7 +232,7 @@ class Whole:
     def module(self, path, module):
         """The text of a module: a string (a call), or lines of a list or mapping. None: it holds nothing and is never called."""
         if self.is_leaf(module):
-            return constructor(module)
+            return constructor(module, self.also.get(path, ()))
         if type(module) in (nn.Sequential, nn.ModuleList, nn.ModuleDict) or self.is_plain_list(module):
             return self.container(path, module)
         if path in self.instances:
@@ -412,23 +413,42 @@ class Whole:
         made, names = [], set()
         height = self.heights()
         for level in sorted(set(height.values())):
-            groups = {}
+            kinds = {}
             for path in [path for path, h in height.items() if h == level]:
                 module = self.model.get_submodule(path)
-                if not self.is_called(path, module) and not self.holds(module):
-                    continue
-                text = "\n".join(self.class_text(path, module))
-                slots = SLOT.findall(text)
-                key = (type(module), SLOT.sub("\0", text))
-                group = groups.get(key)
-                if group is None:
-                    group = groups[key] = Definition(*key)
-                group.slots.append(slots)
-                group.modules.append((path, module))
-            for group in groups.values():
-                self.define(group, names)
-                made.append(group)
+                if self.is_called(path, module) or self.holds(module):
+                    kinds.setdefault(type(module), []).append((path, module))
+            for members in kinds.values():
+                for group in self.grouped(members):
+                    self.define(group, names)
+                    made.append(group)
         return made
+
+    def grouped(self, members):
+        """The Definitions of instances of one class of Python: those whose texts differ by numbers alone are one. Arguments that
+        only some instances give are said in all, where there are fewer classes then."""
+        plain = self.by_text(members)
+        if len(plain) == 1:
+            return plain
+        below = {}  # path below an instance: arguments of the module there
+        for path, module in members:
+            for inner, leaf in module.named_modules():
+                if inner and self.is_leaf(leaf):
+                    below.setdefault(inner, set()).update(said(leaf))
+        self.also = {f"{path}.{inner}": arguments for path, _ in members for inner, arguments in below.items()}
+        full = self.by_text(members)
+        self.also = {}
+        return full if len(full) < len(plain) else plain
+
+    def by_text(self, members):
+        groups = {}
+        for path, module in members:
+            text = "\n".join(self.class_text(path, module))
+            key = (type(module), SLOT.sub("\0", text))
+            group = groups.setdefault(key, Definition(*key))
+            group.slots.append(SLOT.findall(text))
+            group.modules.append((path, module))
+        return list(groups.values())
 
     def define(self, group, names):
         """Name, arguments and text of a class, and the constructors of its instances."""
@@ -468,17 +488,12 @@ class Whole:
             parameter = next((p for p in signature if p.name == name), None)
             if parameter is not None and parameter.default is not parameter.empty and literal_or_none(parameter.default) in column:
                 defaults[name] = literal_or_none(parameter.default)
-        seen_default = False
-        header = []
-        for column, name in group.arguments:
-            if name in defaults:
-                seen_default = True
-                header.append(f"{name}={defaults[name]}")
-            else:
-                header.append(name)
-        if seen_default and any("=" not in item for item in header[min(i for i, h in enumerate(header) if "=" in h):]):
-            header = [item.split("=")[0] for item in header]
-            defaults = {}
+            elif parameter is None and f"{name}=\0" in group.skeleton:  # an argument of a module below, which most leave out
+                usual = max(column, key=column.count)
+                if 2 * column.count(usual) >= len(column):
+                    defaults[name] = usual
+        group.arguments.sort(key=lambda item: item[1] in defaults)
+        header = [f"{name}={defaults[name]}" if name in defaults else name for _, name in group.arguments]
         group.header = f"{group.name}({', '.join(header)})"
         for index, (path, _) in enumerate(group.modules):
             given, named = [], False
@@ -486,7 +501,7 @@ class Whole:
                 if name in defaults and column[index] == defaults[name]:
                     named = True
                     continue
-                given.append(f"{name}={column[index]}" if named else column[index])
+                given.append(f"{name}={column[index]}" if named or name in defaults else column[index])
             self.instances[path] = f"{group.name}({', '.join(given)})"
 
     @staticmethod

@@ -52,7 +52,9 @@ def schema():
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
 _LAZY = {
     "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
-    "export": "_export.export", "ExportError": "_errors", "ExportWarning": "_errors", "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",
+    "export": "_export.export", "ExportError": "_errors", "ExportWarning": "_errors",
+    "export_onnx": "_onnx.export", "OnnxError": "_onnx.read",
+    "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",
 }
 _LAZY.update(dict.fromkeys(("FallbackPolicy", "ModuleFallbackException", "ModuleInitException", "ModuleDeviceException", "ModuleIOError",
                             "ModuleTorchModelException", "ModuleSpecException"), "_module.fallback"))

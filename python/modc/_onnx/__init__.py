@@ -1,0 +1,1 @@
+"""modc.export_onnx: a spec and its weights from an ONNX file."""

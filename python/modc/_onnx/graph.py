@@ -8,6 +8,7 @@ from modc._onnx.read import DOMAINS, OnnxError, dtype_name, node_title, opset, p
 from modc._onnx.text import Expr, Size, as_ints, call, is_symbolic, pieces_of
 
 NAME = re.compile(r"[A-Za-z_]\w*\Z")
+NAMELESS = re.compile(r"(val|const|constant|scalar)_?\d*\Z")  # what exporters call constants of their own
 SMALL = 8  # elements of a constant that is written where it is read
 
 
@@ -269,7 +270,8 @@ class Graph:
         for tensor in graph.initializer:
             dtype = dtype_name(tensor.data_type, None, f"'{tensor.name}'")
             array = self.array(tensor)
-            path = tuple(tensor.name.split(".")) if array.dtype.kind == "f" and array.ndim and all(
+            path = tuple(tensor.name.split(".")) if array.dtype.kind == "f" and array.ndim and not (
+                NAMELESS.match(tensor.name) and array.size <= SMALL) and all(
                 part and not re.search(r"[\s:/]", part) for part in tensor.name.split(".")) else None
             self.values[tensor.name] = Value(tensor.name, dtype, list(array.shape), None, array, path)
 
@@ -340,6 +342,8 @@ class Graph:
             self.function(proto, node, scope, outputs)
             return
         made = row(node)
+        if node.proto is not proto:  # it stands for another behind it, too
+            outputs = list(node.proto.output)
         self.make(node, made, outputs, scope)
 
     def declared(self, name, dtype):
@@ -521,9 +525,10 @@ class Graph:
             if value.rank > 1 and (taken is not None or array is not value.known and self.real_uses(value.name) != 1):
                 return None
             if value.path and value.path[-1] == key and len(value.path) > 1:
-                if path is not None and path != value.path[:-1]:
+                if path is None:
+                    path = value.path[:-1]
+                elif path != value.path[:-1] and self.real_uses(value.name) == 1:
                     return None
-                path = value.path[:-1]
         scope = self.scope_of(node.proto)
         if path is None:
             path = scope or (self.plain(node.proto.name or node.proto.output[0]),)

@@ -245,8 +245,7 @@ def linear_of(node):
         add = readers[0]
         other = next((name for name in add.input if name != node.proto.output[0]), None)
         bias = graph.values.get(other)
-        if bias is None or bias.known is None or bias.shape != [weight.shape[1]] or not bias.is_float \
-                or graph.uses.get(other) != 1:
+        if bias is None or bias.known is None or bias.shape != [weight.shape[1]] or not bias.is_float:
             bias, add = None, None
     if bias is None and not graph.scope_of(node.proto) and not (weight.path and weight.path[-1] == "weight"):
         return None

@@ -289,6 +289,8 @@ class Writer:
             name = f"{'x' if value.statement is None else value.statement.hint or 'h'}"
         elif value.statement is not None and not NAME.match(value.name):
             name = value.statement.hint or name.lower()
+        if value.statement is not None:
+            name = value.statement.hint or re.sub(r"_\d+$", "", name)
         name = re.sub(r"\W+", "_", name)
         return name if NAME.match(name) else "h"
 

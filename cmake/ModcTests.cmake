@@ -275,6 +275,19 @@ function(modc_command_tests)
     endif()
 endfunction()
 
+# tests/python/test_*.py: the package, as it is used out of a checkout.
+function(modc_python_tests)
+    if(NOT MODC_PYTHON)
+        return()
+    endif()
+    file(GLOB tests CONFIGURE_DEPENDS python/test_*.py)
+    foreach(test ${tests})
+        get_filename_component(name ${test} NAME_WLE)
+        string(REGEX REPLACE "^test_" "python_" name ${name})
+        modc_test(${name} python ${MODC_PYTHON} ${test})
+    endforeach()
+endfunction()
+
 # modc_find_python(VARIABLE MODULES...): a Python that has them; else a warning and an empty variable.
 function(modc_find_python variable)
     if(NOT ${variable})

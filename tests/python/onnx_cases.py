@@ -116,7 +116,7 @@ def run_case(case):
     for inputs, outputs in sets:
         given = dict(zip(names, inputs))
         try:
-            have = net(*[numpy.array(given[value.name], order="C") for value in graph.inputs])
+            have = net(*[numpy.array(given[value.name], dtype=value.dtype, order="C") for value in graph.inputs])
         except Exception as error:
             return f"wrong: {type(error).__name__} {error}"[:200].replace("\n", " ")
         have = have if isinstance(have, tuple) else (have,)

@@ -160,7 +160,7 @@ forward: |
         made = model([helper.make_node("Relu", ["x"], ["y"])], [tensor("x", "n", 4)], [tensor("y", "n", 4)])
         with tempfile.TemporaryDirectory() as folder:
             onnx.save(made, str(Path(folder) / "net.onnx"))
-            environment = dict(os.environ, PYTHONPATH=str(HERE.parent.parent / "python"))
+            environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE.parent.parent / "python"), *sys.path]))
             words = [sys.executable, "-m", "modc", "export", "net.onnx", "--size", "n=3", "--no-check"]
             ran = subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             self.assertEqual(ran.stdout.decode(), "wrote net.yaml\nwrote net.safetensors\nnot compared: as --no-check says\n")

@@ -372,9 +372,9 @@ class Graph:
         types = self.output_types(node, outputs)
         targets = [self.value(name, *types.get(name, (None, None)), node) if name else None for name in outputs]
         shapes = getattr(node, "shapes", None)
-        if shapes is not None and targets[0].shape is None or shapes is not None and any(
-                isinstance(item, Size) for item in shapes):
-            targets[0].shape = shapes
+        if shapes is not None:
+            told = targets[0].shape or [None] * len(shapes)
+            targets[0].shape = [own if isinstance(own, (int, Size)) else extent for own, extent in zip(shapes, told)]
         scope, hint = getattr(node, "scope", scope), getattr(node, "title", None)
         if isinstance(made, Multi):
             statement = Statement(targets, made.expression, scope, hint)
@@ -402,7 +402,7 @@ class Graph:
 
     def output_types(self, node, outputs):
         """Types of a node's results: what the file says or infers, else what the node alone tells."""
-        types = {name: self.types[name] for name in outputs if name and self.types.get(name, (None, None))[1] is not None}
+        types = {name: self.types[name] for name in outputs if name and self.is_known(self.types.get(name, (None, None))[1])}
         if len(types) == len([name for name in outputs if name]):
             return types
         infer = getattr(self.onnx.shape_inference, "infer_node_outputs", None)
@@ -436,8 +436,25 @@ class Graph:
                 info.type.CopyFrom(made[own])
                 types[name] = self.type_of(info)
         for name in outputs:
-            types.setdefault(name, self.types.get(name, (None, None)))
+            code, shape = self.types.get(name, (None, None))
+            own_code, own = types.get(name, (None, None))
+            if own is None or shape is not None and sum(map(self.is_known_extent, shape)) > sum(map(self.is_known_extent, own)):
+                own = shape
+            types[name] = (own_code or code, own)
         return types
+
+    def is_known_extent(self, extent):
+        return isinstance(extent, (int, Size)) or isinstance(extent, str) and re.sub(r"\W", "_", extent) in self.sizes
+
+    def is_known(self, shape):
+        return shape is not None and all(map(self.is_known_extent, shape))
+
+    def intermediate(self, node, expression, title):
+        """A value of its own for what several results read."""
+        value = Value(f"{node.proto.output[0] or title}.{title}", None, None)
+        value.statement = Statement([value], expression, getattr(node, "scope", self.scope_of(node.proto)), title)
+        self.statements.append(value.statement)
+        return value
 
     # ---- functions
 

@@ -197,7 +197,7 @@ FOLDED = {
     "Not": plain(numpy.logical_not), "And": plain(numpy.logical_and), "Or": plain(numpy.logical_or),
     "Less": plain(numpy.less), "Greater": plain(numpy.greater), "Max": plain(lambda *a: numpy.maximum.reduce(a)),
     "Min": plain(lambda *a: numpy.minimum.reduce(a)), "Abs": plain(numpy.abs), "Sqrt": plain(numpy.sqrt),
-    "Mod": plain(lambda a, b: numpy.mod(a, b) if b.all() else None), "Floor": plain(numpy.floor), "Ceil": plain(numpy.ceil),
+    "Mod": lambda node, a, b: a % b if b.all() else None, "Floor": plain(numpy.floor), "Ceil": plain(numpy.ceil),
     "GreaterOrEqual": plain(numpy.greater_equal), "LessOrEqual": plain(numpy.less_equal),
 }
 WITHOUT_INPUTS = {"Shape": shape_of, "Size": size_of, "Constant": constant}

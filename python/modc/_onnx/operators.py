@@ -69,7 +69,7 @@ def power(node):
     if not same and isinstance(exponent, (numpy.floating, numpy.integer)) and base.is_float:
         same, exponent = True, float(exponent)
     if same:
-        if isinstance(exponent, float) and exponent.is_integer():
+        if isinstance(exponent, (float, numpy.floating)) and float(exponent).is_integer():
             exponent = int(exponent)
         return binary(base, "**", exponent)
     if base.is_float:
@@ -1431,11 +1431,15 @@ def recurrent(kind):
         if lengths is not None:
             raise_unless_full(node, lengths, extents[1 if layout else 0])
         gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+        module = None
+        if peep is None and (kind != "GRU" or reset_behind) and node.attribute("direction", "forward") != "reverse" and (
+                kind != "RNN" or not given or len(set(given)) == 1) and not (layout and h is not None):
+            module = recurrent_module(node, kind, hidden, directions, layout, given, (w, r, b))
+        if module is not None:
+            return called_recurrent(node, kind, module, hidden, directions, layout, (x, h, c))
         results = []
-        relu = kind == "RNN" and given and given[0] == "Relu"
         for d in range(directions):
             reverse = directions == 2 and d == 1 or node.attribute("direction", "forward") == "reverse"
-            own_relu = kind == "RNN" and given and given[d] == "Relu"
             start = [None if s is None else subscript(s, ":", d) if layout else subscript(s, d) for s in (h, c)]
             arguments = [method(x_time, "flip", 0) if reverse else x_time, subscript(w, d), subscript(r, d),
                          subscript(b, d) if b is not None else call(
@@ -1446,14 +1450,13 @@ def recurrent(kind):
                 arguments.append(subscript(peep, d) if peep is not None else call(
                     "torch.zeros", 3 * hidden, dtype=None if dtype == "float32" else torch_dtype(dtype)))
             if kind == "GRU":
-                arguments.append("True" if reset_behind else "False")
+                arguments.append(str(bool(reset_behind)))
             if kind == "RNN":
-                arguments.append("True" if own_relu else "False")
-            results.append((call(node.helper(f"onnx_{kind.lower()}"), *arguments), reverse))
-        del relu
-        outputs = 3 if kind == "LSTM" else 2
+                arguments.append(str(bool(given and given[d] == "Relu")))
+            result = call(node.helper(f"onnx_{kind.lower()}"), *arguments)
+            results.append((node.graph.intermediate(node, result, kind.lower()), reverse))
         made = []
-        for i in range(outputs):
+        for i in range(3 if kind == "LSTM" else 2):
             parts = []
             for result, reverse in results:
                 part = subscript(result, i)
@@ -1466,6 +1469,51 @@ def recurrent(kind):
             made.append(joined if node.has_output(i) else None)
         return made
     return row
+
+
+# Blocks of PyTorch's gates among those of ONNX.
+GATES = {"RNN": [0], "GRU": [1, 0, 2], "LSTM": [0, 2, 3, 1]}
+
+
+def recurrent_module(node, kind, hidden, directions, layout, given, parameters):
+    """The layer of torch.nn with these parameters, or None."""
+    w, r, b = parameters
+    if any(value is not None and value.known is None for value in parameters):
+        return None
+    order = [row for gate in GATES[kind] for row in range(gate * hidden, (gate + 1) * hidden)]
+    tensors = []
+    for d in range(directions):
+        tail = "_l0_reverse" if d else "_l0"
+        tensors += [("weight_ih" + tail, w, w.known[d][order]), ("weight_hh" + tail, r, r.known[d][order])]
+        if b is not None:
+            half = b.known.shape[1] // 2
+            tensors += [("bias_ih" + tail, b, b.known[d][:half][order]), ("bias_hh" + tail, b, b.known[d][half:][order])]
+    text = f"{w.shape[2]}, {hidden}"
+    if kind == "RNN" and given and given[0] == "Relu":
+        text += ", nonlinearity='relu'"
+    text += ("" if b is not None else ", bias=False") + (", batch_first=True" if layout else "")
+    return node.module(kind, text + (", bidirectional=True" if directions == 2 else ""), tensors)
+
+
+def called_recurrent(node, kind, module, hidden, directions, layout, operands):
+    """The results of a layer of torch.nn in ONNX's order of dimensions."""
+    x, h, c = operands
+    pieces = [(module, 9), "(", (x, -1)]
+    if kind == "LSTM" and (h is not None or c is not None):
+        start = [value if value is not None else call("torch.zeros_like", h if h is not None else c) for value in (h, c)]
+        pieces += [", (", (start[0], -1), ", ", (start[1], -1), ")"]
+    elif h is not None:
+        pieces += [", ", (h, -1)]
+    made = node.graph.intermediate(node, Expr(pieces + [")"]), kind.lower())
+    y, last = subscript(made, 0), subscript(made, 1)
+    if directions == 1:
+        y = method(y, "unsqueeze", 2 if layout else 1)
+    else:
+        y = method(y, "unflatten", -1, f"({directions}, {hidden})")
+        y = y if layout else method(y, "transpose", 1, 2)
+    states = [subscript(last, 0), subscript(last, 1)] if kind == "LSTM" else [last]
+    states = [method(state, "transpose", 0, 1) for state in states] if layout else states
+    return [part if node.has_output(i) else None for i, part in enumerate([y, *states])]
 
 
 def raise_unless_full(node, lengths, steps):

@@ -141,6 +141,12 @@ class Size:
     def __rfloordiv__(self, other):
         return combined("//", other, self)
 
+    def __mod__(self, other):
+        return combined("%", self, other)
+
+    def __rmod__(self, other):
+        return combined("%", other, self)
+
     def __neg__(self):
         return combined("-", 0, self)
 

@@ -57,6 +57,7 @@ class Writer:
         self.modules = {}  # path: Module, of those that are called
         kinds = [value.dtype for value in graph.inputs if value.is_float] + [
             value.dtype for value in graph.values.values() if value.path]
+        kinds = kinds or [value.dtype for value in graph.outputs if value.is_float]
         self.dtype = max(sorted(set(kinds)), key=lambda kind: (kinds.count(kind), kind == "float32")) if kinds else "float32"
 
     # ---- what is needed
@@ -338,7 +339,8 @@ class Writer:
         while name in self.tables and self.tables[name] is not value.known:
             name, n = f"{base}_{n}", n + 1
         self.tables[name] = value.known
-        return f"load_file('{self.tables_name}')['{name}']"
+        text = f"load_file('{self.tables_name}')['{name}']"  # whose floats are of the model's type
+        return text if not value.is_float or value.dtype == self.dtype else f"{text}.to(torch.{value.dtype})"
 
     # ---- modules
 

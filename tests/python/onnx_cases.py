@@ -4,8 +4,8 @@
     onnx_cases.py --list              writes the list anew
     onnx_cases.py test_relu test_gru* some of them, with what went wrong
 
-The list (onnx_cases.txt) has a line for each case: its name, and `right`, or `refused: ` with modc's message. A case is left out
-whose tensors are of other types than float32, float64, integers and bool.
+The list (onnx_cases.txt) has a line for each case: its name, and `right`, or `refused: ` with modc's message. A case is left
+out whose tensors are of other types than float32, float64, integers and bool.
 """
 import argparse
 import fnmatch
@@ -41,7 +41,8 @@ def data_of(case):
     import onnx
     from onnx import numpy_helper
     if case.model is not None:
-        return case.model, case.data_sets
+        return case.model, [[[numpy_helper.to_array(item) if isinstance(item, onnx.TensorProto) else item for item in part]
+                             for part in pair] for pair in case.data_sets]
     folder = Path(case.model_dir)
     sets = []
     for data in sorted(folder.glob("test_data_set_*")):

@@ -14,16 +14,10 @@ from modc._export.body import INLINE, NAME, Body, error, reference
 from modc._export.constructors import base_class, constructor, literal, said
 from modc._export.modes import both, signature
 from modc._export.trace import named_tensors, tensors_of
+from modc._spec import SLOT, listed, mapped, quote
 
-# A number or a string in the text of a class: what instances may differ by. Not the axis of a shape nor part of a name.
-SLOT = re.compile(r"""(?<![\w.])(?:\d+\.\d*(?:e[+-]?\d+)?|\d+(?:e[+-]?\d+)?|True\b|False\b|None\b)|'(?:[^'\\]|\\.)*'""")
 OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "axes": "dims",
                "indices": "indices_or_sections", "sections": "indices_or_sections"}
-YAML_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"}
-
-
-def quote(name):
-    return name if NAME.match(name) and name.lower() not in YAML_WORDS else f'"{name}"'
 
 
 def dtype_name(dtype):
@@ -258,41 +252,12 @@ class Whole:
         plain_list = names == [str(i) for i in range(len(names))] and len(items) == len(names)
         if isinstance(module, nn.Sequential) or isinstance(module, nn.ModuleList):
             if plain_list:
-                lines = self.listed([text for _, text in items])
+                lines = listed([text for _, text in items])
                 if isinstance(module, nn.ModuleList) and path in self.loose:
                     return lines
                 return lines if lines else ("Sequential()" if isinstance(module, nn.Sequential) else "ModuleList([])")
-            return ["class: Sequential"] + self.mapped(items)
-        return self.mapped(items)
-
-    @staticmethod
-    def listed(texts):
-        """A list, in which equal neighbours that are calls stand once."""
-        lines, i = [], 0
-        while i < len(texts):
-            text, n = texts[i], 1
-            while i + n < len(texts) and isinstance(text, str) and texts[i + n] == text:
-                n += 1
-            i += n
-            if isinstance(text, str):
-                lines.append(f"- {n} x {text}" if n > 1 else f"- {text}")
-            else:
-                lines.append("- " + text[0])
-                lines += ["  " + line for line in text[1:]]
-        return lines
-
-    @staticmethod
-    def mapped(items):
-        lines = []
-        for name, text in items:
-            if isinstance(text, str):
-                lines.append(f"{quote(name)}: {text}")
-            elif len(text) == 1 and text[0].startswith("- ") and " x " in text[0] and text[0][2].isdigit():
-                lines.append(f"{quote(name)}: {text[0][2:]}")
-            else:
-                lines.append(f"{quote(name)}:")
-                lines += ["  " + line for line in text]
-        return lines
+            return ["class: Sequential"] + mapped(items)
+        return mapped(items)
 
     loose = ()
 
@@ -359,7 +324,7 @@ class Whole:
         children = self.children(path, module)
         if children:
             lines.append("modules:")
-            lines += ["  " + line for line in self.mapped(children)]
+            lines += ["  " + line for line in mapped(children)]
         lines += self.tensors(path, module)
         found = self.forward_of(path, module)
         if found is not None:
@@ -575,10 +540,10 @@ class Whole:
                 lines += ["    " + line for line in definition.text] + [""]
             lines.pop()
         children = self.children("", self.model)
-        listed = children and self.is_plain_list(self.model)  # which threads its input through by itself
+        threaded = children and self.is_plain_list(self.model)  # which threads its input through by itself
         if children:
-            lines += ["", "modules:"] + ["  " + line for line in (self.container("", self.model) if listed
-                                                                  else self.mapped(children))]
+            lines += ["", "modules:"] + ["  " + line for line in (self.container("", self.model) if threaded
+                                                                  else mapped(children))]
         tensors = self.tensors("", self.model)
         if tensors:
             lines += [""] + tensors

@@ -19,14 +19,16 @@ def values(text):
     """NAME=NUMBERS, with commas between them."""
     name, sign, numbers = text.partition("=")
     try:
-        return name, [float(item) if "." in item or "e" in item else int(item) for item in numbers.split(",") if item] \
-            if sign and name else 1 / 0
-    except (ValueError, ZeroDivisionError):
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=NUMBER,NUMBER,...") from None
+        if sign and name:
+            return name, [float(item) if "." in item or "e" in item else int(item) for item in numbers.split(",") if item]
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"'{text}' is not NAME=NUMBER,NUMBER,...")
 
 
 def main(words):
-    parser = argparse.ArgumentParser(prog="modc export", description="Writes a spec of an ONNX file, and its weights beside it.")
+    parser = argparse.ArgumentParser(prog="modc export",
+                                     description="Writes a spec of an ONNX file, and its weights beside it.")
     parser.add_argument("file", help="the ONNX file")
     parser.add_argument("-o", "--output", help="the spec (default: the file's name with .yaml)")
     parser.add_argument("--name", help="the model's name (default: the file's)")
@@ -51,7 +53,8 @@ def main(words):
         if item is not None:
             print(f"wrote {item}")
     if made.by is None:
-        print("not compared: " + ("as --no-check says" if options.no_check else "neither onnxruntime nor onnx.reference runs it"))
+        print("not compared: " + ("as --no-check says" if options.no_check
+                                  else "neither onnxruntime nor onnx.reference runs it"))
     else:
         print(f"outputs differ by at most {max(made.differences, default=0.0):.1e} from {made.by}")
     return 0

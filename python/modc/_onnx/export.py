@@ -11,7 +11,7 @@ import numpy
 from modc._build import run_command
 from modc._files import safetensors_bytes
 from modc._onnx.graph import Graph
-from modc._onnx.read import OnnxError, load, package
+from modc._onnx.read import load
 from modc._onnx.text import Size
 from modc._onnx.write import Writer
 
@@ -19,7 +19,7 @@ TOLERANCE = 1e-4  # of the largest element of an output; ONNX's own implementati
 
 
 class ExportedOnnx:
-    """What modc.export_onnx made. differences: of each output, relative to its largest element; by: what it was compared with."""
+    """What modc.export_onnx made. differences: of each output, relative to its largest element; by: from what."""
 
     def __init__(self, spec, weights, tables, differences, by):
         self.spec, self.weights, self.tables, self.differences, self.by = spec, weights, tables, differences, by
@@ -50,12 +50,12 @@ def read_onnx(source, tables_name, name, sizes=None, dims=None, values=None):
 
 
 def export_onnx(source, path="net.yaml", *, name=None, sizes=None, dims=None, values=None, check=True, rtol=TOLERANCE):
-    """Writes a spec of an ONNX file, and beside it its weights (net.safetensors) and what is a constant (net.tables.safetensors).
+    """Writes a spec of an ONNX file, and beside it its weights (net.safetensors) and constants (net.tables.safetensors).
 
     sizes: maxima of the dimensions that calls choose, by the file's names: {"batch": 64}; a dimension that none is given for
-    has 64. dims: those that are fixed: {"batch": 1}. values: inputs that are constants from now on: {"axes": [1]}. check: the spec is compiled and must give the numbers of onnxruntime, or of
-    onnx.reference where that is not installed; RuntimeError if it does not, and nothing is written. OnnxError says what the
-    file has that modc has not.
+    has 64. dims: those that are fixed: {"batch": 1}. values: inputs that are constants from now on: {"axes": [1]}.
+    check: the spec is compiled and must give the numbers of onnxruntime, or of onnx.reference where that is not installed;
+    RuntimeError if it does not, and nothing is written. OnnxError says what the file has that modc has not.
     """
     path = Path(path)
     tables_name = f"{path.stem}.tables.safetensors"
@@ -69,7 +69,9 @@ def export_onnx(source, path="net.yaml", *, name=None, sizes=None, dims=None, va
             (made / tables_name).write_bytes(safetensors_bytes(tables))
         (made / f"{path.stem}.safetensors").write_bytes(safetensors_bytes(weights))
         run_command(["check", made / path.name])
-        differences, by = compare(made / path.name, made / f"{path.stem}.safetensors", graph, model, values or {}, rtol) if check else ([], None)
+        differences, by = [], None
+        if check:
+            differences, by = compare(made / path.name, made / f"{path.stem}.safetensors", graph, model, values or {}, rtol)
         path.parent.mkdir(parents=True, exist_ok=True)
         for item in made.iterdir():
             os.replace(shutil.copy(item, path.parent / f".{item.name}.part"), path.parent / item.name)
@@ -97,7 +99,7 @@ def reference(model):
 
 def some_inputs(graph, seed):
     """Numbers for each input: floats about 0, small integers."""
-    generator = numpy.random.default_rng(seed) if hasattr(numpy.random, "default_rng") else None
+    generator = numpy.random.default_rng(seed)
     extents = {name: max(1, min(most, 3 + seed)) for name, most in graph.sizes.items()}
     given = {}
     for value in graph.inputs:
@@ -111,7 +113,6 @@ def some_inputs(graph, seed):
 
 def compare(spec, weights, graph, model, values, rtol):
     from modc._net import compile as compile_spec
-    package()
     run, by = reference(model)
     if run is None:
         return [], None
@@ -147,6 +148,3 @@ def apart(outputs, wanted, graph, by, rtol):
         raise RuntimeError(f"the compiled model is not that of {by}: " + ", ".join(
             f"output '{value.name}' {difference:.1e}" for value, difference in zip(graph.outputs, found)))
     return found
-
-
-__all__ = ["export_onnx", "OnnxError"]

@@ -4,8 +4,8 @@ import re
 import numpy
 
 from modc._onnx.known import known_results
-from modc._onnx.read import DOMAINS, OnnxError, dtype_name, node_title, opset, package
-from modc._onnx.text import Expr, Size, as_ints, call, is_symbolic, pieces_of
+from modc._onnx.read import DOMAINS, OnnxError, dtype_name, opset, package
+from modc._onnx.text import Size, as_ints, is_symbolic
 
 NAME = re.compile(r"[A-Za-z_]\w*\Z")
 NAMELESS = re.compile(r"(val|const|constant|scalar)_?\d*\Z")  # what exporters call constants of their own
@@ -39,7 +39,7 @@ class Module:
 
     def __init__(self, path, text, tensors):
         self.path, self.text, self.tensors = path, text, tensors
-        self.binds = 9
+        self.counter = False  # whether the file of weights counts its batches, too
 
 
 class Multi:
@@ -246,7 +246,8 @@ class Graph:
         code, shape = self.type_of(info)
         dtype = dtype_name(code, None, f"the input '{info.name}'")
         if shape is None:
-            raise OnnxError(f"the input '{info.name}' has no shape", hint="give the file one: the number of dimensions is needed")
+            raise OnnxError(f"the input '{info.name}' has no shape",
+                            hint="give the file one: the number of dimensions is needed")
         dims = []
         for axis, extent in enumerate(shape):
             if not isinstance(extent, int):

@@ -6,7 +6,8 @@ import numpy
 
 from modc._onnx.text import Size, as_ints, is_symbolic
 
-LIMIT = 4096  # elements of a result
+LIMIT = 4096  # elements of an operand
+FEW = 8  # of one of floats
 
 
 def symbolic(items, like=None):
@@ -200,6 +201,9 @@ FOLDED = {
     "Mod": lambda node, a, b: a % b if b.all() else None, "Floor": plain(numpy.floor), "Ceil": plain(numpy.ceil),
     "GreaterOrEqual": plain(numpy.greater_equal), "LessOrEqual": plain(numpy.less_equal),
 }
+# Of floats, what exporters compute shapes and scales with.
+FOLDED_FLOATS = {"Cast", "Identity", "Unsqueeze", "Squeeze", "Gather", "Mul", "Div", "Add", "Sub", "Range", "Sqrt", "Floor", "Ceil",
+                 "Concat", "Slice", "Reshape", "Equal"}
 WITHOUT_INPUTS = {"Shape": shape_of, "Size": size_of, "Constant": constant}
 
 
@@ -217,9 +221,7 @@ def known_results(node):
             continue
         if value.known is None or value.path or value.known.size > LIMIT:
             return None
-        if value.known.dtype.kind == "f" and not (node.op in ("Cast", "Identity", "Unsqueeze", "Squeeze", "Gather", "Mul", "Div",
-                                                              "Add", "Sub", "Range", "Sqrt", "Floor", "Ceil", "Concat", "Slice",
-                                                              "Reshape", "Equal") and value.known.size <= 8):
+        if value.known.dtype.kind == "f" and not (node.op in FOLDED_FLOATS and value.known.size <= FEW):
             return None
         arrays.append(value.known)
     try:

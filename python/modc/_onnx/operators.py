@@ -9,7 +9,7 @@ import numpy
 
 from modc._onnx.graph import Multi
 from modc._onnx.read import dtype_name
-from modc._onnx.text import Expr, Size, binary, call, method, number, subscript, unary, whole
+from modc._onnx.text import Expr, Size, binary, call, is_symbolic, method, number, pieces_of, subscript, unary, whole
 
 SPATIAL = {3: "1d", 4: "2d", 5: "3d"}
 
@@ -196,8 +196,6 @@ def cast(node):
     kind = dtype_name(node.attribute("to"), node.proto, "its result")
     if node[0].dtype == kind:
         return node[0]
-    if kind == "bool" or node[0].dtype is not None:
-        return method(node[0], "to", torch_dtype(kind))
     return method(node[0], "to", torch_dtype(kind))
 
 
@@ -267,9 +265,9 @@ def shadow(graph, proto, last):
 
 def linear(node, weight, array, bias):
     features_out, features_in = array.shape
-    made = node.module("Linear", f"{features_in}, {features_out}" + ("" if bias is not None else ", bias=False"),
-                       [("weight", weight, array if array is weight.known else numpy.ascontiguousarray(array))] + ([("bias", bias, bias.known)] if bias is not None
-                                                                               else []))
+    tensors = [("weight", weight, array if array is weight.known else numpy.ascontiguousarray(array))]
+    tensors += [("bias", bias, bias.known)] if bias is not None else []
+    made = node.module("Linear", f"{features_in}, {features_out}" + ("" if bias is not None else ", bias=False"), tensors)
     return None if made is None else Expr([(made, 9), "(", (node[0], -1), ")"])
 
 
@@ -296,7 +294,6 @@ def gemm(node):
 
 
 def subscript_t(value):
-    from modc._onnx.text import pieces_of
     return Expr(pieces_of(value, 9) + [".T"])
 
 
@@ -580,7 +577,8 @@ def lp_pool(node):
 
 def max_unpool(node):
     rank = node.rank()
-    dims, count = spatial(node, rank), rank - 2
+    spatial(node, rank)
+    count = rank - 2
     kernel = node.attribute("kernel_shape")
     strides = node.attribute("strides") or [1] * count
     pads = node.attribute("pads") or [0] * (2 * count)
@@ -627,11 +625,9 @@ def trained_norm(node, eps, rank):
     momentum = float(node.number("momentum", 0.9))
     axes = "(" + ", ".join(str(axis) for axis in range(rank) if axis != 1) + ("," if rank == 2 else "") + ")"
     x, scale, bias, mean_, var = (node[i] for i in range(5))
-    shaped = [":"] + ["None"] * (rank - 2)
     mean_of = method(x, "mean", axes)
     var_of = method(x, "var", axes, unbiased="False")
     y = call("F.batch_norm", x, mean_of, var_of, scale, bias, eps=eps)
-    del shaped
     new_mean = binary(binary(mean_, "*", momentum), "+", binary(mean_of, "*", round(1 - momentum, 7)))
     new_var = binary(binary(var, "*", momentum), "+", binary(var_of, "*", round(1 - momentum, 7)))
     return [y, new_mean, new_var, mean_of, var_of]
@@ -724,17 +720,14 @@ def soft(node, name, x, axis):
 
 # ---- reductions
 
-def reduction(node, version_of_input=18):
-    """The axes to reduce, None for all; and whether they are kept."""
+def reduction(node):
+    """The axes to reduce, None for all, "none" for none; and whether they are kept."""
     axes = node.attribute("axes")
     if axes is None and len(node.inputs) > 1:
         axes = node.plain_ints(1, "axes")
     keep = bool(node.attribute("keepdims", 1))
     if not axes:
-        if axes is not None and not len(axes) or axes is None:
-            if node.attribute("noop_with_empty_axes", 0):
-                return "none", keep
-        return None, keep
+        return "none" if node.attribute("noop_with_empty_axes", 0) else None, keep
     return axes, keep
 
 
@@ -837,8 +830,6 @@ def top_k(node):
 # ---- shapes
 
 def reshape(node):
-    if node.version < 5:
-        raise node.fail("opset 5 and up is read")
     target = node.ints(1, "shape")
     if not node.attribute("allowzero", 0) and 0 in target:
         extents = node.extents()
@@ -885,11 +876,7 @@ def flatten(node):
             return Expr([(made, 9), "(", (node[0], -1), ")"])
         return method(node[0], "flatten", 1)
     extents = node.extents()
-    rows = 1
-    for extent in extents[:axis]:
-        rows = rows * extent
-    return method(node[0], "reshape", rows, -1) if math.prod(
-        [item if isinstance(item, int) else 1 for item in extents]) else method(node[0], "reshape", rows, product_of(extents[axis:]))
+    return method(node[0], "reshape", product_of(extents[:axis]), -1 if 0 not in extents else product_of(extents[axis:]))
 
 
 def product_of(items):
@@ -996,7 +983,6 @@ def slice_(node):
 
 def range_pieces(node, start, end, step):
     far = isinstance(end, int) and end >= 2 ** 31 - 1
-    from modc._onnx.text import pieces_of
     if isinstance(start, Size) or isinstance(end, Size):
         pieces = (pieces_of(start) if not (whole(start) and start == 0) else []) + [":"] + ([] if far else pieces_of(end))
         return Expr(pieces + ([f":{step}"] if step != 1 else []))
@@ -1018,11 +1004,8 @@ def gather(node):
             return Expr([(made, 9), "(", (index, -1), ")"])
     if index.known is not None and index.known.ndim == 1 and index.known.size <= 16 and index.known.dtype != object:
         return subscript(x, *[":"] * axis, number(index.known.tolist()))
-    if index.known is not None:
-        index = index
-    elif index.rank is not None and index.known is None:
-        extent = node.extents()[axis]
-        index = call(node.helper("from_end"), index, extent)
+    if index.known is None or is_symbolic(index.known) or (index.known < 0).any():
+        index = call(node.helper("from_end"), index, node.extents()[axis])
     return subscript(x, *[":"] * axis, index)
 
 
@@ -1039,7 +1022,7 @@ def wide(node, position):
 
 
 def gather_nd(node):
-    batch, rank = node.attribute("batch_dims", 0), node.rank(0)
+    batch = node.attribute("batch_dims", 0)
     depth = node.fixed(node.rank(1) - 1, "the number of indices", 1)
     columns = [subscript(node[1], "...", i) for i in range(depth)]
     if batch:
@@ -1050,7 +1033,6 @@ def gather_nd(node):
             shape = ["-1" if i == axis else "1" for i in range(inner)]
             rows.append(method(call("torch.arange", extents[axis]), "view", *shape))
         columns = rows + columns
-    del rank
     return subscript(node[0], *columns)
 
 
@@ -1126,9 +1108,9 @@ def pad(node):
         return node[0]
     if mode != "constant":
         mode = {"edge": "replicate", "reflect": "reflect", "wrap": "circular"}[mode]
-        x, back = node[0], None
+        x = node[0]
         last = rank - moved[0]
-        if last > 3 or rank - last > 2 and False:
+        if last > 3:
             raise node.fail(f"mode '{mode}' of more than the last three dimensions is not there")
         shape = node.extents()
         lead = rank - last
@@ -1140,7 +1122,6 @@ def pad(node):
         if lead != 2:
             made = method(made, "reshape", *shape[:lead], *[
                 extent + low + high for extent, (low, high) in zip(shape[lead:], sides[lead:])])
-        del back
         return made
     amounts = [item for axis in range(rank - 1, moved[0] - 1, -1) for item in sides[axis]]
     if hasattr(value, "statement"):
@@ -1150,7 +1131,6 @@ def pad(node):
 
 
 def tuple_pieces(items):
-    from modc._onnx.text import pieces_of
     pieces = ["("]
     for position, item in enumerate(items):
         pieces += ([", "] if position else []) + pieces_of(item)
@@ -1181,7 +1161,8 @@ def one_hot(node):
     classes = method(call("torch.arange", depth), "view", *[-1 if i == axis else 1 for i in range(rank)])
     index = method(index, "long") if index.dtype != "int64" else index
     index = call("torch.where", binary(index, "<", 0), binary(index, "+", depth), index)
-    return call("torch.where", binary(method(index, "unsqueeze", axis), "==", classes), subscript(values, 1), subscript(values, 0))
+    hot = binary(method(index, "unsqueeze", axis), "==", classes)
+    return call("torch.where", hot, subscript(values, 1), subscript(values, 0))
 
 
 def range_(node):
@@ -1251,7 +1232,8 @@ def dropout(node):
     if training is not None and (training.known is None or bool(training.known)):
         ratio = node[1].known if node[1] is not None else numpy.float32(0.5)
         if training.known is None or ratio is None or float(ratio) != 0:
-            raise node.fail("it drops in training mode, by random numbers that ONNX does not define", "export the model in eval mode")
+            raise node.fail("it drops in training mode, by random numbers that ONNX does not define",
+                            "export the model in eval mode")
     return [node[0], call("torch.ones_like", node[0], dtype="torch.bool") if node.has_output(1) else None]
 
 
@@ -1343,10 +1325,6 @@ def stft(node):
     length = node.plain_ints(3, "frame_length")[0] if node[3] is not None else node.fixed(0, "the frame's length", 2)
     onesided, x = node.attribute("onesided", 1), node[0]
     if node.rank() == 3 and node.fixed(2, "the number of parts") == 2:
-        if onesided:
-            raise node.fail("onesided of complex numbers is not there")
-        frames = [call("torch.view_as_complex", x)]
-        del frames
         raise node.fail("a signal of complex numbers is not there")
     signal = subscript(x, "...", 0) if node.rank() == 3 else x
     frames = method(signal, "unfold", 1, length, step)
@@ -1413,7 +1391,8 @@ def recurrent(kind):
         given = node.attribute("activations")
         if given and [item.lower() for item in given] != [item.lower() for item in ACTIVATIONS[kind]] * directions and not (
                 kind == "RNN" and all(item in ("Relu", "Tanh") for item in given)):
-            raise node.fail(f"its activations {', '.join(given)} are not there", "PyTorch's are: " + ", ".join(ACTIVATIONS[kind]))
+            raise node.fail(f"its activations {', '.join(given)} are not there",
+                            "PyTorch's are: " + ", ".join(ACTIVATIONS[kind]))
         for name in ("clip", "input_forget"):
             if node.attribute(name):
                 raise node.fail(f"{name} is not there")
@@ -1541,7 +1520,8 @@ OPERATORS = {
         ("HardSwish", "F.hardswish", "Hardswish"))},
     **{op: binary_row(symbol) for op, symbol in {
         "Add": "+", "Sub": "-", "Mul": "*", "Equal": "==", "Greater": ">", "Less": "<", "GreaterOrEqual": ">=",
-        "LessOrEqual": "<=", "And": "&", "Or": "|", "Xor": "^", "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^"}.items()},
+        "LessOrEqual": "<=", "And": "&", "Or": "|", "Xor": "^", "BitwiseAnd": "&", "BitwiseOr": "|",
+        "BitwiseXor": "^"}.items()},
     "Neg": lambda node: unary("-", node[0]), "Identity": lambda node: node[0],
     "Div": divide, "Pow": power, "Mod": modulo, "BitShift": bit_shift, "Max": variadic("torch.maximum"),
     "Min": variadic("torch.minimum"), "Sum": variadic(None, "+"), "Mean": mean, "Elu": elu, "Celu": celu, "Selu": selu,
@@ -1587,7 +1567,8 @@ REFUSED = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul",
                      "ConvInteger", "MatMulInteger"), QUANTISED),
     **dict.fromkeys(("SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-                     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement"), SEQUENCES),
+                     "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement"),
+                    SEQUENCES),
     **dict.fromkeys(("StringConcat", "StringSplit", "StringNormalizer", "RegexFullMatch", "TfIdfVectorizer"), STRINGS),
     **dict.fromkeys(("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"),
                     RANDOM),

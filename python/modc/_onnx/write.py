@@ -1,4 +1,5 @@
 """The spec of a graph: modules by their paths, classes by the scopes of the nodes, statements by what reads what."""
+import keyword
 import re
 
 import numpy
@@ -11,10 +12,8 @@ from modc._spec import NAME, SLOT, listed, mapped, quote
 
 WIDTH = 64  # of an expression that stands where it is read
 SMALL = 8  # elements of a constant that is written where it is read
-WORDS = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally",
-         "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return",
-         "try", "while", "with", "yield", "self", "torch", "F", "nn", "math", "inf", "pi", "True", "False", "None", "ops",
-         "load_file", "int", "float", "bool", "str", "len", "range", "min", "max", "sum"}
+WORDS = set(keyword.kwlist) | {"self", "torch", "F", "nn", "math", "inf", "pi", "ops", "load_file", "int", "float", "bool", "str",
+                               "len", "range", "min", "max", "sum"}
 
 
 class Dissolve(Exception):
@@ -54,7 +53,6 @@ class Writer:
         self.reads = {}  # statement: values that its expression reads
         self.needed = self.reached()
         self.parameters = {}  # value: path
-        self.modules = {}  # path: Module, of those that are called
         kinds = [value.dtype for value in graph.inputs if value.is_float] + [
             value.dtype for value in graph.values.values() if value.path]
         kinds = kinds or [value.dtype for value in graph.outputs if value.is_float]
@@ -132,7 +130,8 @@ class Writer:
         for value in self.graph.inputs:
             shape = "[" + ", ".join(item.left if isinstance(item, Size) else str(item) for item in value.shape) + "]"
             name = quote(self.input_names[value])
-            out.append(f"  {name}: {shape}" if value.dtype == self.dtype else f"  {name}: {{shape: {shape}, dtype: {value.dtype}}}")
+            plain = value.dtype == self.dtype
+            out.append(f"  {name}: {shape}" if plain else f"  {name}: {{shape: {shape}, dtype: {value.dtype}}}")
         if not self.graph.inputs:
             raise OnnxError("the model has no inputs: all that it returns is constant")
         helpers = [name for name in HELPERS if name in self.graph.helpers and any(
@@ -404,7 +403,8 @@ class Writer:
     def definition(self, skeleton, members, names):
         last = [part for part in members[0][0] if not part.isdigit()][-1]
         word = re.sub(r"[\d_]+$", "", last) or "module"
-        word = word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 2 and members[0][0][-1].isdigit() else word
+        if re.search(r"[^s]s$", word) and members[0][0][-1].isdigit():  # one of several
+            word = word[:-1]
         base = "".join(part[:1].upper() + part[1:] for part in re.split(r"\W+|_", word) if part) or "Module"
         base = base if NAME.match(base) else "Module"
         name, n = base, 2
@@ -452,7 +452,7 @@ class Writer:
             if branch.module is not None:
                 for key, array in branch.module.tensors:
                     found[".".join(path + (key,))] = array
-                if getattr(branch.module, "counter", False):
+                if branch.module.counter:
                     found[".".join(path + ("num_batches_tracked",))] = numpy.zeros((), numpy.int64)
             for name, child in branch.children.items():
                 walk(path + (name,), child)

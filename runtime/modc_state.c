@@ -1050,7 +1050,7 @@ static void print_format(const struct printer *printer, const struct modc_report
              "boundary, this is invalid."),
         [MODC_FORMAT_INFO] = "invalid shape, data type, or offset for tensor",
         [MODC_FORMAT_INCOMPLETE] = "incomplete metadata, file not fully covered",
-        [MODC_FORMAT_PICKLE] = "this is a pickle, as torch.save writes it, not safetensors",
+        [MODC_FORMAT_PICKLE] = "this is a zip or a pickle, as torch.save writes them, not safetensors",
     };
 
     print(printer, "Error while deserializing header: ");

@@ -443,6 +443,12 @@ static struct options early_options(int count, char **words)
     return options;
 }
 
+/* Commands that need Python, as `python -m modc` has them. */
+static bool is_of_python(const char *word)
+{
+    return strcmp(word, "convert") == 0 || strcmp(word, "export") == 0;
+}
+
 static bool take_command(struct reader *r)
 {
     const char *word;
@@ -462,6 +468,10 @@ static bool take_command(struct reader *r)
         int count;
 
         diag_error(r->cx, nowhere, "there is no command '%s'", word);
+        if (is_of_python(word)) {
+            diag_hint(r->cx, "it is of the Python package: python -m modc %s", word);
+            return wrong(r);
+        }
         names = command_names(r->cx, &count);
         diag_hint_nearest(r->cx, word, names, count);
         diag_hint(r->cx, "'modc help' shows what there is");

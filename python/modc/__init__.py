@@ -52,9 +52,10 @@ def schema():
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
 _LAZY = {
     "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
+    "load_file": "_weights", "convert": "_weights",
     "export": "_export.export", "ExportError": "_errors", "ExportWarning": "_errors",
     "export_onnx": "_onnx.export", "OnnxError": "_onnx.read",
-    "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors",
+    "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors", "FileError": "_errors",
 }
 _LAZY.update(dict.fromkeys(("FallbackPolicy", "ModuleFallbackException", "ModuleInitException", "ModuleDeviceException", "ModuleIOError",
                             "ModuleTorchModelException", "ModuleSpecException"), "_module.fallback"))
@@ -74,10 +75,13 @@ def __dir__():
     return sorted([*globals(), *_LAZY])
 
 
+_COMMANDS = {"convert": "_weights.command", "export": "_export.command"}  # those that are Python
+
+
 def main():
-    """Becomes the command, with the arguments of this process; `modc export` is Python's own."""
-    if sys.argv[1:2] == ["export"]:
-        from modc._export.command import main as export_main
-        sys.exit(export_main(sys.argv[2:]))
+    """Becomes the command, with the arguments of this process."""
+    if len(sys.argv) > 1 and sys.argv[1] in _COMMANDS:
+        from importlib import import_module
+        sys.exit(import_module(f"modc.{_COMMANDS[sys.argv[1]]}").main(sys.argv[2:]))
     sys.stdout.flush()
     os.execv(executable(), ["modc", *sys.argv[1:]])

@@ -42,3 +42,11 @@ class ExportError(Error):
 
 class ExportWarning(UserWarning):
     """What an export left out."""
+
+
+class FileError(Error):
+    """A file that holds no weights as they are needed: what it is, and what makes it one that does."""
+
+    def __init__(self, text, hint=None):
+        super().__init__(f"{text}\nhint: {hint}" if hint else text)
+        self.text, self.hint = text, hint

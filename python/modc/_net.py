@@ -30,10 +30,10 @@ def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, c
     """A model to call: net = modc.compile("net.yaml", weights="net.safetensors"); y = net(x).
 
     spec: the path of a spec, or its text (which has a newline), or a torch.nn.Module, which modc.export turns into one with
-    `args` and `export`'s arguments. weights: a safetensors file, or a dict by state_dict keys; without them the parameters
-    are what PyTorch initialises with seed 0, and a module's are its own. dtype: which one of a spec's list, else its first.
-    options: words of `modc generate`, such as "--backward" or "--set", "hidden=128". cc, cflags: the C compiler, else $CC and
-    $CFLAGS, else cc -O3 -march=native.
+    `args` and `export`'s arguments. weights: a file that modc.load_file reads, or a dict by state_dict keys; without them the
+    parameters are what PyTorch initialises with seed 0, and a module's are its own. dtype: which one of a spec's list, else its
+    first. options: words of `modc generate`, such as "--backward" or "--set", "hidden=128". cc, cflags: the C compiler, else
+    $CC and $CFLAGS, else cc -O3 -march=native.
 
     The library lies in a cache ($MODC_CACHE, else ~/.cache/modc/libraries) and is made again when the emitted code, modc's
     runtime, the compiler or its flags are others.
@@ -760,27 +760,25 @@ class Net:
         self.library.changed(self._params)
 
     def load_state_dict(self, state, strict=True):
-        """From a path of a safetensors file, its bytes, or a dict of arrays by key. Returns missing and unexpected keys, and
-        raises RuntimeError, both as PyTorch does: with strict for such keys, without it for shapes alone. Not while another
-        thread calls the net."""
-        from modc import _files
+        """From a file of weights, of any kind that modc.load_file reads, the bytes of a safetensors file, or a dict of arrays by
+        key. Returns missing and unexpected keys, and raises RuntimeError, both as PyTorch does: with strict for such keys, without
+        it for shapes alone; FileError of a file that is something else. Not while another thread calls the net."""
+        from modc import _files, _weights
         report, flags = ctypes.c_void_p(), 1 if strict else 0
-        path, data = None, None
+        path = data = None
         if isinstance(state, (str, os.PathLike)):
-            path = _files.safetensors_path(state)
-            with open(path, "rb"):  # raises as Python does
-                pass
+            path, data = _weights.loadable(state)
         else:
             data = state if isinstance(state, bytes) else _files.safetensors_bytes(state)
         try:
             with self._core.lock:
-                status = self.library.load(self._params, None if path is None else os.fsencode(path), data, len(data or b""),
-                                           flags, ctypes.byref(report))
+                status = self.library.load(self._params, path, data, len(data or b""), flags, ctypes.byref(report))
             if status == lib.FILE:
-                raise OSError(f"{path} cannot be read")
+                raise OSError(f"{os.fsdecode(path)} cannot be read")
             if status != lib.OK:
                 text = self.library.text(self.library.report_print, report) if status in (lib.KEYS, lib.FORMAT) else ""
-                raise RuntimeError(text or f"{self.name}: {self.library.status(status)}")
+                hint = _weights.prefix_hint(path, data, [key["name"] for key in self.about["keys"]]) if status == lib.KEYS else ""
+                raise RuntimeError((text or f"{self.name}: {self.library.status(status)}") + hint)
             found = self.library.json(self.library.report, report)
         finally:
             self.library.report_destroy(report)

@@ -52,10 +52,7 @@ void modc_driver_print_report(const char *path, const struct modc_report *report
     modc_report_print(report, write_stderr, NULL);
     fputc('\n', stderr);
     if (report->status == MODC_FORMAT && report->format == MODC_FORMAT_PICKLE)
-        fprintf(
-            stderr,
-            "hint: safetensors.torch.save_file(torch.load('%s', map_location='cpu'), FILE) converts it in PyTorch\n",
-            path);
+        fprintf(stderr, "hint: python -m modc convert '%s' FILE.safetensors converts it\n", path);
 }
 
 const char *modc_driver_dtype_name(enum modc_dtype dtype)

@@ -195,8 +195,8 @@ static void test_files(void **state)
     assert_true(printed("err", "header too small"));
     assert_int_equal(modc_write_file(path("bad"), "PK\3\4\0\0\0\0\0", 9), MODC_OK);
     assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("bad")), 3);
-    assert_true(printed("err", "this is a pickle") &&
-                printed("err", "hint: safetensors.torch.save_file(torch.load('"));
+    assert_true(printed("err", "this is a zip or a pickle") &&
+                printed("err", "hint: python -m modc convert '"));
     assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("bad")), 3);
     assert_int_equal(DRIVE("--inputs", path("x"), "--weights", path("x")), 3);
     assert_true(

@@ -345,7 +345,7 @@ static void test_reader_faults(void **state)
     report->status = MODC_FORMAT;
     assert_report(
         report,
-        "Error while deserializing header: this is a pickle, as torch.save writes it, not safetensors");
+        "Error while deserializing header: this is a zip or a pickle, as torch.save writes them, not safetensors");
     memset(spaces, ' ', length + 8);
     memcpy(spaces, "\x80\2\0\0\0\0\0\0{}", 10);
     assert_int_equal(modc_reader_open(&reader, spaces, length + 8, report), MODC_OK);

@@ -550,7 +550,7 @@ class Whole:
         lines += self.ties() + self.frozen()
         if self.always:
             lines += ["", "eval: [" + ", ".join('"*"' if path == "*" else path for path in self.always) + "]"]
-        if not listed:
+        if not threaded:
             lines += ["", "forward: |"] + ["  " + line for line in rolled(body, self.model)]
         return "\n".join(lines) + "\n"
 

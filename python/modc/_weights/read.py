@@ -1,0 +1,173 @@
+"""modc.load_file and modc.convert: tensors of any file of weights that modc reads."""
+import io
+import json
+import os
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+from modc._arrays import OWN, kind_by_name
+from modc._errors import FileError
+from modc._files import arrays_of, bytes_of, read_safetensors, records_bytes, write_records, write_whole
+from modc._weights.gguf import read_gguf
+from modc._weights.kinds import kind_of, kind_of_zip, open_zip
+from modc._weights.npz import read_npz
+from modc._weights.onnx_file import read_onnx
+from modc._weights.torch_file import read_row_records, read_zip_records
+
+PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.")  # of DataParallel, torch.compile, Lightning, ...
+IN_FOLDERS = ("model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json", "pytorch_model.bin")
+BROKEN = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError, MemoryError, EOFError,
+          NotImplementedError, RuntimeError, StopIteration, SyntaxError, struct.error, zipfile.BadZipFile, zlib.error)
+
+
+class Weights:
+    """What a file holds: records by key, the name of its kind, and notes of what was chosen in it and left out."""
+
+    def __init__(self, records, kind, notes):
+        self.records, self.kind, self.notes = records, kind, notes
+
+    def strip(self, prefix):
+        """Cuts a prefix off all keys; without one, says which could be cut."""
+        if prefix is None:
+            common = common_prefix(self.records)
+            if common:
+                self.notes.append(f"every key begins with '{common}': --strip-prefix {common} cuts it off")
+            return
+        without = [name for name in self.records if not name.startswith(prefix)]
+        if without:
+            raise FileError(f"'{without[0]}' does not begin with '{prefix}'", "--strip-prefix cuts what all keys begin with")
+        self.records = {name[len(prefix):]: record for name, record in self.records.items()}
+
+
+def common_prefix(names):
+    """Those of PREFIXES that all these names begin with, one behind the other: "module.model."."""
+    found, names = "", list(names)
+    while names:
+        prefix = next((prefix for prefix in PREFIXES if all(name.startswith(found + prefix) for name in names)), None)
+        if prefix is None:
+            break
+        found += prefix
+    return found
+
+
+def file_in(path):
+    """The file itself, or the one of weights that a folder has, as the Hugging Face hub has them."""
+    path = Path(path)
+    if not path.is_dir():
+        return path
+    found = next((path / name for name in IN_FOLDERS if (path / name).is_file()), None)
+    if found is None:
+        raise FileError(f"{path}: it is a folder without weights", f"files are looked for as {', '.join(IN_FOLDERS)}")
+    return found
+
+
+def read_index(path, data, key, notes):
+    """The tensors of the files that an index names, beside it, in the index's order."""
+    places = json.loads(bytes(data))["weight_map"]
+    shards = {}
+    for name, shard in places.items():
+        if not isinstance(shard, str) or shard in ("", ".", "..") or os.path.basename(shard) != shard:
+            raise FileError(f"'{name}' lies in {shard!r}, which is no file beside the index")
+        if shard not in shards:
+            if not (path.parent / shard).is_file():
+                raise FileError(f"it names {shard}, which is not beside it")
+            shards[shard] = read_path(path.parent / shard, key, notes, within=True)[0]
+        if name not in shards[shard]:
+            raise FileError(f"it says that {shard} has '{name}', which it has not")
+    return {name: shards[shard][name] for name, shard in places.items()}
+
+
+def read_archive(path, data, key, notes):
+    archive = open_zip(io.BytesIO(data) if len(data) < 1 << 16 else data.obj)
+    if archive is None:
+        raise FileError("it is a zip archive, as torch.save and NumPy write, whose end is missing",
+                        "it may have been copied or downloaded in part")
+    kind = kind_of_zip(archive)
+    if kind.name == "torch":
+        return read_zip_records(data, archive, key, notes), kind
+    if kind.name == "npz":
+        return read_npz(data, archive), kind
+    raise FileError(kind.what, kind.hint)
+
+
+READERS = {  # (path, data, key, notes): records
+    "safetensors": lambda path, data, key, notes: read_safetensors(data)[0],
+    "pickle": lambda path, data, key, notes: read_row_records(data, key, notes),
+    "gguf": lambda path, data, key, notes: read_gguf(data),
+    "onnx": lambda path, data, key, notes: read_onnx(path),
+    "index": read_index,
+}
+
+
+def read_path(path, key, notes, within=False):
+    """Records and kind of a file. FileError says what is wrong with which file."""
+    data = bytes_of(path)
+    try:
+        kind = kind_of(data)
+        if kind.name == "zip":
+            return read_archive(path, data, key, notes)
+        if kind.name not in READERS or (within and kind.name == "index"):
+            raise FileError(kind.what, kind.hint)
+        return READERS[kind.name](path, data, key, notes), kind
+    except FileError as error:
+        raise FileError(f"{path}: {error.text}", error.hint) from None
+    except BROKEN as error:
+        text = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise FileError(f"{path}: {kind.what} that is broken: {text}", "it may have been copied or downloaded in part") \
+            from None
+
+
+def read(path, key=None, strip_prefix=None):
+    """The Weights of a file, or of a folder as the Hugging Face hub has them. OSError where it cannot be read."""
+    notes = []
+    path = file_in(path)
+    records, kind = read_path(path, key, notes)
+    weights = Weights(records, kind.name, notes)
+    try:
+        weights.strip(strip_prefix)
+    except FileError as error:
+        raise FileError(f"{path}: {error.text}", error.hint) from None
+    return weights
+
+
+def loadable(path):
+    """What the runtime reads of a file: the path and None where it is a safetensors file, else None and the bytes of one."""
+    path = file_in(path)
+    if kind_of(bytes_of(path)).name == "safetensors":
+        return os.fsencode(path), None
+    return None, records_bytes(read(path).records)
+
+
+def prefix_hint(path, data, own_names):
+    """What to do where only a prefix is wrong with the keys of what loadable gave; "" where something else is."""
+    names = read_safetensors(memoryview(data) if path is None else bytes_of(path))[0]
+    prefix = common_prefix(names)
+    if not prefix or not any(name[len(prefix):] in own_names for name in names):
+        return ""
+    return f"\nhint: every key begins with '{prefix}': modc.load_file(path, strip_prefix='{prefix}') cuts it off"
+
+
+def load_file(path, key=None, strip_prefix=None, arrays=None):
+    """The tensors of a file of weights by key: safetensors, torch.save's (.pt, .pth, .bin), .npz, GGUF, ONNX, or an index of
+    several. Neither PyTorch nor NumPy is needed; onnx is for ONNX. Nothing that a pickle names is called.
+
+    key: which part of a checkpoint. strip_prefix: cut off every key. arrays: 'numpy' (if it is there), 'torch' or 'modc'.
+    """
+    weights = read(path, key, strip_prefix)
+    if arrays is None:
+        try:
+            kind = kind_by_name("numpy")
+        except ImportError:
+            kind = OWN
+    else:
+        kind = kind_by_name(arrays)
+    return arrays_of(weights.records, kind)
+
+
+def convert(source, target, key=None, strip_prefix=None):
+    """Writes the tensors of a file as safetensors, as load_file reads them; returns the Weights."""
+    weights = read(source, key, strip_prefix)
+    write_whole(target, lambda file: write_records(file, weights.records))
+    return weights

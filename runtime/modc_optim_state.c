@@ -9,7 +9,7 @@
  *     state.KEY.step, .exp_avg, ...    as PyTorch's state_dict names them; a parameter that had no step has none
  *     scheduler.0.last_epoch, ...      I64 and F64; scheduler.1 and so on are those that it holds
  *     ema.n_averaged, ema.module.KEY   as in torch.optim.swa_utils.AveragedModel
- * The table of the model lists them. tests/oracle/optim_state.py turns the file into PyTorch's state_dict and back. */
+ * The table of the model lists them. python/modc/optim.py turns the file into PyTorch's state_dict and back. */
 #include "modc_optim.h"
 
 #include <math.h>

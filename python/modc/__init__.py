@@ -52,7 +52,7 @@ def schema():
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
 _LAZY = {
     "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
-    "load_file": "_weights", "convert": "_weights",
+    "load_file": "_weights", "convert": "_weights", "optim": "optim",
     "export": "_export.export", "ExportError": "_errors", "ExportWarning": "_errors",
     "export_onnx": "_onnx.export", "OnnxError": "_onnx.read",
     "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors", "FileError": "_errors",
@@ -66,7 +66,8 @@ def __getattr__(name):
     if name not in _LAZY:
         raise AttributeError(f"module 'modc' has no attribute '{name}'")
     from importlib import import_module
-    value = getattr(import_module(f"modc.{_LAZY[name]}"), name)
+    module = import_module(f"modc.{_LAZY[name]}")
+    value = module if name == _LAZY[name] else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -47,19 +47,21 @@ def record_of(name, array):
 
 
 def write_records(file, records, metadata=None):
-    """Writes a safetensors file of records by name, in their order."""
-    header, at = {}, 0
-    if metadata:
-        header["__metadata__"] = {str(key): str(value) for key, value in metadata.items()}
-    for name, record in records.items():
-        size = BYTES[record.dtype] * math.prod(record.shape)
-        header[name] = {"dtype": record.dtype, "shape": list(record.shape), "data_offsets": [at, at + size]}
+    """Writes a safetensors file of records by name. The header has their order; the largest elements lie first, so that all are
+    aligned."""
+    header, at = {name: None for name in records}, 0
+    laid = sorted(records, key=lambda name: -BYTES[records[name].dtype])
+    for name in laid:
+        dtype, shape, _ = records[name]
+        size = BYTES[dtype] * math.prod(shape)
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + size]}
         at += size
-    text = json.dumps(header, separators=(",", ":")).encode()
+    about = {"__metadata__": {str(key): str(value) for key, value in metadata.items()}} if metadata else {}
+    text = json.dumps({**about, **header}, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     file.write(struct.pack("<Q", len(text)) + text)
-    for record in records.values():
-        file.write(record.data)
+    for name in laid:
+        file.write(records[name].data)
 
 
 def records_bytes(records, metadata=None):

@@ -20,10 +20,13 @@ import sys
 import torch
 from torch.optim import lr_scheduler
 
-import optim_state
 import safetensors_io
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+
+import modc.optim
+
 FOLDER = ROOT / "tests" / "optim"
 VERSION = "2.15."
 COUNT, STEPS, STEPS_OF_SCHEDULES = 21, 10, 50
@@ -149,12 +152,8 @@ def write_net():
     save("before", net.state_dict())
     run_net(net, optimizer, scheduler, average, x, weight, range(6))
     save("middle", net.state_dict())
-    state = optim_state.from_state_dict(optimizer, net.named_parameters())
-    optim_state.scheduler_state(scheduler, state)
     trained = [name for name, parameter in net.named_parameters() if parameter.requires_grad]
-    state["ema.n_averaged"] = average.n_averaged
-    state.update({f"ema.module.{name}": average.module.get_parameter(name) for name in trained})
-    save("middle_state", {name: tensor.detach() for name, tensor in state.items()})
+    save("middle_state", modc.optim.to_tensors(optimizer, net, scheduler=scheduler, averaged=average))
     run_net(net, optimizer, scheduler, average, x, weight, range(6, 12))
     save("behind", net.state_dict())
     save("behind_average", {name: average.module.get_parameter(name).detach() for name in trained})

@@ -14,7 +14,6 @@ from torch.nn import functional as F
 
 import compare
 import make
-import optim_state
 import random_specs
 import safetensors_io
 import spec_torch
@@ -468,36 +467,6 @@ forward: return c(a(v))
             self.assertFalse(ok(torch.ones(2, dtype=dtype), torch.tensor([1, 1.1], dtype=dtype)))
 
     # ---- drawing
-
-    def test_optimizer_states(self):
-        def train(net, optimizer, scheduler, steps):
-            for step in range(steps):
-                optimizer.zero_grad()
-                net(x).pow(2).sum().backward()
-                optimizer.step()
-                scheduler.step()
-
-        torch.manual_seed(0)
-        x = torch.randn(5, 4)
-        makers = [lambda groups: torch.optim.SGD(groups, lr=0.01, momentum=0.9, nesterov=True),
-                  lambda groups: torch.optim.AdamW(groups, lr=0.01, betas=(0.8, 0.9), amsgrad=True),
-                  lambda groups: torch.optim.Adagrad(groups, lr=0.01), lambda groups: torch.optim.NAdam(groups, lr=0.01)]
-        for make_optimizer in makers:
-            nets = [nn.Linear(4, 2), nn.Linear(4, 2)]
-            optimizers = [make_optimizer([{"params": [net.bias], "lr": 0.02}, {"params": [net.weight]}]) for net in nets]
-            schedulers = [torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(each, T_0=4) for each in optimizers]
-            train(nets[0], optimizers[0], schedulers[0], 3)
-            tensors = optim_state.from_state_dict(optimizers[0], nets[0].named_parameters())
-            optim_state.scheduler_state(schedulers[0], tensors)
-            nets[1].load_state_dict(nets[0].state_dict())
-            optimizers[1].load_state_dict(optim_state.to_state_dict(tensors, optimizers[1]))
-            optim_state.scheduler_state(schedulers[1], tensors, load=True)
-            for i in range(2):
-                train(nets[i], optimizers[i], schedulers[i], 3)
-            self.assertTrue(torch.equal(nets[0].weight, nets[1].weight))
-            self.assertTrue(torch.equal(nets[0].bias, nets[1].bias))
-        with self.assertRaises(ValueError):
-            optim_state.to_state_dict(tensors, torch.optim.Adam(nets[1].parameters()))
 
     def test_random_specs(self):
         texts = []

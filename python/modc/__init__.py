@@ -50,16 +50,22 @@ def schema():
 
 
 # What needs more than this file is imported when it is asked for: `import modc` alone is quick and needs nothing.
-_LAZY = {
-    "compile": "_net", "Net": "_net", "Array": "_arrays", "cache_dir": "_build",
-    "load_file": "_weights", "convert": "_weights", "optim": "optim",
-    "export": "_export.export", "ExportError": "_errors", "ExportWarning": "_errors",
-    "export_onnx": "_onnx.export", "OnnxError": "_onnx.read",
-    "Error": "_errors", "SpecError": "_errors", "CompilerError": "_errors", "CallError": "_errors", "FileError": "_errors",
-}
-_LAZY.update(dict.fromkeys(("FallbackPolicy", "ModuleFallbackException", "ModuleInitException", "ModuleDeviceException", "ModuleIOError",
-                            "ModuleTorchModelException", "ModuleSpecException"), "_module.fallback"))
-_LAZY.update({"Module": "_module.module", "backend": "_module.dynamo", "DebugOptions": "_module.options", "LogLevel": "_module.options"})
+_LAZY = {name: module for module, names in {
+    "_net": "compile Net",
+    "_arrays": "Array",
+    "_build": "cache_dir",
+    "_errors": "Error SpecError CompilerError CallError ExportError ExportWarning FileError",
+    "_export.export": "export",
+    "_onnx.export": "export_onnx",
+    "_onnx.read": "OnnxError",
+    "_weights": "load_file convert",
+    "_module.module": "Module",
+    "_module.dynamo": "backend",
+    "_module.options": "DebugOptions LogLevel",
+    "_module.fallback": "FallbackPolicy ModuleFallbackException ModuleInitException ModuleDeviceException ModuleIOError "
+                        "ModuleTorchModelException ModuleSpecException",
+    "optim": "optim",
+}.items() for name in names.split()}
 
 
 def __getattr__(name):
@@ -79,10 +85,19 @@ def __dir__():
 _COMMANDS = {"convert": "_weights.command", "export": "_export.command"}  # those that are Python
 
 
+def _python_command(words):
+    """The module of a command that is Python; None: it is the compiler's."""
+    if words[:1] == ["export"] and any(word.lower().endswith(".onnx") for word in words[1:]):
+        return "_onnx.command"
+    return _COMMANDS.get(words[0]) if words else None
+
+
 def main():
     """Becomes the command, with the arguments of this process."""
-    if len(sys.argv) > 1 and sys.argv[1] in _COMMANDS:
+    words = sys.argv[1:]
+    own = _python_command(words)
+    if own is not None:
         from importlib import import_module
-        sys.exit(import_module(f"modc.{_COMMANDS[sys.argv[1]]}").main(sys.argv[2:]))
+        sys.exit(import_module(f"modc.{own}").main(words[1:]))
     sys.stdout.flush()
-    os.execv(executable(), ["modc", *sys.argv[1:]])
+    os.execv(executable(), ["modc", *words])

@@ -275,20 +275,23 @@ const struct elementwise_row elementwise_rows[] = {
     {"erfc", "input", 1, "where(abs(x) < 0.59, 1 - erf(x), _erfc_side(x, _erfc_beyond(minimum(abs(x), 30))))",
      "g * (-2 / sqrt(pi)) * exp(-(x * x))", NULL, NULL, TORCH | FLOAT},
     {"_erfc_side", "input, beyond", 2, "where(x < 0, 2 - beyond, beyond)", NULL, NULL, NULL, HIDDEN | FLOAT},
-    /* of x from 0.59 to 30, where it is 0 in every type: near 1 / sqrt(pi) times exp(-(x * x)) / x */
-    {"_erfc_beyond", "input", 1,
-     "_exp_square(x, floor(256 * x) / 256)"
-     " * ((where(x < 8, 2.46196981473530512524e-10 * x + 0.564189561574327192, 0.564189612865447998)"
-     " + where(x < 8, _erfc_over(x), _erfc_far_over(x)) / where(x < 8, _erfc_under(x), _erfc_far_under(x))) / x)",
-     NULL, NULL, NULL, HIDDEN | FLOAT},
-    /* exp(-(x * x)) by a part of x whose square is exact, and what is left of the square */
-    {"_exp_square", "input, part", 2, "_exp_more(exp(-(part * part)), expm1((part - x) * (x + part)))", NULL,
-     NULL, NULL, HIDDEN | FLOAT},
+    /* of x from 0.59 to 30, where it is 0 in every type: exp(-(x * x)) by a part of x whose square is exact, and what is left of
+     * the square */
+    {"_erfc_beyond", "input", 1, "_erfc_by_part(x, floor(256 * x) / 256)", NULL, NULL, NULL, HIDDEN | FLOAT},
+    {"_erfc_by_part", "input, part", 2,
+     "exp(-(part * part)) * _exp_more(_erfc_scaled(x), expm1((part - x) * (x + part)))", NULL, NULL, NULL,
+     HIDDEN | FLOAT},
     {"_exp_more", "input, more", 2, "x + x * more", NULL, NULL, NULL, HIDDEN | FLOAT},
+    /* erfc(x) exp(x * x): x times it, less what is between the ends of each half, so that little of the quotient's rounding is
+     * left */
+    {"_erfc_scaled", "input", 1,
+     "(where(x < 8, 2.46196981473530512524e-10 * x + 0.51171875, 0.564189612865447998)"
+     " + where(x < 8, _erfc_over(x), _erfc_far_over(x)) / where(x < 8, _erfc_under(x), _erfc_far_under(x))) / x",
+     NULL, NULL, NULL, HIDDEN | FLOAT},
     {"_erfc_over", "input", 1,
-     "(((((((9.404564305629977536e-7 * x - 0.282108090794448576) * x - 3.73135714102398352) * x"
-     " - 24.0393572764064014) * x - 94.5019865939982150) * x - 239.808343823716451) * x"
-     " - 377.136688286772282) * x - 314.555619498146879)",
+     "((((((((0.0524708115743271920 * x + 0.694095073828928344) * x + 4.26748980178327625) * x"
+     " + 14.8925161756090221) * x + 27.1568596700304284) * x + 1.20000763000299286) * x"
+     " - 121.941186452205788) * x - 290.210231347361595) * x - 285.301287684071598)",
      NULL, NULL, NULL, HIDDEN | FLOAT},
     {"_erfc_under", "input", 1,
      "((((((((x + 13.2281951154744992508) * x + 86.7072140885989742329) * x + 354.937778887819891062) * x"

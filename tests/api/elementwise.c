@@ -112,84 +112,40 @@ TWO(size_of_both, fmax(fabs(x), fabs(y)))
 struct row {
     const char *name;
     double (*reference)(double x, double y), (*size)(double x, double y);
-    double most; /* units in the last place; 0: 4 */
 };
 
 #define ROW(name)                                                                                            \
     {                                                                                                        \
-#name, name##_of, NULL, 0                                                                            \
+#name, name##_of, NULL                                                                               \
     }
 #define SUBTRACTS(name, size)                                                                                \
     {                                                                                                        \
-#name, name##_of, size_of_##size##_of, 0                                                             \
+#name, name##_of, size_of_##size##_of                                                                \
     }
 
-/* In the order of the results. erfc: two in 2^32 floats or so are beyond 4 units, where exp, a quotient and two products meet. */
-static const struct row rows[] = {ROW(exp),
-                                  ROW(exp2),
-                                  ROW(expm1),
-                                  ROW(log),
-                                  ROW(log1p),
-                                  ROW(log2),
-                                  ROW(log10),
-                                  ROW(sqrt),
-                                  ROW(rsqrt),
-                                  ROW(reciprocal),
-                                  ROW(pow),
-                                  /* angles */
-                                  ROW(sin),
-                                  ROW(cos),
-                                  ROW(tan),
-                                  ROW(atan),
-                                  ROW(asin),
-                                  ROW(acos),
-                                  ROW(atan2),
-                                  ROW(sinh),
-                                  ROW(cosh),
-                                  ROW(tanh),
-                                  ROW(asinh),
-                                  ROW(acosh),
-                                  ROW(atanh),
-                                  ROW(hypot),
-                                  /* activations */
-                                  ROW(sigmoid),
-                                  ROW(silu),
-                                  ROW(mish),
-                                  ROW(softplus),
-                                  ROW(logsigmoid),
-                                  ROW(elu),
-                                  ROW(selu),
-                                  ROW(celu),
-                                  SUBTRACTS(gelu, x),
-                                  SUBTRACTS(gelu_tanh, x),
-                                  ROW(softsign),
-                                  SUBTRACTS(tanhshrink, x),
-                                  ROW(hardsigmoid),
-                                  ROW(hardswish),
-                                  /* others */
-                                  ROW(erf),
-                                  {"erfc", erfc_of, NULL, 4.5},
-                                  SUBTRACTS(sinc, one),
-                                  SUBTRACTS(logit, one),
-                                  SUBTRACTS(logaddexp, both),
-                                  ROW(xlogy),
-                                  ROW(fmod),
-                                  ROW(remainder),
-                                  /* special */
-                                  ROW(lgamma),
-                                  ROW(i0),
-                                  ROW(i1),
-                                  ROW(k0),
-                                  ROW(k1),
-                                  ROW(bessel_j0),
-                                  ROW(spherical_bessel_j0),
-                                  ROW(erfinv),
-                                  ROW(log_ndtr),
-                                  ROW(entr),
-                                  ROW(xlog1py),
-                                  ROW(zeta)};
+/* In the order of the results. */
+static const struct row rows[] = {
+    ROW(exp), ROW(exp2), ROW(expm1), ROW(log), ROW(log1p), ROW(log2), ROW(log10), ROW(sqrt), ROW(rsqrt),
+    ROW(reciprocal), ROW(pow),
+    /* angles */
+    ROW(sin), ROW(cos), ROW(tan), ROW(atan), ROW(asin), ROW(acos), ROW(atan2), ROW(sinh), ROW(cosh),
+    ROW(tanh), ROW(asinh), ROW(acosh), ROW(atanh), ROW(hypot),
+    /* activations */
+    ROW(sigmoid), ROW(silu), ROW(mish), ROW(softplus), ROW(logsigmoid), ROW(elu), ROW(selu), ROW(celu),
+    SUBTRACTS(gelu, x), SUBTRACTS(gelu_tanh, x), ROW(softsign), SUBTRACTS(tanhshrink, x), ROW(hardsigmoid),
+    ROW(hardswish),
+    /* others */
+    ROW(erf), ROW(erfc), SUBTRACTS(sinc, one), SUBTRACTS(logit, one), SUBTRACTS(logaddexp, both), ROW(xlogy),
+    ROW(fmod), ROW(remainder),
+    /* special */
+    ROW(lgamma), ROW(i0), ROW(i1), ROW(k0), ROW(k1), ROW(bessel_j0), ROW(spherical_bessel_j0), ROW(erfinv),
+    ROW(log_ndtr), ROW(entr), ROW(xlog1py), ROW(zeta)};
 
+enum { MOST = 4 }; /* units in the last place */
 enum { POWERS = 11, ANGLES = 14, ACTIVATIONS = 14, OTHERS = 8, ROWS = sizeof rows / sizeof *rows };
+
+/* Where erfc was more than 4 units off without fused multiply-add. */
+static const float worst_once[] = {0.832038522f, 0.823725998f, -0.832038522f};
 
 static float x[COUNT], y[COUNT], results[ROWS][COUNT];
 static double worst[ROWS];
@@ -233,7 +189,7 @@ static void check(int r)
 
         if (error > worst[r])
             worst[r] = error;
-        if (error > (row->most > 0 ? row->most : 4) && !failed[r]) {
+        if (error > MOST && !failed[r]) {
             fprintf(stderr, "%s(%.9g, %.9g) is %.9g, not %.9g: %.2f units\n", row->name, a, b,
                     (double)results[r][i], expected, error);
             failed[r] = any = true;
@@ -261,6 +217,15 @@ static uint64_t fill(uint64_t bits, uint64_t stride)
     return bits;
 }
 
+static void run(struct elementwise *net)
+{
+    CHECK_OK(elementwise_forward(net, x, y, results[0], results[POWERS], results[POWERS + ANGLES],
+                                 results[POWERS + ANGLES + ACTIVATIONS],
+                                 results[POWERS + ANGLES + ACTIVATIONS + OTHERS]));
+    for (int r = 0; r < ROWS; r++)
+        check(r);
+}
+
 int main(void)
 {
     const char *const text = getenv("MODC_STRIDE");
@@ -271,13 +236,14 @@ int main(void)
     CHECK(stride > 0);
     CHECK_OK(modc_params_create(&elementwise_model, &params));
     CHECK_OK(elementwise_create((struct elementwise_params *)(void *)params, &net));
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = worst_once[i % (int)(sizeof worst_once / sizeof *worst_once)];
+        y[i] = 1;
+    }
+    run(net);
     for (uint64_t bits = 0; bits <= UINT32_MAX;) {
         bits = fill(bits, stride);
-        CHECK_OK(elementwise_forward(net, x, y, results[0], results[POWERS], results[POWERS + ANGLES],
-                                     results[POWERS + ANGLES + ACTIVATIONS],
-                                     results[POWERS + ANGLES + ACTIVATIONS + OTHERS]));
-        for (int r = 0; r < ROWS; r++)
-            check(r);
+        run(net);
     }
     for (int r = 0; r < ROWS; r++)
         printf("%-11s %5.2f\n", rows[r].name, worst[r]);

@@ -624,7 +624,7 @@ function(modc_api_tests)
     set(stack tests/api/stack.yaml)
     modc_api_test(stack stack.c "${stack} --plan conv=conv_winograd4 --model four"
                   "${stack} --plan conv=conv_winograd2 --model two" "${stack} --plan conv=conv_direct --model direct"
-                  ENV "FLAGS=-O2 -march=native")
+                  "${stack} --model chosen" ENV "FLAGS=-O2 -march=native")
     modc_api_test(variance variance.c tests/api/variance.yaml ENV "FLAGS=-O2 -march=native")
     modc_api_test(variance_checked variance.c tests/api/variance.yaml ENV ${checked})
     modc_api_test(division division.c tests/api/division.yaml ENV ${checked})

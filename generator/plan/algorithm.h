@@ -20,9 +20,11 @@ struct algorithm {
         const struct op *op); /* bytes of workspace that it, or each slice of it, works in; NULL: none */
     const char *how;          /* for the comment of a kernel: how it goes about it, and why so */
     const char *called;       /* what its kernels are called by instead of the op; NULL: by the op */
-    bool core;                /* note [cores] in kernel.h */
-    bool alone;               /* its kernels are too large to be compiled into their callers */
-    bool whole;               /* ATTENTION: all rows of a head are a block */
+    double
+        rounding; /* of a product: the variance of its rounding, of what one has that adds term by term; 0: 1, or less */
+    bool core;  /* note [cores] in kernel.h */
+    bool alone; /* its kernels are too large to be compiled into their callers */
+    bool whole; /* ATTENTION: all rows of a head are a block */
     bool packs; /* CONTRACT: operands into its scratch, where they do not lie as its vectors want them */
 };
 

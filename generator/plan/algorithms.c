@@ -863,7 +863,7 @@ static const struct algorithm cpu_algorithms[] = {
     {"conv_winograd4", GRAPH_OP_CONV, "conv_winograd", "conv_winograd_tiles", fits_winograd, cost_winograd4,
      tiles_winograd4, PACKED_WINOGRAD4, PACKED_VECTOR, scratch_winograd4,
      "by Winograd's F(4x4, 3x3), a block of tiles at a time: 36 products for 16 pixels instead of 144",
-     .called = "conv2d_winograd", .core = true, .alone = true},
+     .called = "conv2d_winograd", .rounding = 6.25, .core = true, .alone = true},
     {"conv_winograd2", GRAPH_OP_CONV, "conv_winograd", "conv_winograd_tiles", fits_winograd, cost_winograd2,
      tiles_winograd2, PACKED_WINOGRAD2, PACKED_VECTOR, scratch_winograd2,
      "by Winograd's F(2x2, 3x3), a block of tiles at a time: 16 products for 4 pixels instead of 36, and half as many weights\n"

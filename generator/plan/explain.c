@@ -94,7 +94,8 @@ static void explain_choice(struct text *text, const struct variant *variant, con
             continue;
         text_add(text, n++ ? ", " : "; ");
         if (row->fits(variant->graph, op))
-            text_printf(text, "%s costs %.0f", row->name, row->cost(op));
+            text_printf(text, "%s costs %.0f%s", row->name, row->cost(op),
+                        step->bound && row->rounding > 1 ? " but rounds too much here" : "");
         else
             text_printf(text, "%s does not fit", row->name);
     }

@@ -324,6 +324,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
         plan->read_in_place = ARENA_ARRAY(&cx->arena, program->tree->key_count + 1, bool);
         program_each(program, find_readers, plan);
     }
+    planner_bound_rounding(cx, plan);
     arguments = planner_argument_names(cx, program);
     lay_out_tensors(cx, plan);
     lay_out_gradients(cx, plan);

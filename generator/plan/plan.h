@@ -150,7 +150,8 @@ struct split {
 struct step {
     struct op *op;
     const struct algorithm *algorithm; /* NULL: a loop nest, a call or a boundary */
-    struct packed_at *packed;          /* by input; NULL: none is packed */
+    bool bound;               /* by no algorithm that rounds more: note [rounding] in plan_rounding.c */
+    struct packed_at *packed; /* by input; NULL: none is packed */
     struct split split;
     const char *boundary;  /* FENCE: the stem of its locals, "encoder_0"; backward's is that of forward */
     int64_t region_offset; /* CALL: where the region's workspace starts; -1: none */
@@ -225,6 +226,7 @@ struct plan {
         *embedded; /* for a summary: how --weights would build it, where that is otherwise; or NULL */
     const struct backend *backend; /* the machine that it is for */
     int align;                     /* of blocks and of what lies in them */
+    struct rounding *rounding;     /* plan_rounding.c */
     struct variant **variants;     /* regions before what calls them */
     int variant_count;
     struct names functions_taken; /* those of the variants */

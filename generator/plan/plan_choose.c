@@ -103,7 +103,7 @@ static bool is_worth_packing(struct planner *planner, const struct op *op, const
            is_packed_already(planner, op, row);
 }
 
-const struct algorithm *planner_choose(struct planner *planner, const struct op *op)
+const struct algorithm *planner_choose(struct planner *planner, const struct op *op, bool bound)
 {
     const struct algorithm_table *table = algorithms_of(planner->plan->backend);
     const char *wish = op_forced(planner->cx, op->code);
@@ -118,7 +118,7 @@ const struct algorithm *planner_choose(struct planner *planner, const struct op 
             continue;
         if (wish && strcmp(row->name, wish) == 0)
             return row;
-        if (!is_worth_packing(planner, op, row))
+        if ((bound && row->rounding > 1) || !is_worth_packing(planner, op, row))
             continue;
         adds = adds_packed(planner, op, row);
         if (!best || (best_adds && !adds) || (adds == best_adds && row->cost(op) < best->cost(op))) {

@@ -189,7 +189,8 @@ static void place_values(struct planner *planner)
         const struct op *op = step->op;
 
         planner->behind_yield |= op->code == GRAPH_OP_YIELD;
-        step->algorithm = planner_choose(planner, op);
+        step->bound = planner_is_bound(planner, op);
+        step->algorithm = planner_choose(planner, op, step->bound);
         assert(step->algorithm || !planner_needs_algorithm(planner, op->code));
         step->split = planner_split_step(planner, step);
         planner_pack_weights(planner, step);

@@ -1,7 +1,7 @@
 /* planner.h - what the files of the plan share while one variant is planned. Private to the plan.
  *
  * plan_variant.c goes through a graph's ops once and asks: plan_choose.c, which algorithm computes an op and what of it is packed;
- * plan_home.c, whose packed struct holds that; plan_value.c, where a value lies; plan_lives.c, when; plan_joined.c, what is made
+ * plan_rounding.c, which ops may not round more; plan_home.c, whose packed struct holds that; plan_value.c, where a value lies; plan_lives.c, when; plan_joined.c, what is made
  * where another value wants it; plan_names.c, what it is called. */
 #ifndef MODC_PLAN_PLANNER_H
 #define MODC_PLAN_PLANNER_H
@@ -38,7 +38,8 @@ const char *planner_region_function(struct cx *cx, const struct plan *plan, cons
 
 /* ---- plan_choose.c ---- */
 
-const struct algorithm *planner_choose(struct planner *planner, const struct op *op);
+/* bound: by none that rounds more than a product that adds term by term, unless --plan asks for it. */
+const struct algorithm *planner_choose(struct planner *planner, const struct op *op, bool bound);
 /* Whether it takes one of the algorithms to compute the op. */
 bool planner_needs_algorithm(const struct planner *planner, enum op_code code);
 struct split planner_split_step(struct planner *planner,
@@ -46,6 +47,12 @@ struct split planner_split_step(struct planner *planner,
 void planner_pack_weights(struct planner *planner,
                           struct step *step); /* in the formats that the algorithm wants */
 struct packed_at planner_need_packed(struct planner *planner, struct packing packing, struct value *value);
+
+/* ---- plan_rounding.c ---- */
+
+/* Finds which products are bound: note [rounding]. Behind the passes, in front of all variants. */
+void planner_bound_rounding(struct cx *cx, struct plan *plan);
+bool planner_is_bound(const struct planner *planner, const struct op *op);
 
 /* ---- plan_home.c ---- */
 

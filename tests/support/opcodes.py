@@ -68,6 +68,7 @@ ABOUT = {
     "plan/plan_names.c": ("FENCE", "what a boundary shows of a module's results is called after it"),
     "plan/plan_order.c": ("CALL UPDATE WRITE", "what must not overtake what replaces it"),
     "plan/plan_pack.c": ("MAP TENSOR", "an entry is made of parameters, and maps of them"),
+    "plan/plan_rounding.c": ("CALL CONCAT NORM TENSOR YIELD", "what normalises, by itself or by statistics, amplifies errors; shares; regions"),
     "plan/plan_same.c": ("CALL CHECK FENCE UPDATE", "steps that have no kernel are compared by what they say"),
     "plan/plan_value.c": ("CONST FENCE GRADIENT INPUT TENSOR UPDATE WRITE YIELD", "values that no kernel makes, and where they are"),
     "plan/plan_variant.c": ("CALL CONST FENCE WRITE YIELD", "regions, boundaries, constants, shadows of slots"),

@@ -297,6 +297,116 @@ static void scales_are_folded_or_tails(void **state)
     }
 }
 
+/* Of each convolution of forward: 4 and 2: Winograd's F(4x4, 3x3) and F(2x2, 3x3), d: direct. */
+static const char *convolutions(struct arena *arena, const struct variant *variant)
+{
+    struct text text = text_new(arena);
+
+    for (int s = 0; s < variant_end(variant, PART_FORWARD); s++) {
+        const struct algorithm *row = variant->steps[s].algorithm;
+
+        if (variant->steps[s].op->code != GRAPH_OP_CONV)
+            continue;
+        assert_int_equal(variant->steps[s].bound && row->rounding > 1, 0);
+        text_add(&text, row->weight == PACKED_WINOGRAD4 ? "4" : row->weight == PACKED_WINOGRAD2 ? "2" : "d");
+    }
+    return text.data;
+}
+
+/* Errors that normalisation amplifies have to be small in front: note [rounding]. */
+static void what_a_chain_amplifies_rounds_less(void **state)
+{
+#define CHAIN(count, loop)                                                                                   \
+    HEAD "inputs: {x: [1, 64, 16, 16]}\nmodules:\n"                                                          \
+         "  convs: " count " x Conv2d(64, 64, 3, padding=1, bias=False)\n"                                   \
+         "  norms: " count " x BatchNorm2d(64)\n"                                                            \
+         "forward:\n  - y, z = x, x\n  - |\n    for c, n in zip(self.convs, self.norms):\n        " loop     \
+         "\n"
+#define BLOCKS(count)                                                                                        \
+    HEAD "inputs: {x: [1, 64, 16, 16]}\nclasses:\n  Block:\n    modules:\n"                                  \
+         "      conv: Conv2d(64, 64, 3, padding=1, bias=False)\n      norm: BatchNorm2d(64)\n"               \
+         "    forward(x):\n      - return relu(norm(conv(x)))\n"                                             \
+         "modules:\n  blocks: " count " x Block()\nforward:\n"
+    static const struct {
+        const char *text, *function, *choices;
+    } cases[] = {
+        {CHAIN("16", "y = relu(n(c(y)))") "  - return y\n", "forward_eval", "4444444444444444"},
+        {CHAIN("24", "y = relu(n(c(y)))") "  - return y\n", "forward_eval", "222222244444444444444444"},
+        /* a network that has more, whatever is done */
+        {CHAIN("28", "y = relu(n(c(y)))") "  - return y\n", "forward_eval", "2222222222222222222222222222"},
+        /* no normalisation, residual connections, concatenations: little is amplified */
+        {CHAIN("28", "y, z = relu(c(y)), n(z)") "  - return y\n", "forward_eval",
+         "4444444444444444444444444444"},
+        {CHAIN("28", "y = relu(y + n(c(y)))") "  - return y\n", "forward_eval",
+         "4444444444444444444444444444"},
+        {CHAIN("28", "y = relu(y + c(n(y)))") "  - return y\n", "forward_eval",
+         "4444444444444444444444444444"},
+        /* one of two results */
+        {CHAIN("24", "y, z = relu(n(c(y))), relu(c(z))") "  - return z, y\n", "forward_eval",
+         "242424242424244444444444444444444444444444444444"},
+        /* a class has one function for all its calls, be they a loop or not */
+        {BLOCKS("16") "  - return blocks(x)\n", "block_eval", "4"},
+        {BLOCKS("24") "  - return blocks(x)\n", "block_eval", "2"},
+        {BLOCKS("24") "  - h = blocks[0](x) + x\n  - return blocks(h)\n", "block_eval", "2"},
+        {BLOCKS("3") "  - h = blocks[0](x)\n  - return blocks[1](h), blocks[2](h)\n", "block_eval", "4"},
+        /* normalised by a step of its own, as the weights are for backward */
+        {"backward: true\n" CHAIN("24", "y = relu(n(c(y)))") "  - return y\n", "forward_eval_saving",
+         "222222222222224444444444"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan *plan;
+        struct model *m = planned(cases[i].text, &plan);
+
+        assert_string_equal(convolutions(&m->cx.arena, variant_of(plan, cases[i].function)),
+                            cases[i].choices);
+        model_free(m);
+    }
+}
+
+/* A walk over all calls of all ops is not endless: of so many, none rounds more. */
+static void few_ops_are_walked_over(void **state)
+{
+    static const struct {
+        const char *loop, *choices;
+    } cases[] = {{"range(4)", "4"}, {"range(420)", "2"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct arena arena = {0};
+        struct plan *plan;
+        struct model *m = planned(
+            arena_format(&arena,
+                         HEAD "inputs: {x: [1, 64, 16, 16]}\nclasses:\n  Block:\n    modules:\n"
+                              "      conv: Conv2d(64, 64, 3, padding=1)\n    forward(x):\n      - |\n"
+                              "        for i in %s:\n            x = max_pool2d(x, 3, 1, 1)\n"
+                              "      - return conv(x)\nmodules:\n  blocks: 1000 x Block()\n"
+                              "forward:\n  - return blocks(x)\n",
+                         cases[i].loop),
+            &plan);
+
+        assert_string_equal(convolutions(&m->cx.arena, variant_of(plan, "block_eval")), cases[i].choices);
+        model_free(m);
+        arena_free(&arena);
+    }
+}
+
+/* What --plan asks for is taken. */
+static void rounding_binds_no_wish(void **state)
+{
+    const char *forced[] = {"conv=conv_winograd4"};
+    struct plan *plan;
+    struct model *m = planned_as(CHAIN("28", "y = relu(n(c(y)))") "  - return y\n", forced, 1, &plan);
+    const struct variant *variant = variant_of(plan, "forward_eval");
+
+    (void)state;
+    for (int s = 0; s < variant->step_count; s++)
+        if (variant->steps[s].op->code == GRAPH_OP_CONV)
+            assert_int_equal(variant->steps[s].algorithm->weight, PACKED_WINOGRAD4);
+    model_free(m);
+}
+
 static void nothing_is_packed_without_leave(void **state)
 {
     struct plan *plan;
@@ -503,6 +613,9 @@ int main(void)
         cmocka_unit_test(weights_of_networks_are_packed_once),
         cmocka_unit_test(scales_are_folded_or_tails),
         cmocka_unit_test(tied_heads_read_the_embedding),
+        cmocka_unit_test(what_a_chain_amplifies_rounds_less),
+        cmocka_unit_test(few_ops_are_walked_over),
+        cmocka_unit_test(rounding_binds_no_wish),
         cmocka_unit_test(nothing_is_packed_without_leave),
         cmocka_unit_test(values_lie_where_they_belong),
         cmocka_unit_test(no_two_values_have_one_name),

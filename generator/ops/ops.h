@@ -77,6 +77,7 @@ struct value {
 
     bool
         image; /* Set by layout: the last axis are the channels of a convolutional part, the first the batch */
+    bool feeds_conv; /* and: a convolution reads it, directly or behind pools and maps */
 
     /* Set by fold: computed by MODEL_pack from parameters alone. */
     bool prepared;

@@ -117,26 +117,32 @@ static bool output_is_last(const struct op *call, int index)
     return false;
 }
 
-/* Does a convolution read the value, directly or behind pools and maps? */
-static bool feeds_conv(const struct value *value)
+/* Whether a convolution reads the op's input, directly or behind pools and maps: what its result feeds is known. */
+static bool input_feeds(const struct op *op, int input)
 {
-    for (int u = 0; u < value->user_count; u++) {
-        const struct op *op = value->users[u];
-
-        for (int j = 0; j < op->input_count; j++) {
-            if (op->inputs[j] != value)
-                continue;
-            if (op->code == GRAPH_OP_CONV && j == 0 && !op->window.channels_last)
-                return true;
-            if (op->code == GRAPH_OP_CALL && input_is_last(op, j))
-                return true;
-            if ((op->code == GRAPH_OP_POOL ||
-                 (op->code == GRAPH_OP_MAP && dims_equal(value, op->outputs[0]))) &&
-                feeds_conv(op->outputs[0]))
-                return true;
-        }
+    switch (op->code) {
+    case GRAPH_OP_CONV:
+        return input == 0 && !op->window.channels_last;
+    case GRAPH_OP_CALL:
+        return input_is_last(op, input);
+    case GRAPH_OP_POOL:
+        return op->outputs[0]->feeds_conv;
+    case GRAPH_OP_MAP:
+        return op->outputs[0]->feeds_conv && dims_equal(op->inputs[input], op->outputs[0]);
+    default:
+        return false;
     }
-    return false;
+}
+
+/* Of all values, from the last one on. What moves later stands in front of those whose readers are asked for. */
+static void find_feeds(struct graph *graph)
+{
+    for (int i = graph->op_count - 1; i >= 0; i--) {
+        const struct op *op = graph->ops[i];
+
+        for (int j = 0; j < op->input_count; j++)
+            op->inputs[j]->feeds_conv |= input_feeds(op, j);
+    }
 }
 
 /* What is added to the gradient of a parameter is read as it comes and written as the gradient lies, without a copy behind it. */
@@ -157,7 +163,7 @@ static void conv_last(struct graph *graph, int *at, struct op *op)
 /* Far from convolutions planes stay as they are. */
 static void pool_last(struct graph *graph, int *at, struct op *op)
 {
-    if (!op->window.channels_last && (is_channels_first_view(op->inputs[0]) || feeds_conv(op->outputs[0])))
+    if (!op->window.channels_last && (is_channels_first_view(op->inputs[0]) || op->outputs[0]->feeds_conv))
         window_last(graph, at, op);
 }
 
@@ -429,7 +435,7 @@ static void inputs_last(struct graph *graph)
         struct value *input = graph->inputs[i];
         int at = 0;
 
-        if (input->ndim != 4 || !feeds_conv(input))
+        if (input->ndim != 4 || !input->feeds_conv)
             continue;
         while (graph->ops[at++] != input->op)
             ;
@@ -530,6 +536,7 @@ void pass_layout(struct graph *graph)
     for (int i = 0; i < graph->op_count; i++)
         if (graph->ops[i]->code == GRAPH_OP_CALL)
             pass_layout(graph->ops[i]->invoke.region->graph);
+    find_feeds(graph);
     if (graph->region)
         inputs_last(graph);
     for (int i = 0; i < graph->op_count; i++) {

@@ -51,13 +51,19 @@ static void use(struct graph *graph, struct op *op, struct value *value)
     ARENA_PUSH(&graph->cx->arena, value->users, value->user_count, op);
 }
 
+/* Passes go through a graph in order, and so do those that leave: the next one is mostly beside the last. */
 static void unuse(struct op *op, struct value *value)
 {
-    for (int i = value->user_count - 1; i >= 0; i--) {
-        if (value->users[i] != op)
-            continue;
-        value->users[i] = value->users[--value->user_count];
-        return;
+    for (int d = 0; d <= value->user_count; d++) {
+        const int places[] = {value->left - d, value->left + d};
+
+        for (int i = 0; i < COUNT(places); i++) {
+            if (places[i] < 0 || places[i] >= value->user_count || value->users[places[i]] != op)
+                continue;
+            value->users[places[i]] = value->users[--value->user_count];
+            value->left = places[i];
+            return;
+        }
     }
     assert(!"a value that knows who reads it");
 }

@@ -64,6 +64,7 @@ struct value {
     /* Kept by graph.c: the ops of its graph that read it, one for each input, in no order; how often it is returned. */
     struct op **users;
     int user_count, returned;
+    int left; /* which of the users was taken away last */
     struct sharing sharing;
     struct value *
         newer; /* slots: the version that a write made of it; others: what it became in place; see graph_renew */

@@ -151,9 +151,9 @@ void graph_need(struct graph *graph, struct need need);
  * `types` false: not those, which take as long as a pass. */
 const char *graph_check(const struct graph *graph, bool types);
 
-/* Ends modc where graph_check finds something in one of the graphs: a fault of modc itself, of what ran last, which is `after`. In
- * builds for finding faults types are always looked at. */
-void program_verify(struct program *program, const char *after, bool types);
+/* Ends modc where graph_check finds something in one of the graphs: a fault of modc itself, of what ran last, which is `after`. What
+ * is not the `last` of all is looked at in builds for finding faults alone. */
+void program_verify(struct program *program, const char *after, bool last);
 
 void graph_dump(struct text *text, const struct graph *graph, bool json);
 void program_dump(struct text *text, const struct program *program, bool json);

@@ -320,29 +320,22 @@ const char *graph_check(const struct graph *graph, bool types)
     return fault;
 }
 
-struct last {
-    const char *ran;
-    bool types;
-};
-
-static void verify(struct graph *graph, void *data)
+static void verify(struct graph *graph, void *after)
 {
-    const struct last *last = data;
-    const char *fault = graph_check(graph, last->types);
+    const char *const *ran = after, *fault = graph_check(graph, true);
 
     if (!fault)
         return;
-    fprintf(stderr, "modc: a fault of modc itself: behind '%s' graph %s is broken: %s\n", last->ran,
-            graph->name, fault);
+    fprintf(stderr, "modc: a fault of modc itself: behind '%s' graph %s is broken: %s\n", *ran, graph->name,
+            fault);
     exit(EXIT_FAULT);
 }
 
-void program_verify(struct program *program, const char *after, bool types)
+void program_verify(struct program *program, const char *after, bool last)
 {
-    struct last last = {after, types};
-
 #ifdef MODC_CHECKS
-    last.types = true;
+    last = true;
 #endif
-    program_each(program, verify, &last);
+    if (last)
+        program_each(program, verify, &after);
 }

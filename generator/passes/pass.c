@@ -30,12 +30,12 @@ static void run_one(struct graph *graph, void *data)
     pass->run(graph);
 }
 
-void pass_run_one(struct program *program, const struct pass *pass, bool types)
+void pass_run_one(struct program *program, const struct pass *pass, bool last)
 {
     struct pass own = *pass;
 
     program_each(program, run_one, &own);
-    program_verify(program, pass->name, types);
+    program_verify(program, pass->name, last);
 }
 
 void pass_run(struct cx *cx, struct program *program,

@@ -17,8 +17,8 @@ extern const int pass_count;
 void pass_run(struct cx *cx, struct program *program,
               void (*after)(void *data, const char *pass, struct program *program), void *data);
 
-/* One of them, over every graph; `types`: as of program_verify. */
-void pass_run_one(struct program *program, const struct pass *pass, bool types);
+/* One of them, over every graph; `last`: as of program_verify. */
+void pass_run_one(struct program *program, const struct pass *pass, bool last);
 
 /* The passes, in files of passes/ */
 void pass_keep(struct graph *graph);

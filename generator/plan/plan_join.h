@@ -28,8 +28,8 @@ struct joined {
     int count;
 };
 
-/* Makes the operand where the join wants it. False, and nothing is changed, where that cannot be. */
-bool join_apply(struct cx *cx, const struct variant *variant, struct op *op, int input,
+/* Makes the operand of a step that is a join where that wants it. False, and nothing is changed, where that cannot be. */
+bool join_apply(struct cx *cx, const struct variant *variant, const struct step *join, int input,
                 struct joined *joined);
 
 /* The last one that was applied is undone first. */

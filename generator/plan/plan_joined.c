@@ -38,7 +38,8 @@ static bool is_kept(const struct variant *variant, const struct op *join, int in
 }
 
 /* Makes operands [first, end) of the join in its result, those of which that can be, unless the bound becomes higher. */
-static bool join_operands(struct planner *planner, struct op *op, int first, int end, int64_t *bound)
+static bool join_operands(struct planner *planner, const struct step *join, int first, int end,
+                          int64_t *bound)
 {
     struct variant *variant = planner->variant;
     struct joined *list = NULL;
@@ -48,7 +49,7 @@ static bool join_operands(struct planner *planner, struct op *op, int first, int
     for (int i = first; i < end; i++) {
         struct joined joined;
 
-        if (is_kept(variant, op, i) || !join_apply(planner->cx, variant, op, i, &joined))
+        if (is_kept(variant, join->op, i) || !join_apply(planner->cx, variant, join, i, &joined))
             continue;
         take_place(variant, &joined, false);
         ARENA_PUSH(&planner->cx->arena, list, count, joined);
@@ -90,16 +91,17 @@ void planner_join_all(struct planner *planner)
     for (int round = 0; again && round < 3; round++) {
         again = false;
         for (int i = variant->step_count - 1; i >= 0; i--) {
-            struct op *op = variant->steps[i].op;
+            const struct step *join = &variant->steps[i];
+            const int count = join->op->input_count;
 
-            if (!op_is_join(op))
+            if (!op_is_join(join->op))
                 continue;
-            if (join_operands(planner, op, 0, op->input_count, &bound)) {
+            if (join_operands(planner, join, 0, count, &bound)) {
                 again = true;
                 continue;
             }
-            for (int j = op->input_count - 1; j >= 0 && op->input_count > 1; j--)
-                again |= join_operands(planner, op, j, j + 1, &bound);
+            for (int j = count - 1; j >= 0 && count > 1; j--)
+                again |= join_operands(planner, join, j, j + 1, &bound);
         }
     }
     for (int s = 0; s < variant->step_count; s++)

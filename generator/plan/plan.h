@@ -12,6 +12,7 @@
 struct kernel;
 struct kernel_call;
 struct unpacking;
+struct drafted;
 
 /* What a step, or packing, runs; see kernel.h. */
 struct kernel_calls {
@@ -254,7 +255,8 @@ struct plan {
     int threads;             /* the most that a step is split for; 0: none is split */
     struct kernel **kernels; /* distinct ones, in the order of first use */
     int kernel_count;
-    int function_kernels; /* so many are called by functions; those behind them by packing alone */
+    struct drafted *drafted; /* which of them steps have that were like others: kernels/drafted.c; or NULL */
+    int function_kernels;    /* so many are called by functions; those behind them by packing alone */
     struct element_function **functions; /* that cores take as an argument, by name */
     int function_count;
     struct unpacking *unpackings;

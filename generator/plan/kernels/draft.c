@@ -627,8 +627,8 @@ void weighted_operands(struct making *making, struct kernel_call *call)
 void make_template(struct making *making)
 {
     const struct op *op = making->step->op;
-    struct draft draft = {.cx = making->cx, .plan = making->plan, .over_y = accumulates(making->variant, op)};
-    const struct kernel *kernel = template_kernel(&draft, making->step);
+    int head_count;
+    const struct kernel *kernel = drafted_kernel(making, accumulates(making->variant, op), &head_count);
     struct kernel_call *call = add_call(making, kernel);
 
     add_value(making, call, op->outputs[0]);
@@ -638,7 +638,7 @@ void make_template(struct making *making)
                     (struct operand){.kind = OPERAND_SCRATCH,
                                      .dtype = kernel->computed,
                                      .offset = making->step->scratch_offset});
-    for (int i = op->input_count - (kernel->parameter_count - kernel->extra_first) - draft.head_count;
+    for (int i = op->input_count - (kernel->parameter_count - kernel->extra_first) - head_count;
          i < op->input_count; i++)
         add_value(making, call, op->inputs[i]);
     add_sizes(making, call);

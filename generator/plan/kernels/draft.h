@@ -113,6 +113,9 @@ void pass_sizes(struct draft *draft, struct passed **list, int *count, const boo
  * where there is one. */
 const struct kernel *template_kernel(struct draft *draft, const struct step *step);
 
+/* The same of the making's step, with draft's over_y and head_count: what was drawn up for a step like it, where there is one. */
+const struct kernel *drafted_kernel(struct making *making, bool over_y, int *head_count); /* drafted.c */
+
 /* Behind the result of a product: x, the weight and the bias, packed or where they lie. */
 void weighted_operands(struct making *making, struct kernel_call *call);
 

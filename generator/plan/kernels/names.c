@@ -223,6 +223,15 @@ static void add_user_of_all(const struct kernel *kernel, const struct kernel_use
             add_user_of_all(kernel->holes[i].kernel, user);
 }
 
+/* Whether one of the kernels serves nobody yet; then those that it calls may not either. */
+static bool wants_user(const struct kernel_calls *calls)
+{
+    for (int i = 0; i < calls->count; i++)
+        if (calls->list[i].kernel->users.count == 0)
+            return true;
+    return false;
+}
+
 /* The class of a region, without what tells it from others of the class: "block" of "block_64". */
 static const char *class_name(struct cx *cx, const char *region)
 {
@@ -358,7 +367,7 @@ void note_users(struct cx *cx, const struct variant *variant, const struct step 
     const struct op *op = step->op;
     struct kernel_users user = {.function = variant->function};
 
-    if (step->calls.count == 0)
+    if (step->calls.count == 0 || !(wants_user(&step->calls) || wants_user(&step->packings)))
         return;
     user.backward = variant->yield >= 0 && step - variant->steps > variant->yield;
     serve_module(cx, variant, op, &user);

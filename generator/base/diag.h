@@ -54,8 +54,9 @@ struct cx {
     const char
         *model;    /* what its macros and functions begin with, once the spec has said it; see emitted.h */
     int spec_room; /* while the spec is read: 1 and how many more expressions it may hold; else 0 */
-    struct parsed *parsed[64]; /* texts of the tables; eval_tables.c's */
-    const char **read;         /* files of tensors that values of the spec are from */
+    struct parsed *parsed[64];       /* texts of the tables; eval_tables.c's */
+    struct elementwise_built *built; /* lines of elementwise functions as dags; elementwise_build.c's */
+    const char **read;               /* files of tensors that values of the spec are from */
     int read_count;
     bool unreadable;  /* a file that the spec names cannot be read, which was said: status 3 */
     double evaluated; /* what computing constants has cost so far; see op_interpret */

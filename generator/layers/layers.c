@@ -127,9 +127,11 @@ const char *const *layer_names(struct cx *cx, int *count)
 
 static bool row_named(const struct function_row *row, const char *name)
 {
-    size_t length = strlen(name);
+    size_t length = 0;
 
-    return strncmp(row->signature, name, length) == 0 && row->signature[length] == '(';
+    while (name[length] && row->signature[length] == name[length])
+        length++;
+    return !name[length] && row->signature[length] == '(';
 }
 
 const struct function_row *function_find(const char *name, unsigned flags)

@@ -359,7 +359,7 @@ const struct elementwise_check elementwise_checks[] = {
 const struct elementwise_row *elementwise_find(const char *name)
 {
     for (int i = 0; i < elementwise_row_count; i++)
-        if (strcmp(elementwise_rows[i].name, name) == 0)
+        if (elementwise_rows[i].name[0] == name[0] && strcmp(elementwise_rows[i].name, name) == 0)
             return &elementwise_rows[i];
     return NULL;
 }

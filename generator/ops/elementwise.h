@@ -59,7 +59,8 @@ const char *elementwise_refuses_numbers(struct cx *cx, const struct elementwise_
 
 /* The DAG of a line over `tensors` inputs that have type `dtype`, with the numbers given by position. float16 and
  * bfloat16 are computed in float32 and rounded at the end. Integers become float32 where the line asks for
- * floating numbers (cast to the default dtype before where it is another). Faults of the table are asserts. */
+ * floating numbers (cast to the default dtype before where it is another). Faults of the table are asserts. What is asked for
+ * again may be the same one, which nobody changes. */
 struct dag *elementwise_dag(struct cx *cx, const struct elementwise_row *row, enum dtype dtype,
                             const double *numbers);
 

@@ -236,20 +236,28 @@ static struct operand load(struct line *line, int input, enum dtype dtype)
     return node(dag_cast(arena, line->dag, dag_load(arena, line->dag, input, dtype), line->dtype));
 }
 
+/* How many arguments of the line are numbers. */
+static int count_numbers(const struct elementwise_row *row)
+{
+    int count = *row->args ? 1 : 0;
+
+    for (const char *c = row->args; *c; c++)
+        count += *c == ',';
+    return count - row->tensors;
+}
+
 /* The line's arguments, from its inputs and the numbers. */
 static void bind_inputs(struct line *line, const struct elementwise_row *row, enum dtype dtype,
                         const double *numbers)
 {
     struct operand values[MAX_ARGS];
-    int count = row->tensors, commas = 0;
+    const int count = row->tensors + count_numbers(row);
 
-    for (const char *c = row->args; *c; c++)
-        commas += *c == ',';
-    assert(commas < MAX_ARGS);
+    assert(count <= MAX_ARGS);
     for (int i = 0; i < row->tensors; i++)
         values[i] = load(line, i, dtype);
-    for (; count <= commas; count++)
-        values[count] = known(numbers[count - row->tensors]);
+    for (int i = row->tensors; i < count; i++)
+        values[i] = known(numbers[i - row->tensors]);
     bind_args(line, row, values, count);
 }
 
@@ -284,8 +292,15 @@ static struct dag *finish(struct line *line, struct operand result, enum dtype d
     return dag;
 }
 
-struct dag *elementwise_dag(struct cx *cx, const struct elementwise_row *row, enum dtype dtype,
-                            const double *numbers)
+/* Of each line what was built last: models repeat lines, and nobody changes it. */
+struct elementwise_built {
+    struct dag *dag;
+    enum dtype dtype;
+    double numbers[MAX_ARGS];
+};
+
+static struct dag *build_dag(struct cx *cx, const struct elementwise_row *row, enum dtype dtype,
+                             const double *numbers)
 {
     struct line line = {.cx = cx, .dag = dag_new(&cx->arena, row->tensors), .dtype = computed_in(row, dtype)};
 
@@ -293,6 +308,24 @@ struct dag *elementwise_dag(struct cx *cx, const struct elementwise_row *row, en
         return dag_identity(&cx->arena, dtype);
     bind_inputs(&line, row, dtype, numbers);
     return finish(&line, build_text(&line, row->forward), dtype);
+}
+
+struct dag *elementwise_dag(struct cx *cx, const struct elementwise_row *row, enum dtype dtype,
+                            const double *numbers)
+{
+    const size_t bytes = (size_t)count_numbers(row) * sizeof *numbers;
+    struct elementwise_built *built;
+
+    if (!cx->built)
+        cx->built = ARENA_ARRAY(&cx->arena, elementwise_row_count, struct elementwise_built);
+    built = &cx->built[row - elementwise_rows];
+    if (built->dag && built->dtype == dtype && (bytes == 0 || memcmp(built->numbers, numbers, bytes) == 0))
+        return built->dag;
+    built->dag = build_dag(cx, row, dtype, numbers);
+    built->dtype = dtype;
+    if (bytes > 0)
+        memcpy(built->numbers, numbers, bytes);
+    return built->dag;
 }
 
 /* The text of gradient `tensor` of a line, or NULL. */

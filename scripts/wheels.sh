@@ -3,8 +3,8 @@
 #
 #     scripts/wheels.sh [FOLDER]     default: build/wheels
 #
-# The command in them is static, and so needs no libc and no libyaml of the machine; the rest is sources, and a static library of
-# the runtime. For aarch64 this needs gcc-aarch64-linux-gnu and, since parts of modc are made by a program of the build,
+# The command in them is static, and so needs no libc and no libyaml of the machine; the rest is sources, and a static
+# library of the runtime. For aarch64 this needs gcc-aarch64-linux-gnu and, since parts of modc are made by a program of the build,
 # qemu-user; libyaml comes out of Debian's package for that machine. With auditwheel in PATH it looks at both in the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,7 +50,10 @@ for wheel in "$out"/*.whl; do
     python3 -m zipfile -e "$wheel" "$work/wheel"
     command=$work/wheel/modc/bin/modc
     chmod +x "$command"
-    readelf -d "$command" | grep -q "There is no dynamic section" || { echo "wheels.sh: $wheel: the command is not static" >&2; exit 1; }
+    if ! readelf -d "$command" | grep -q "There is no dynamic section"; then
+        echo "wheels.sh: $wheel: the command is not static" >&2
+        exit 1
+    fi
     run=()
     [ "$(uname -m)" = "$machine" ] || run=("qemu-$machine")
     "${run[@]}" "$command" check specs/cartpole/policy.yaml

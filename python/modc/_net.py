@@ -1,25 +1,21 @@
 """A compiled model that Python calls: modc.compile and class Net."""
 import collections
-import copyreg
 import ctypes
 import math
 import os
 import struct
 import tempfile
-import threading
-import weakref
 from contextlib import contextmanager
 from pathlib import Path
 
 from modc import _library as lib
-from modc._arrays import ALIGNMENTS, DTYPES, OWN, _kinds, end_of, is_dense, kind_by_name, view_of
-from modc._build import build, build_sources
-from modc._errors import CallError, Error
-from modc._library import Library
+from modc._arrays import OWN, kind_by_name
+from modc._build import build, build_sources, made_of
+from modc._call import Entry
+from modc._context import Core, Hook, Pool
+from modc._errors import Error
 
-CALLS_HELD = 64  # signatures of an entry whose sizes are remembered
 HOOKS_HELD = 32  # MODC_MAX_HOOKS
-CALLS_NESTED = 32  # a hook that calls the net, whose hook calls it, and so on
 KIND_NAMES = ("forward pre-hooks", "forward hooks", "full backward pre-hooks", "full backward hooks")
 DIFFERENTIABLE = ("float16", "bfloat16", "float32", "float64", "complex64")
 ONES = {"float16": b"\x00\x3c", "bfloat16": b"\x80\x3f", "float32": struct.pack("=f", 1), "float64": struct.pack("=d", 1),
@@ -57,464 +53,6 @@ def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, c
     return Net(folder, name, weights)
 
 
-def place(view_dtype, shape, kind):
-    """What an array of this kind has to be: dtype as the kind has it, shape, the bits of its address that are 0, bytes."""
-    return kind.native(view_dtype), tuple(shape), ALIGNMENTS[view_dtype] - 1, math.prod(shape) * DTYPES[view_dtype][0]
-
-
-class Ready:
-    """What a call needs of Python, remembered from one that went through: the next one with such arrays only looks whether
-    they are such."""
-    __slots__ = ("kind", "inputs", "addresses", "outputs", "to", "new", "sizes", "shapes")
-
-    def __init__(self, entry, kind, views, sizes, shapes):
-        self.kind, self.sizes, self.shapes = kind, sizes, shapes
-        self.inputs = [place(view.dtype, view.shape, kind) for view in views]
-        self.outputs = [place(tensor["dtype"], shape, kind) for shape, tensor in zip(shapes, entry.outputs)]
-        self.new = [(shape, tensor["dtype"]) for shape, tensor in zip(shapes, entry.outputs)]
-        self.addresses, self.to = (ctypes.c_void_p * len(views))(), (ctypes.c_void_p * max(1, len(shapes)))()
-
-    def take(self, arrays):
-        """Whether these are such arrays, whose addresses C is then told."""
-        kind, i = self.kind, 0
-        if len(arrays) != len(self.inputs):
-            return False
-        for dtype, shape, mask, _ in self.inputs:
-            array = arrays[i]
-            address = kind.address(array, dtype, shape) if _kinds.get(type(array)) is kind else None
-            if not address or address & mask:  # something else, or empty, or wrong
-                return False
-            self.addresses[i] = address
-            i += 1
-        return True
-
-    def give(self):
-        """New arrays for what C writes."""
-        made, empty, i = [], self.kind.empty, 0
-        for shape, dtype in self.new:
-            array, address = empty(shape, dtype)
-            self.to[i] = address or 64
-            made.append(array)
-            i += 1
-        return made
-
-    def take_out(self, arrays):
-        """As take, for arrays that C writes to, which nothing else of the call may share."""
-        kind = self.kind
-        if len(arrays) != len(self.outputs):
-            return False
-        taken = [(address, address + bytes) for address, (_, _, _, bytes) in zip(self.addresses, self.inputs)]
-        for i, (array, (dtype, shape, mask, bytes)) in enumerate(zip(arrays, self.outputs)):
-            address = kind.address(array, dtype, shape) if _kinds.get(type(array)) is kind and kind.writable(array) else None
-            if not address or address & mask:
-                return False
-            for start, end in taken:
-                if address < end and start < address + bytes:
-                    return False
-            taken.append((address, address + bytes))
-            self.to[i] = address
-        return True
-
-
-class Entry:
-    """One function of the model: net.forward, or an entry of the spec by its name. Called with arrays, it returns arrays."""
-
-    def __init__(self, core, index, about):
-        self.core, self.index, self.name = core, index, about["name"]
-        self.inputs, self.outputs = about["inputs"], about["outputs"]
-        self.saves = about["backward"]
-        self.names = [tensor["name"] for tensor in self.inputs]
-        self.max_sizes = about["max_sizes"]
-        given = {size for tensor in self.inputs for size in tensor["size_of"]}
-        self.size_names = [size["name"] for size in core.about["sizes"]]
-        self.free_sizes = [i for i in range(len(self.size_names)) if i not in given and self.max_sizes[i] >= 0]
-        self.known = {}
-        self.__name__ = self.name
-        self.__doc__ = self.signature()
-
-    def signature(self):
-        """As Python would write it, with dtypes and shapes."""
-        def text(tensor):
-            dims = [self.size_names[size] if size >= 0 else str(extent)
-                    for extent, size in zip(tensor["max"], tensor["size_of"])]
-            return f"{tensor['name']}: {tensor['dtype']}[{', '.join(dims)}]"
-        return f"{self.name}({', '.join(map(text, self.inputs))}) -> {', '.join(map(text, self.outputs))}"
-
-    def __repr__(self):
-        return f"<{self.signature()}>"
-
-    # -- arguments
-
-    def arguments(self, args, kwargs):
-        """The arrays in order, and the sizes that are given by name. TypeError as Python's own."""
-        arrays = list(args)
-        if len(arrays) > len(self.names):
-            raise TypeError(f"{self.name}() takes {len(self.names)} inputs but {len(arrays)} were given: {self.signature()}")
-        sizes = {}
-        arrays += [None] * (len(self.names) - len(arrays))
-        for name, value in kwargs.items():
-            if name in self.names:
-                position = self.names.index(name)
-                if position < len(args):
-                    raise TypeError(f"{self.name}() got several values for '{name}'")
-                arrays[position] = value
-            elif name in self.size_names and self.max_sizes[self.size_names.index(name)] >= 0:
-                sizes[self.size_names.index(name)] = self.size(name, value)
-            else:
-                raise TypeError(f"{self.name}() has no input '{name}': {self.signature()}")
-        missing = [name for name, array in zip(self.names, arrays) if array is None]
-        if missing:
-            raise TypeError(f"{self.name}() lacks {', '.join(repr(name) for name in missing)}: {self.signature()}")
-        return arrays, sizes
-
-    def size(self, name, value):
-        try:
-            extent = value.__index__()
-        except AttributeError:
-            raise TypeError(f"{self.name}(): {name} is a size, an integer, and not a {type(value).__name__}") from None
-        if extent < 0:
-            raise ValueError(f"{self.name}(): {name} is {extent}, and no size is negative")
-        return extent
-
-    def view(self, array, name):
-        """The view of an argument, and its kind; what it says wrong of itself is an error with its name."""
-        try:
-            view, kind = view_of(array)
-        except Exception as error:
-            raise TypeError(f"{self.name}(): {name} is a {type(array).__name__} that cannot be read: {error}") from error
-        if view is None:
-            raise TypeError(f"{self.name}(): {name} is a {type(array).__name__}, which is no array: NumPy's, PyTorch's, "
-                            "modc.Array, or what has __dlpack__ or a buffer")
-        return view, kind
-
-    def views(self, arrays):
-        """The arrays' views and the kind that outputs have: that of the first array which is no modc.Array, else modc's."""
-        views, kind = [], None
-        for name, array in zip(self.names, arrays):
-            view, found = self.view(array, name)
-            views.append(view)
-            if found is not OWN and kind is None:
-                kind = found
-        return views, kind or OWN
-
-    def check(self, view, name, tensor):
-        """Everything of an array but its shape."""
-        if view.fault is not None:
-            raise ValueError(f"{self.name}(): {name} {view.fault}")
-        if view.dtype != tensor["dtype"]:
-            raise TypeError(f"{self.name}(): {name} is {view.dtype}, not {tensor['dtype']}")
-        if len(view.shape) != len(tensor["max"]):
-            raise ValueError(f"{self.name}(): {name} has shape {view.shape}, not {len(tensor['max'])} dimensions: "
-                             f"{self.signature()}")
-        if not is_dense(view.shape, view.strides):
-            raise ValueError(f"{self.name}(): {name} is not contiguous (strides {tuple(view.strides)} of shape {view.shape}); "
-                             "x.contiguous() or numpy.ascontiguousarray(x) is")
-        if 0 in view.shape:
-            return
-        if not view.address:
-            raise ValueError(f"{self.name}(): {name} has shape {view.shape} and no memory")
-        if view.address % ALIGNMENTS[view.dtype] != 0:
-            raise ValueError(f"{self.name}(): {name} begins at an address that is no multiple of {ALIGNMENTS[view.dtype]}, "
-                             f"as {view.dtype} has to; x.clone() or x.copy() does")
-
-    def sizes_of(self, views, given):
-        """The sizes of a call as C takes them, and the shapes of the outputs."""
-        sizes, said_by = [-1] * len(self.size_names), {}
-        for index, value in given.items():
-            sizes[index], said_by[index] = value, "the argument"
-        for view, name, tensor in zip(views, self.names, self.inputs):
-            for d, size in enumerate(tensor["size_of"]):
-                if size < 0:
-                    continue
-                if sizes[size] not in (-1, view.shape[d]):
-                    raise ValueError(f"{self.name}(): dimension {d} of {name} is {view.shape[d]}, but "
-                                     f"{self.size_names[size]} is {sizes[size]} in {said_by[size]}")
-                sizes[size] = view.shape[d]
-                said_by.setdefault(size, name)
-        for index, extent in enumerate(sizes):
-            name, most = self.size_names[index], self.max_sizes[index]
-            if extent < 0 and index in self.free_sizes:
-                raise TypeError(f"{self.name}(): no input says what {name} is: give {name}=N, at most {most}")
-            if extent > most >= 0:
-                raise ValueError(f"{self.name}(): {name} is {extent} in {said_by[index]}, over its maximum {most} in the spec")
-        c_sizes = (ctypes.c_int * max(1, len(sizes)))(*(max(0, extent) for extent in sizes))
-        unmet = self.core.library.unmet(c_sizes)
-        if unmet is not None:
-            text = ", ".join(f"{name} = {extent}" for name, extent in zip(self.size_names, sizes) if extent >= 0)
-            raise ValueError(f"{self.name}(): the spec requires {unmet.decode()}, but {text}")
-        for i, (view, name) in enumerate(zip(views, self.names)):
-            wanted = self.shape(c_sizes, -1 - i, len(view.shape))
-            if view.shape != wanted:
-                raise ValueError(f"{self.name}(): {name} has shape {view.shape}, not {wanted}: {self.signature()}")
-        shapes = [self.shape(c_sizes, i, len(tensor["max"])) for i, tensor in enumerate(self.outputs)]
-        return c_sizes, shapes
-
-    def shape(self, sizes, index, ndim):
-        dims = (ctypes.c_int * lib.MAX_DIMS)()
-        self.core.library.shape(self.index, sizes, index, dims)
-        return tuple(dims[:ndim])
-
-    def prepared(self, views, given):
-        """sizes_of, remembered by what it depends on."""
-        key = (*(view.shape for view in views), *sorted(given.items()))
-        found = self.known.get(key)
-        if found is None:
-            found = self.sizes_of(views, given)
-            if len(self.known) >= CALLS_HELD:
-                self.known.clear()
-            self.known[key] = found
-        return found
-
-    # -- calls
-
-    def outputs_for(self, kind, shapes, out, views):
-        """New arrays, or the caller's, and their addresses."""
-        if out is None:
-            return [kind.empty(shape, tensor["dtype"]) for shape, tensor in zip(shapes, self.outputs)]
-        given = list(out) if isinstance(out, (tuple, list)) else [out]
-        if len(given) != len(self.outputs):
-            raise TypeError(f"{self.name}() gives {len(self.outputs)} outputs, out has {len(given)}")
-        made, taken = [], [(view, name) for view, name in zip(views, self.names)]
-        for array, tensor, shape in zip(given, self.outputs, shapes):
-            name = f"out ({tensor['name']})"
-            view, _ = self.view(array, name)
-            self.check(view, name, tensor)
-            if view.shape != shape:
-                raise ValueError(f"{self.name}(): {name} has shape {view.shape}, not {shape}")
-            if not view.writable:
-                raise ValueError(f"{self.name}(): {name} is read-only")
-            for other, other_name in taken:
-                if view.address < end_of(other) and other.address < end_of(view):
-                    raise ValueError(f"{self.name}(): {name} overlaps {other_name}")
-            taken.append((view, name))
-            made.append((array, view.address))
-        return made
-
-    def checked(self, arrays, given):
-        """Views, kind, sizes and shapes of a call, all of it checked."""
-        views, kind = self.views(arrays)
-        for view, name, tensor in zip(views, self.names, self.inputs):
-            self.check(view, name, tensor)
-        return (views, kind, *self.prepared(views, given))
-
-    def __call__(self, *args, out=None, **kwargs):
-        context = self.core.begin(self.saves)
-        try:
-            ready = None
-            if args and not kwargs and type(args[0]) in _kinds:
-                ready = context.ready.get((self.index, args[0].shape))
-            if ready is None or not ready.take(args):
-                return self.call(context, args, kwargs, out)
-            if out is None:
-                made = ready.give()
-            else:
-                made = out if isinstance(out, (tuple, list)) else (out,)
-                if not ready.take_out(made):
-                    return self.call(context, args, kwargs, out)
-            context.run(self, ready.sizes, ready.addresses, ready.to, ready.kind, args, ready.shapes, made)
-            return made[0] if len(made) == 1 else tuple(made)
-        finally:
-            context.running = False
-
-    def call(self, context, args, kwargs, out):
-        """A call with all checks, which the next one is spared if it is like this one."""
-        arrays, given = self.arguments(args, kwargs)
-        views, kind, sizes, shapes = self.checked(arrays, given)
-        made = self.outputs_for(kind, shapes, out, views)
-        inputs = (ctypes.c_void_p * max(1, len(views)))(*[view.address or 64 for view in views])
-        outputs = (ctypes.c_void_p * max(1, len(made)))(*[address or 64 for _, address in made])
-        context.run(self, sizes, inputs, outputs, kind, [view.owner for view in views], shapes, [array for array, _ in made])
-        if views and not given and all(_kinds.get(type(array)) is kind for array in arrays):
-            if len(context.ready) >= CALLS_HELD:
-                context.ready.clear()
-            context.ready[self.index, views[0].shape] = Ready(self, kind, views, sizes, shapes)
-        return made[0][0] if len(made) == 1 else tuple(array for array, _ in made)
-
-
-class Hook:
-    """What registering a hook returns."""
-
-    def __init__(self, core, module, kind, function, flags):
-        self.core, self.module, self.kind, self.function, self.flags = weakref.ref(core), module, kind, function, flags
-
-    def remove(self):
-        core = self.core()
-        if core is not None:
-            core.hooks = [hook for hook in core.hooks if hook is not self]
-            core.version += 1
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.remove()
-
-
-class Pool:
-    """Threads of the runtime, which end when no context computes on them any more."""
-
-    def __init__(self, library, threads):
-        self.pointer = ctypes.c_void_p()
-        library.check(library.pool_create(threads, ctypes.byref(self.pointer)), f"a pool of {threads} threads")
-        weakref.finalize(self, library.pool_destroy, self.pointer).atexit = False
-
-
-class Memory:
-    """What a context has in C: workspace, state, gradients. Arrays that lie there hold it, and not the context with its hooks."""
-
-    def __init__(self, core):
-        self.pointer, self.trainers, self.pools = ctypes.c_void_p(), [], []
-        core.library.check(core.library.create(core.library.model(), core.params.pointer, 0, ctypes.byref(self.pointer)),
-                           "modc.Net")
-        weakref.finalize(self, self.end, core.library, self.pointer, self.trainers, self.pools, core.params).atexit = False
-
-    @staticmethod
-    def end(library, pointer, trainers, *_):
-        """`_`: threads and parameters, which outlive it."""
-        for trainer in trainers:
-            library.training_destroy(trainer)
-        library.destroy(pointer)
-
-
-class Context:
-    """What one thread calls with: workspace, mode, state, hooks, and gradients."""
-
-    def __init__(self, core):
-        self.library, self.inner, self.memory, self.hooks = core.library, None, Memory(core), []
-        self.pointer, self.trainers, self.pools = self.memory.pointer, self.memory.trainers, self.memory.pools
-        weakref.finalize(self, self.end_hooks, self.library, self.hooks, self.memory).atexit = False
-        self.paths = [module["path"] for module in core.about["modules"]]
-        self.version = -1  # of the net's settings that it has
-        self.running, self.error, self.kind = False, None, OWN
-        self.ready, self.last, self.replaced = {}, None, []
-
-    @staticmethod
-    def end_hooks(library, hooks, _):
-        for pointer, _ in hooks:
-            library.hook_destroy(pointer)
-        hooks.clear()
-
-    def update(self, core):
-        """Mode, hooks and threads as the net has them now."""
-        self.library.train(self.pointer, core.training)
-        if core.has_backward:
-            self.library.set_grad_enabled(self.pointer, core.grad_enabled)
-        self.end_hooks(self.library, self.hooks, None)
-        for hook in core.hooks:
-            self.add(hook)
-        pools = [core.pool] if core.pool is not None else []
-        if pools != self.pools:
-            executor = core.pool.pointer if pools else None
-            self.library.check(self.library.set_executor(self.pointer, executor), "set_threads()")
-            self.pools[:] = pools
-        self.version = core.version
-
-    def trainer(self, core):
-        """Where gradients are, and with `training:` what the optimizer keeps; from now on calls keep what backward needs."""
-        if not self.trainers:
-            pointer = ctypes.c_void_p()
-            self.library.check(self.library.training_create(self.pointer, ctypes.byref(pointer)), f"gradients of {core.name}")
-            self.trainers.append(pointer)
-            self.library.train(self.pointer, core.training)  # which `training:` turned on
-        return self.trainers[0]
-
-    def run(self, entry, sizes, inputs, outputs, kind, arrays, shapes, made):
-        """One call of an entry. Who is read by backward, and what hooks put in the place of tensors, lives on until the next."""
-        self.kind, self.replaced = kind, []
-        if self.trainers:
-            self.last = (entry.name, sizes, shapes, kind, arrays, made)
-        self.try_twice(entry, self.library.call, self.pointer, entry.index, sizes, inputs, outputs)
-
-    def try_twice(self, entry, function, *arguments):
-        """A call in C, again behind packing the parameters, where they changed."""
-        status = function(*arguments)
-        if status == lib.STALE:
-            entry.core.refresh(entry.name)
-            status = function(*arguments)
-        if status != lib.OK:
-            self.last = None
-            entry.core.raise_for(self, entry.name, status)
-
-    # -- hooks
-
-    def add(self, hook):
-        reference = weakref.ref(self)
-
-        def run(call):
-            context = reference()
-            try:
-                return context.run_hook(hook, call.contents)
-            except BaseException as error:  # it goes on in Python when C has ended the call
-                context.error = context.error or error
-                return lib.HOOK_ERROR
-        function, pointer = lib.HookFunction(run), ctypes.c_void_p()
-        status = self.library.hook_create(self.pointer, hook.module, hook.kind, hook.flags, function, None,
-                                          ctypes.byref(pointer))
-        self.library.check(status, "register a hook")
-        self.hooks.append((pointer, function))
-
-    def run_hook(self, hook, call):
-        """One hook, with its tensors as arrays that are valid while it runs."""
-        def arrays(tensors, count):
-            return tuple(self.kind.over(tensors[i].data, tensors[i].shape(), lib.DTYPE_NAMES[tensors[i].dtype],
-                                       self.memory)
-                         if tensors[i].data else None for i in range(count))
-
-        def one(values):
-            return values[0] if len(values) == 1 else values
-
-        path = self.paths[call.module]
-        if hook.kind == lib.FORWARD_PRE:
-            result = hook.function(path, arrays(call.inputs, call.input_count))
-            tensors, count = call.inputs, call.input_count
-        elif hook.kind == lib.FORWARD:
-            outputs = one(arrays(call.outputs, call.output_count)) if call.outputs else None
-            result = hook.function(path, arrays(call.inputs, call.input_count), outputs)
-            tensors, count = call.outputs, call.output_count if call.outputs else 0
-        elif hook.kind == lib.BACKWARD_PRE:
-            result = hook.function(path, arrays(call.grad_outputs, call.grad_output_count))
-            tensors, count = call.grad_outputs, call.grad_output_count
-        else:
-            result = hook.function(path, arrays(call.grad_inputs, call.grad_input_count),
-                                   arrays(call.grad_outputs, call.grad_output_count))
-            tensors, count = call.grad_inputs, call.grad_input_count
-        if result is None:
-            return lib.OK
-        results = result if isinstance(result, (tuple, list)) else (result,)
-        of = f"a hook of {path or 'the model'}"
-        if len(results) != count:
-            raise TypeError(f"{of} returned {len(results)} tensors for {count}")
-        for i, value in enumerate(results):
-            if value is not None:
-                self.replace(tensors[i], value, of)
-        return lib.OK
-
-    def replace(self, tensor, value, of):
-        """Lets the rest of the call read what a hook returned, of which it has a copy: it may lie in memory that is used again."""
-        view, _ = view_of(value)
-        dtype, shape = lib.DTYPE_NAMES[tensor.dtype], tensor.shape()
-        if view is None or view.fault is not None or view.dtype != dtype or view.shape != shape:
-            text = type(value).__name__ if view is None else f"what {view.fault}" if view.fault else f"{view.dtype} {view.shape}"
-            raise TypeError(f"{of} returned {text}, not {dtype} {shape}")
-        if not is_dense(view.shape, view.strides):
-            raise ValueError(f"{of} returned a tensor that is not contiguous")
-        if view.address != tensor.data and 0 not in shape:
-            array, address = OWN.empty(shape, dtype)
-            ctypes.memmove(address, view.address, array.nbytes)
-            self.replaced.append(array)
-            tensor.data = address
-
-
-class Params:
-    """The parameters in C, freed when nobody uses them."""
-
-    def __init__(self, library, block=None):
-        address, size, self.owner = block or (None, 0, None)
-        self.pointer = ctypes.c_void_p()
-        library.check(library.params_create(address, size, ctypes.byref(self.pointer)), "modc.Net")
-        weakref.finalize(self, library.params_destroy, self.pointer).atexit = False
-
-
 class IncompatibleKeys(collections.namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What load_state_dict returns, as PyTorch prints it."""
     __slots__ = ()
@@ -524,82 +62,6 @@ class IncompatibleKeys(collections.namedtuple("_IncompatibleKeys", ["missing_key
             else "<All keys matched successfully>"
 
     __str__ = __repr__
-
-
-_cores = weakref.WeakSet()
-
-
-def _after_fork():
-    """A thread that held a lock is not there in the child."""
-    for core in list(_cores):
-        core.lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-class Core:
-    """What a net, its entries and its contexts share. It knows neither of them but this thread's contexts, so that all of it
-    ends with the last who uses it, and not when Python looks for cycles."""
-
-    def __init__(self, folder, name, block):
-        self.name, self.library = name, Library(folder / f"{name}.so")
-        self.about = self.library.about
-        self.params = Params(self.library, block)
-        self.lock, self.local = threading.Lock(), threading.local()
-        self.hooks, self.version = [], 0
-        self.training, self.grad_enabled, self.pool, self.threads = False, True, None, 1
-        self.has_backward = any(entry["backward"] for entry in self.about["entries"])
-        _cores.add(self)
-
-    def context(self):
-        """This thread's. In a hook: one more, since the other is in a call."""
-        context = getattr(self.local, "context", None)
-        if context is None:
-            context = self.local.context = Context(self)
-        nested = 0
-        while context.running:
-            nested += 1
-            if nested > CALLS_NESTED:
-                raise RecursionError(f"hooks of {self.name} call it, whose hooks call it, {CALLS_NESTED} times")
-            if context.inner is None:
-                context.inner = Context(self)
-            context = context.inner
-        if context.version != self.version:
-            context.update(self)
-        return context
-
-    def begin(self, saves=False):
-        """context(), in a call from now on."""
-        context = getattr(self.local, "context", None)
-        if context is None or context.running or context.version != self.version:
-            context = self.context()
-        if saves and self.grad_enabled and not context.trainers:
-            context.trainer(self)
-        context.running = True
-        return context
-
-    def refresh(self, name):
-        with self.lock:
-            self.library.check(self.library.refresh(self.params.pointer), f"{name}()")
-
-    def raise_for(self, context, name, status):
-        """The exception of a call that failed, with what the context knows."""
-        error, context.error = context.error, None
-        if error is not None:
-            raise error
-        fault = (ctypes.c_int64 * 3)()
-        self.library.fault(context.pointer, fault)
-        where = self.about["modules"][fault[0]]["path"] if fault[0] >= 0 else ""
-        text = f"{name}(): {self.library.status(status)}"
-        if where:
-            text += f", in {where}"
-        if status == lib.INDEX:
-            raise IndexError(f"{text}: {fault[2]} at position {fault[1]}")
-        if status == lib.DIVISION:
-            raise ZeroDivisionError(f"{text}, at position {fault[1]}")
-        raise CallError(text, status)
 
 
 def _load_pickled(name, sources, cc, cflags, state, settings, hooks):
@@ -648,30 +110,24 @@ class Net:
     def __repr__(self):
         return self.library.text(self.library.print)
 
-    def _reduced(self, state):
-        core, made_of = self._core, self._made_of()
-        hooks = [(self.about["modules"][hook.module]["path"], hook.kind, hook.function, False, bool(hook.flags))
-                 for hook in core.hooks]
-        return (self.name, made_of["sources"], made_of["cc"], made_of["cflags"], state, (core.training, core.grad_enabled), hooks)
-
-    def _made_of(self):
-        from modc._build import made_of
-        return made_of(self.folder)
-
     def __reduce__(self):
         """Its sources, to be compiled where they are not in the cache, and its state_dict; hooks, if they can be pickled."""
-        return _load_pickled, self._reduced(None if self.about["embedded"] else self._saved())
+        core, made = self._core, made_of(self.folder)
+        hooks = [(self.about["modules"][hook.module]["path"], hook.kind, hook.function, False, bool(hook.flags))
+                 for hook in core.hooks]
+        return _load_pickled, (self.name, made["sources"], made["cc"], made["cflags"], self._saved(),
+                               (core.training, core.grad_enabled), hooks)
 
     def _saved(self):
-        """The state_dict as the bytes of a safetensors file, with what is in no state_dict."""
+        """The state_dict as the bytes of a safetensors file. None: it is in the code."""
         from modc._files import safetensors_bytes
-        return bytes(safetensors_bytes(self.state_dict("modc")))
+        return None if self.about["embedded"] else safetensors_bytes(self.state_dict("modc"))
 
     def __copy__(self):
         raise TypeError("a net is one with its parameters: copy.deepcopy copies it, and contexts of threads share it")
 
     def __deepcopy__(self, memo):
-        made = Net(self.folder, self.name, None if self.about["embedded"] else self._saved())
+        made = Net(self.folder, self.name, self._saved())
         core = made._core
         core.training, core.grad_enabled, core.hooks = self._core.training, self._core.grad_enabled, list(self._core.hooks)
         core.version += 1
@@ -721,7 +177,8 @@ class Net:
         if not 1 <= threads <= 32:
             raise ValueError(f"set_threads(): {threads} threads, not 1 to 32")
         if not self.about["threads"]:
-            raise Error(f"set_threads(): no step of {self.name} is split: its spec has no `threads`, or its steps are too small")
+            raise Error(f"set_threads(): no step of {self.name} is split: its spec has no `threads`, or its steps are too "
+                        "small")
         self._core.pool = Pool(self.library, threads) if threads > 1 else None
         self._core.version += 1
 
@@ -923,7 +380,7 @@ class Net:
         return hook
 
     def register_forward_pre_hook(self, module, function, *, prepend=False):
-        """function(path, inputs), before the module ("trunk.0"; "": the model) runs. What it returns takes the inputs' place."""
+        """function(path, inputs), before the module ("trunk.0"; "": the model) runs. What it returns takes their place."""
         return self._register(module, lib.FORWARD_PRE, function, prepend)
 
     def register_forward_hook(self, module, function, *, prepend=False, always_call=False):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The cache of compiled models: what names a library, what happens to a broken one, and what is said without a compiler."""
+
 import json
 import os
 import shlex
@@ -25,7 +26,7 @@ class Cache(Case):
         cls.shared = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.shared.cleanup)
         cls.log, cls.cc = Path(cls.shared.name) / "log", Path(cls.shared.name) / "my cc"
-        cls.cc.write_text(f"#!/bin/sh\necho \"$*\" >> {shlex.quote(str(cls.log))}\nexec cc \"$@\"\n")
+        cls.cc.write_text(f'#!/bin/sh\necho "$*" >> {shlex.quote(str(cls.log))}\nexec cc "$@"\n')
         cls.cc.chmod(0o755)
         cls.runtime = Path(cls.shared.name) / "runtime"
         with mock.patch.dict(os.environ, {"MODC_CACHE": str(cls.runtime)}):
@@ -74,8 +75,10 @@ class Cache(Case):
         with mock.patch.object(_build, "processor", lambda: "another"):  # only what is made for this processor depends on it
             self.works(self.compile())
         self.assertEqual(self.compiled(), 0)
-        self.assertEqual(sorted(path.name.split("-")[0] for path in self.cache.iterdir()),
-                         ["other", "runtime", "runtime", "small", "small", "small"])
+        self.assertEqual(
+            sorted(path.name.split("-")[0] for path in self.cache.iterdir()),
+            ["other", "runtime", "runtime", "small", "small", "small"],
+        )
         self.assertEqual(modc.cache_dir(), self.cache)
 
     def test_broken_folders(self):
@@ -84,6 +87,7 @@ class Cache(Case):
 
         def cut(path):
             path.write_bytes(path.read_bytes()[:100])
+
         breaks = {
             "no library": lambda: (net.folder / "small.so").unlink(),
             "half a library": lambda: cut(net.folder / "small.so"),
@@ -107,25 +111,38 @@ class Cache(Case):
     def test_another_binding(self):
         net = self.compile()
         with mock.patch.object(modc._library, "BINDING", 1000):
-            self.says(modc.Error, f"{net.folder}/small.so has version {net.library.version()} of the binding, this package knows 1000: "
-                      "remove it from the cache", self.compile)
+            self.says(
+                modc.Error,
+                f"{net.folder}/small.so has version {net.library.version()} of the binding, this package knows 1000: "
+                "remove it from the cache",
+                self.compile,
+            )
 
         with mock.patch.object(modc._library.ctypes, "sizeof", lambda of: 1):
             self.says(modc.Error, f"{net.folder}/small.so was compiled with other limits than modc.h has", self.compile)
 
     def test_processes_at_once(self):
         shutil.rmtree(self.cache)
-        text = ("import sys; sys.path.insert(0, 'tests/python'); import models; "
-                f"net = models.compile(models.SMALL, cc={shlex.quote(str(self.cc))!r}); print(net(models.floats([1] * 6, 2, 3)).shape)")
-        started = [subprocess.Popen([sys.executable, "-c", text], cwd=models.ROOT, stdout=subprocess.PIPE, encoding="utf-8")
-                   for _ in range(2)]
+        text = (
+            "import sys; sys.path.insert(0, 'tests/python'); import models; "
+            f"net = models.compile(models.SMALL, cc={shlex.quote(str(self.cc))!r}); "
+            "print(net(models.floats([1] * 6, 2, 3)).shape)"
+        )
+        started = [
+            subprocess.Popen([sys.executable, "-c", text], cwd=models.ROOT, stdout=subprocess.PIPE, encoding="utf-8")
+            for _ in range(2)
+        ]
         self.assertEqual([process.communicate()[0] for process in started], ["(2, 4)\n"] * 2)
         self.assertEqual(sorted(path.name.split("-")[0] for path in self.cache.iterdir()), ["runtime", "small"])
 
     def test_a_cache_that_cannot_be_written(self):
         shutil.rmtree(self.cache)
         self.cache.write_text("a file")
-        self.says(modc.Error, f"the cache {self.cache} cannot be written: File exists\nhint: MODC_CACHE=DIR names another one", self.compile)
+        self.says(
+            modc.Error,
+            f"the cache {self.cache} cannot be written: File exists\nhint: MODC_CACHE=DIR names another one",
+            self.compile,
+        )
         self.cache.unlink()
         shutil.copytree(self.runtime, self.cache)
         net = self.compile()
@@ -133,8 +150,12 @@ class Cache(Case):
         try:
             self.works(self.compile())  # what is there is used
             if os.getuid() != 0:
-                self.says(modc.Error, f"the cache {self.cache} cannot be written: Permission denied\n"
-                          "hint: MODC_CACHE=DIR names another one", self.compile, options=["--model", "other"])
+                self.says(
+                    modc.Error,
+                    f"the cache {self.cache} cannot be written: Permission denied\n" "hint: MODC_CACHE=DIR names another one",
+                    self.compile,
+                    options=["--model", "other"],
+                )
         finally:
             self.cache.chmod(0o755)
         self.works(net)
@@ -149,24 +170,40 @@ class Cache(Case):
 
             def nowhere():
                 raise RuntimeError("no home")
+
             with mock.patch.object(Path, "home", nowhere):
-                self.says(modc.Error, "there is no home folder for a cache\nhint: MODC_CACHE=DIR names another one", modc.cache_dir)
+                self.says(
+                    modc.Error, "there is no home folder for a cache\nhint: MODC_CACHE=DIR names another one", modc.cache_dir
+                )
 
     def test_compilers(self):
-        self.says(modc.CompilerError, "the compiler '/no/cc' cannot be started: No such file or directory\n"
-                  "hint: $CC and $CFLAGS, or cc= and cflags=, say which one is used", self.compile, cc="/no/cc")
-        self.says(modc.CompilerError, "the compiler failed with status 1: sh -c 'exit 1' --version", self.compile, cc="sh -c 'exit 1'")
+        self.says(
+            modc.CompilerError,
+            "the compiler '/no/cc' cannot be started: No such file or directory\n"
+            "hint: $CC and $CFLAGS, or cc= and cflags=, say which one is used",
+            self.compile,
+            cc="/no/cc",
+        )
+        self.says(
+            modc.CompilerError, "the compiler failed with status 1: sh -c 'exit 1' --version", self.compile, cc="sh -c 'exit 1'"
+        )
         with self.assertRaises(modc.CompilerError) as caught:
             self.compile(cflags="-O0 -Dint=nothing")
         text = str(caught.exception)
         self.assertIn("error: ", text)
-        self.assertRegex(text.splitlines()[-1], r"^the compiler failed with status 1: .*'/.*/my cc' -std=gnu11 -fPIC -O0 -Dint=nothing ")
+        self.assertRegex(
+            text.splitlines()[-1], r"^the compiler failed with status 1: .*'/.*/my cc' -std=gnu11 -fPIC -O0 -Dint=nothing "
+        )
         self.assertEqual([path.name.split("-")[0] for path in self.cache.iterdir()], ["runtime"])  # half a folder is none
 
     def test_the_command(self):
         with mock.patch.object(_build, "executable", lambda: "/no/modc"):
-            self.says(modc.Error, "the command /no/modc cannot be started: No such file or directory\n"
-                      "hint: in a checkout, `cmake --build build --target modc` makes it", self.compile)
+            self.says(
+                modc.Error,
+                "the command /no/modc cannot be started: No such file or directory\n"
+                "hint: in a checkout, `cmake --build build --target modc` makes it",
+                self.compile,
+            )
 
     def test_specs_of_several_files(self):
         folder = Path(self.folder.name)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """modc.compile and Net: what section "Calling a compiled model" of docs/python.md says, and every message with its text."""
+
 import array
 import copy
 import ctypes
@@ -30,25 +31,74 @@ def indices(*values):
 class Importing(unittest.TestCase):
     def run_python(self, text):
         environment = {**os.environ, "PYTHONPATH": f"{models.ROOT / 'python'}{os.pathsep}{models.ROOT / 'tests/python'}"}
-        ran = subprocess.run([sys.executable, "-c", text], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             encoding="utf-8", check=False)
+        ran = subprocess.run(
+            [sys.executable, "-c", text],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
         self.assertEqual(ran.returncode, 0, ran.stdout)
         return ran.stdout
 
     def test_import_alone_brings_in_nothing(self):
-        said = self.run_python("import sys; before = set(sys.modules); import modc; "
-                               "print(sorted({name.split('.')[0] for name in set(sys.modules) - before}))")
-        allowed = {"modc", "pathlib", "ntpath", "urllib", "ipaddress", "functools", "fnmatch", "re", "errno", "itertools",
-                   "collections", "operator", "reprlib", "keyword", "heapq", "enum", "types", "copyreg", "sre_compile", "sre_parse",
-                   "sre_constants", "_sre", "_collections", "_functools", "_operator", "math", "warnings", "contextlib", "glob",
-                   "grp", "pwd", "posixpath", "genericpath", "string", "_string", "_weakref", "weakref", "_weakrefset", "abc",
-                   "urllib.parse", "unicodedata", "os"}
+        said = self.run_python(
+            "import sys; before = set(sys.modules); import modc; "
+            "print(sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+        )
+        allowed = {
+            "modc",
+            "pathlib",
+            "ntpath",
+            "urllib",
+            "ipaddress",
+            "functools",
+            "fnmatch",
+            "re",
+            "errno",
+            "itertools",
+            "collections",
+            "operator",
+            "reprlib",
+            "keyword",
+            "heapq",
+            "enum",
+            "types",
+            "copyreg",
+            "sre_compile",
+            "sre_parse",
+            "sre_constants",
+            "_sre",
+            "_collections",
+            "_functools",
+            "_operator",
+            "math",
+            "warnings",
+            "contextlib",
+            "glob",
+            "grp",
+            "pwd",
+            "posixpath",
+            "genericpath",
+            "string",
+            "_string",
+            "_weakref",
+            "weakref",
+            "_weakrefset",
+            "abc",
+            "urllib.parse",
+            "unicodedata",
+            "os",
+        }
         self.assertLessEqual(set(eval(said)), allowed)
 
     def test_without_numpy_and_pytorch(self):
-        said = self.run_python("import sys\nsys.modules['numpy'] = sys.modules['torch'] = None\nimport models\n"
-                               "net = models.compile(models.SMALL)\ny = net(models.floats([1] * 6, 2, 3))\n"
-                               "print(type(y).__name__, y.shape, len(y), type(net.state_dict()['fc.bias']).__name__)")
+        said = self.run_python(
+            "import sys\nsys.modules['numpy'] = sys.modules['torch'] = None\nimport models\n"
+            "net = models.compile(models.SMALL)\ny = net(models.floats([1] * 6, 2, 3))\n"
+            "print(type(y).__name__, y.shape, len(y), type(net.state_dict()['fc.bias']).__name__)"
+        )
         self.assertEqual(said, "Array (2, 4) 2 Array\n")
 
 
@@ -65,7 +115,9 @@ class Calls(Case):
         for row, out in zip(x, y.tolist()):
             for w, b, value in zip(weight, bias, out):
                 self.assertAlmostEqual(value, max(0.0, sum(a * c for a, c in zip(w, row)) + b), places=5)
-        self.assertEqual(repr(self.small), "small(\n  (fc): Linear(in_features=3, out_features=4, bias=True)\n  (act): ReLU()\n)")
+        self.assertEqual(
+            repr(self.small), "small(\n  (fc): Linear(in_features=3, out_features=4, bias=True)\n  (act): ReLU()\n)"
+        )
 
     def test_entries_are_methods(self):
         tools = self.tools
@@ -83,21 +135,38 @@ class Calls(Case):
 
     def test_sizes(self):
         for rows in (1, 8, 3, 0, 8):
-            self.assertEqual(self.small(floats([0] * 3 * rows, rows, 3) if rows else modc.Array((0, 3), "float32")).shape, (rows, 4))
+            self.assertEqual(
+                self.small(floats([0] * 3 * rows, rows, 3) if rows else modc.Array((0, 3), "float32")).shape, (rows, 4)
+            )
         self.assertEqual(self.room(floats([1, 2], 1, 2), past=8).tolist(), [[8, 16]])
         self.assertEqual(self.room(floats([1, 2], 1, 2), past=3, rows=1).tolist(), [[3, 6]])
         one, x = floats([1, 2], 1, 2), floats([0] * 27, 9, 3)
-        self.says(ValueError, "forward(): the spec requires rows + past <= 9, but rows = 2, past = 8",
-                  self.room, floats([0] * 4, 2, 2), past=8)
+        self.says(
+            ValueError,
+            "forward(): the spec requires rows + past <= 9, but rows = 2, past = 8",
+            self.room,
+            floats([0] * 4, 2, 2),
+            past=8,
+        )
         self.says(TypeError, "forward(): no input says what past is: give past=N, at most 8", self.room, one)
         self.says(TypeError, "forward(): past is a size, an integer, and not a str", self.room, one, past="8")
         self.says(ValueError, "forward(): past is -1, and no size is negative", self.room, one, past=-1)
-        self.says(ValueError, f"forward(): past is {2 ** 40} in the argument, over its maximum 8 in the spec",
-                  self.room, one, past=2 ** 40)
+        self.says(
+            ValueError,
+            f"forward(): past is {2 ** 40} in the argument, over its maximum 8 in the spec",
+            self.room,
+            one,
+            past=2**40,
+        )
         self.says(ValueError, "forward(): batch is 9 in x, over its maximum 8 in the spec", self.small, x)
         self.says(ValueError, "forward(): dimension 0 of x is 1, but rows is 2 in the argument", self.room, one, rows=2, past=1)
-        self.says(ValueError, "forward(): dimension 0 of index is 2, but rows is 1 in x",
-                  self.tools, floats([0] * 3, 1, 3), indices(0, 0))
+        self.says(
+            ValueError,
+            "forward(): dimension 0 of index is 2, but rows is 1 in x",
+            self.tools,
+            floats([0] * 3, 1, 3),
+            indices(0, 0),
+        )
 
     def test_arguments(self):
         x = floats([0] * 6, 2, 3)
@@ -105,29 +174,50 @@ class Calls(Case):
         self.says(TypeError, "forward() got several values for 'x'", self.small, x, x=x)
         self.says(TypeError, f"forward() has no input 'y': {SMALL_SIGNATURE}", self.small, x, y=x)
         self.says(TypeError, f"forward() lacks 'x': {SMALL_SIGNATURE}", self.small)
-        self.says(TypeError, "forward(): x is a list, which is no array: NumPy's, PyTorch's, modc.Array, or what has __dlpack__ or "
-                  "a buffer", self.small, [[1.0, 2.0, 3.0]])
+        self.says(
+            TypeError,
+            "forward(): x is a list, which is no array: NumPy's, PyTorch's, modc.Array, or what has __dlpack__ or " "a buffer",
+            self.small,
+            [[1.0, 2.0, 3.0]],
+        )
         self.says(TypeError, "forward(): x is float64, not float32", self.small, memoryview(array.array("d", [0])))
-        self.says(TypeError, "forward(): x is format '>f', not float32",
-                  self.small, memoryview((ctypes.c_float.__ctype_be__ * 3)()))
+        self.says(
+            TypeError, "forward(): x is format '>f', not float32", self.small, memoryview((ctypes.c_float.__ctype_be__ * 3)())
+        )
         self.says(ValueError, f"forward(): x has shape (3,), not 2 dimensions: {SMALL_SIGNATURE}", self.small, floats([0] * 3))
-        self.says(ValueError, f"forward(): x has shape (3, 2), not (3, 3): {SMALL_SIGNATURE}", self.small, floats([0] * 6, 3, 2))
+        self.says(
+            ValueError, f"forward(): x has shape (3, 2), not (3, 3): {SMALL_SIGNATURE}", self.small, floats([0] * 6, 3, 2)
+        )
         raw = bytearray(4 * 6 + 1)
         odd = memoryview(raw)[1:].cast("f", (2, 3))
         if ctypes.addressof(ctypes.c_char.from_buffer(raw)) % 4 == 0:
-            self.says(ValueError, "forward(): x begins at an address that is no multiple of 4, as float32 has to; "
-                      "x.clone() or x.copy() does", self.small, odd)
+            self.says(
+                ValueError,
+                "forward(): x begins at an address that is no multiple of 4, as float32 has to; " "x.clone() or x.copy() does",
+                self.small,
+                odd,
+            )
         vector = compile("modc: 1\nmodel: vector\ninputs: {x: [2]}\nforward: return x + x\n")
-        self.says(ValueError, "forward(): x is not contiguous (strides (2,) of shape (2,)); x.contiguous() or numpy.ascontiguousarray(x) is",
-                  vector, floats([0] * 4)[::2])
+        self.says(
+            ValueError,
+            "forward(): x is not contiguous (strides (2,) of shape (2,)); x.contiguous() or numpy.ascontiguousarray(x) is",
+            vector,
+            floats([0] * 4)[::2],
+        )
 
     def test_arrays_that_lie(self):
         class Lying:
             def __init__(self, device, capsule):
                 self.__dlpack_device__, self.__dlpack__ = (lambda: device), (lambda: capsule)
+
         says = "forward(): x is a Lying that cannot be read: "
         self.says(ValueError, "forward(): x lies on cuda; the model computes on the CPU", self.small, Lying((2, 0), None))
-        self.says(ValueError, "forward(): x lies on DLPack's device 99; the model computes on the CPU", self.small, Lying((99, 0), None))
+        self.says(
+            ValueError,
+            "forward(): x lies on DLPack's device 99; the model computes on the CPU",
+            self.small,
+            Lying((99, 0), None),
+        )
         self.says(TypeError, f"{says}its __dlpack__() gave a int", self.small, Lying((1, 0), 3))
         self.says(TypeError, f"{says}'NoneType' object is not subscriptable", self.small, Lying(None, 3))
         tensor = modc._arrays._DLManagedTensor()
@@ -152,8 +242,12 @@ class Calls(Case):
         self.assertIs(self.small(x, out=y), y)
         self.assertEqual(y.tolist(), self.small(x).tolist())
         self.says(TypeError, "forward() gives 1 outputs, out has 2", self.small, x, out=(y, y))
-        self.says(TypeError, "forward(): out (output) is float64, not float32", self.small, x, out=modc.Array((2, 4), "float64"))
-        self.says(ValueError, "forward(): out (output) has shape (1, 4), not (2, 4)", self.small, x, out=modc.Array((1, 4), "float32"))
+        self.says(
+            TypeError, "forward(): out (output) is float64, not float32", self.small, x, out=modc.Array((2, 4), "float64")
+        )
+        self.says(
+            ValueError, "forward(): out (output) has shape (1, 4), not (2, 4)", self.small, x, out=modc.Array((1, 4), "float32")
+        )
         self.says(ValueError, "forward(): out (output) is read-only", self.small, x, out=floats([0] * 8, 2, 4).toreadonly())
         memory = bytearray(4 * 14)
         inside, over = memoryview(memory)[:24].cast("f", (2, 3)), memoryview(memory)[20:52].cast("f", (2, 4))
@@ -161,8 +255,13 @@ class Calls(Case):
         apart = memoryview(memory)[24:56].cast("f", (2, 4))
         self.assertIs(self.small(inside, out=apart), apart)
         first = modc.Array((3,), "float32")
-        self.says(ValueError, "spread(): out (output_1) overlaps out (output_0)",
-                  self.tools.spread, floats([0] * 9, 3, 3), out=[first, first])
+        self.says(
+            ValueError,
+            "spread(): out (output_1) overlaps out (output_0)",
+            self.tools.spread,
+            floats([0] * 9, 3, 3),
+            out=[first, first],
+        )
 
     def test_state_seeds_and_mode(self):
         net, x = compile(TOOLS), floats([1] * 24, 8, 3)
@@ -222,9 +321,11 @@ class Hooks(Case):
             self.assertEqual(net(x).tolist(), [[5] * 4] * 2)
         with net.register_forward_hook("", lambda path, inputs, output: output):
             self.assertEqual(net(x).tolist(), plain)
-        for value, text in ((floats([0] * 6, 2, 3), "a hook of fc returned float32 (2, 3), not float32 (2, 4)"),
-                            ("no", "a hook of fc returned str, not float32 (2, 4)"),
-                            ((x, x), "a hook of fc returned 2 tensors for 1")):
+        for value, text in (
+            (floats([0] * 6, 2, 3), "a hook of fc returned float32 (2, 3), not float32 (2, 4)"),
+            ("no", "a hook of fc returned str, not float32 (2, 4)"),
+            ((x, x), "a hook of fc returned 2 tensors for 1"),
+        ):
             with net.register_forward_hook("fc", lambda path, inputs, output: value):
                 self.says(TypeError, text, net, x)
         with net.register_forward_hook("fc", lambda path, inputs, output: floats([0] * 16)[::2]):
@@ -248,6 +349,7 @@ class Hooks(Case):
 
         def fail(path, inputs):
             raise Own("of the hook")
+
         net.register_forward_hook("", lambda path, inputs, output: said.append(output), always_call=True)
         with net.register_forward_pre_hook("act", fail):
             self.says(Own, "of the hook", net, x)
@@ -255,6 +357,7 @@ class Hooks(Case):
 
             def also(path, inputs, output):
                 raise ValueError("of the second")
+
             with net.register_forward_hook("", also, always_call=True):
                 self.says(Own, "of the hook", net, x)
         self.assertEqual(net(x).shape, (2, 4))
@@ -263,10 +366,21 @@ class Hooks(Case):
         net = compile(SMALL)
         self.says(KeyError, "small has no module 'fd'", net.register_forward_hook, "fd", print)
         self.says(TypeError, "a hook is a function, not a int", net.register_forward_hook, "fc", 3)
-        self.says(modc.Error, "room was compiled without hooks: its spec has `hooks: none`, or its target has none",
-                  compile(ROOM).register_forward_hook, "", print)
-        self.says(modc.Error, "backward hooks: tools was compiled without gradients: options=['--backward'], or backward: true in "
-                  "the spec, has them", compile(TOOLS).register_full_backward_hook, "", print)
+        self.says(
+            modc.Error,
+            "room was compiled without hooks: its spec has `hooks: none`, or its target has none",
+            compile(ROOM).register_forward_hook,
+            "",
+            print,
+        )
+        self.says(
+            modc.Error,
+            "backward hooks: tools was compiled without gradients: options=['--backward'], or backward: true in "
+            "the spec, has them",
+            compile(TOOLS).register_full_backward_hook,
+            "",
+            print,
+        )
         for _ in range(32):
             net.register_forward_hook("fc", lambda *_: None)
         self.says(modc.Error, "fc has 32 forward hooks, and has no room for more", net.register_forward_hook, "fc", print)
@@ -279,6 +393,7 @@ class Hooks(Case):
             depth.append(path)
             if len(depth) == 1:
                 depth.append(net(x).tolist())
+
         plain = net(x).tolist()
         hook = net.register_forward_hook("fc", again)
         self.assertEqual(net(x).tolist(), plain)
@@ -322,8 +437,12 @@ class Gradients(Case):
         net(x)
         self.says(TypeError, "backward() takes 1 gradients, of output, but 0 were given", net.backward)
         self.says(ValueError, "backward(): the gradient of output has shape (1, 3), not (1, 4)", net.backward, x)
-        self.says(TypeError, "forward(): the gradient of output is float64, not float32", net.backward,
-                  memoryview(array.array("d", [0] * 4)))
+        self.says(
+            TypeError,
+            "forward(): the gradient of output is float64, not float32",
+            net.backward,
+            memoryview(array.array("d", [0] * 4)),
+        )
         net.backward(one)
         self.says(modc.Error, none, net.backward, one)
         with net.no_grad():
@@ -332,11 +451,20 @@ class Gradients(Case):
         net(x)
         net.changed()
         self.says(modc.CallError, f"backward(): {net.library.status(lib.STALE)}", net.backward, one)
-        for what, call in (("backward()", lambda net: net.backward()), ("gradients()", lambda net: net.gradients()),
-                           ("zero_grad()", lambda net: net.zero_grad()), ("requires_grad_()", lambda net: net.requires_grad_()),
-                           ("set_grad_enabled()", lambda net: net.set_grad_enabled(True))):
-            self.says(modc.Error, f"{what}: room was compiled without gradients: options=['--backward'], or backward: true in the "
-                      "spec, has them", call, compile(ROOM))
+        for what, call in (
+            ("backward()", lambda net: net.backward()),
+            ("gradients()", lambda net: net.gradients()),
+            ("zero_grad()", lambda net: net.zero_grad()),
+            ("requires_grad_()", lambda net: net.requires_grad_()),
+            ("set_grad_enabled()", lambda net: net.set_grad_enabled(True)),
+        ):
+            self.says(
+                modc.Error,
+                f"{what}: room was compiled without gradients: options=['--backward'], or backward: true in the "
+                "spec, has them",
+                call,
+                compile(ROOM),
+            )
 
     def test_hooks_of_backward(self):
         net, x, said = compile(SMALL), floats([1, 2, 3], 1, 3), []
@@ -355,13 +483,17 @@ class Gradients(Case):
         self.assertLess(losses[-1], 0.1 * losses[0])
         self.assertAlmostEqual(float(net.loss(x, target)), losses[-1], delta=losses[-1])
         self.says(modc.Error, "train_step(): the spec of small has no `training:`", compile(SMALL).train_step, x)
-        self.says(ValueError, "loss(): dimension 0 of target is 16, but batch is 8 in x", net.train_step, x, floats([0] * 16, 16, 1))
+        self.says(
+            ValueError, "loss(): dimension 0 of target is 16, but batch is 8 in x", net.train_step, x, floats([0] * 16, 16, 1)
+        )
 
 
 class States(Case):
     def test_state_dict(self):
         net = compile(TOOLS)
-        self.assertEqual({key: value.shape for key, value in net.state_dict("modc").items()}, {"offset": (), "embed.weight": (5, 2)})
+        self.assertEqual(
+            {key: value.shape for key, value in net.state_dict("modc").items()}, {"offset": (), "embed.weight": (5, 2)}
+        )
         self.assertEqual(list(net.state_dict("modc")), ["offset", "embed.weight"])
         self.says(ValueError, "a kind of arrays is 'torch', 'numpy' or 'modc', not 'jax'", net.state_dict, "jax")
         with tempfile.TemporaryDirectory() as folder:
@@ -371,7 +503,9 @@ class States(Case):
             again = compile(TOOLS, weights=path)
             self.assertEqual(again.state_dict("modc")["embed.weight"].tolist(), net.state_dict("modc")["embed.weight"].tolist())
             self.says(OSError, f"{folder}/no/net cannot be written", net.save, f"{folder}/no/net")
-            self.says(FileNotFoundError, f"[Errno 2] No such file or directory: '{folder}/no'", net.load_state_dict, f"{folder}/no")
+            self.says(
+                FileNotFoundError, f"[Errno 2] No such file or directory: '{folder}/no'", net.load_state_dict, f"{folder}/no"
+            )
 
     def test_written_arrays_and_changed(self):
         net, x = compile(SMALL), floats([1] * 3, 1, 3)
@@ -390,12 +524,27 @@ class States(Case):
         found = net.load_state_dict(odd, strict=False)
         self.assertEqual((found.missing_keys, found.unexpected_keys), (["fc.weight"], ["other", "fc.more"]))
         self.assertEqual(repr(found), "_IncompatibleKeys(missing_keys=['fc.weight'], unexpected_keys=['other', 'fc.more'])")
-        self.says(RuntimeError, "Error(s) in loading state_dict for small:\n\tMissing key(s) in state_dict: \"fc.weight\". \n\t"
-                  "Unexpected key(s) in state_dict: \"other\", \"fc.more\". ", net.load_state_dict, odd)
-        self.says(RuntimeError, "Error(s) in loading state_dict for small:\n\tsize mismatch for fc.bias: copying a param with shape "
-                  "torch.Size([3]) from checkpoint, the shape in current model is torch.Size([4]).",
-                  net.load_state_dict, {"fc.bias": floats([0] * 3)}, strict=False)
-        self.says(TypeError, "a state_dict is a dict of arrays, or the path of a safetensors file, not a list", net.load_state_dict, [])
+        self.says(
+            RuntimeError,
+            'Error(s) in loading state_dict for small:\n\tMissing key(s) in state_dict: "fc.weight". \n\t'
+            'Unexpected key(s) in state_dict: "other", "fc.more". ',
+            net.load_state_dict,
+            odd,
+        )
+        self.says(
+            RuntimeError,
+            "Error(s) in loading state_dict for small:\n\tsize mismatch for fc.bias: copying a param with shape "
+            "torch.Size([3]) from checkpoint, the shape in current model is torch.Size([4]).",
+            net.load_state_dict,
+            {"fc.bias": floats([0] * 3)},
+            strict=False,
+        )
+        self.says(
+            TypeError,
+            "a state_dict is a dict of arrays, or the path of a safetensors file, not a list",
+            net.load_state_dict,
+            [],
+        )
         self.says(TypeError, "a key of a state_dict is a string, not 3", net.load_state_dict, {3: state["fc.bias"]})
         self.says(TypeError, "fc.bias is a int, which is no array", net.load_state_dict, {"fc.bias": 3})
         self.says(ValueError, "fc.bias is not contiguous", net.load_state_dict, {"fc.bias": floats([0] * 8)[::2]})
@@ -408,7 +557,7 @@ class States(Case):
                 net.load_state_dict(file.name)
 
     def test_copies(self):
-        net, x = compile(TOOLS).train(), floats([1] * 24, 8, 3)
+        net = compile(TOOLS).train()
         net.reset(7)
         net.register_forward_hook("embed", copy.copy)  # what pickle can name
         for made in (pickle.loads(pickle.dumps(net)), copy.deepcopy(net)):
@@ -416,8 +565,12 @@ class States(Case):
             self.assertEqual((made.training, len(made._core.hooks), made.summary()), (True, 1, net.summary()))
             made.reset(1)
         self.assertNotEqual(made.state_dict("modc")["embed.weight"].tolist(), net.state_dict("modc")["embed.weight"].tolist())
-        self.says(TypeError, "a net is one with its parameters: copy.deepcopy copies it, and contexts of threads share it",
-                  copy.copy, net)
+        self.says(
+            TypeError,
+            "a net is one with its parameters: copy.deepcopy copies it, and contexts of threads share it",
+            copy.copy,
+            net,
+        )
 
     def test_embedded_weights(self):
         net = compile(SMALL)
@@ -447,10 +600,13 @@ class Lives(Case):
             def call(*arguments):
                 counts[name] += 1
                 return function(*arguments)
+
             return call
+
         for name, function in (("contexts", "destroy"), ("hooks", "hook_destroy"), ("gradients", "training_destroy")):
             setattr(net.library, function, counted(name, getattr(net.library, function)))
         import weakref
+
         weakref.finalize(net._params_owner, lambda: counts.__setitem__("params", 1))
         return counts
 
@@ -482,6 +638,7 @@ class Lives(Case):
 
         def work():
             results.append([net.count(x)[0].item() for _ in range(50)])
+
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -498,6 +655,7 @@ class Lives(Case):
             def work():
                 start.wait()
                 results.append(net(x).tolist())
+
             threads = [threading.Thread(target=work) for _ in range(4)]
             for thread in threads:
                 thread.start()
@@ -507,8 +665,10 @@ class Lives(Case):
 
     def test_calls_release_the_interpreter(self):
         """While one thread is in a call, another one computes: it counts on while C waits."""
-        slow = compile("modc: 1\nmodel: slow\nhooks: none\ninputs: {x: [256, 256]}\n"
-                       "forward: return x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x\n")
+        slow = compile(
+            "modc: 1\nmodel: slow\nhooks: none\ninputs: {x: [256, 256]}\n"
+            "forward: return x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x\n"
+        )
         x, counted, inside = floats([0] * 65536, 256, 256), [0], [0]
         slow(x)
 
@@ -517,6 +677,7 @@ class Lives(Case):
                 inside[0] = 1
                 slow(x)
                 inside[0] = 0
+
         before = sys.getswitchinterval()
         sys.setswitchinterval(100)  # nobody is interrupted: who runs beside a call does so because it let go
         try:
@@ -553,8 +714,10 @@ class Lives(Case):
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_threads_of_the_runtime(self):
-        text = ("modc: 1\nmodel: wide\nthreads: 2\nhooks: none\nsizes: {n: 64}\ninputs: {x: [n, 256]}\n"
-                "modules: [Linear(256, 256)]\n")
+        text = (
+            "modc: 1\nmodel: wide\nthreads: 2\nhooks: none\nsizes: {n: 64}\ninputs: {x: [n, 256]}\n"
+            "modules: [Linear(256, 256)]\n"
+        )
         net, x = compile(text), floats([1] * 64 * 256, 64, 256)
         self.assertEqual(net.about["threads"], 2)
         wanted = net(x).tolist()
@@ -562,8 +725,12 @@ class Lives(Case):
             net.set_threads(threads)
             self.assertEqual(net(x).tolist(), wanted)
         self.says(ValueError, "set_threads(): 0 threads, not 1 to 32", net.set_threads, 0)
-        self.says(modc.Error, "set_threads(): no step of small is split: its spec has no `threads`, or its steps are too small",
-                  compile(SMALL).set_threads, 2)
+        self.says(
+            modc.Error,
+            "set_threads(): no step of small is split: its spec has no `threads`, or its steps are too small",
+            compile(SMALL).set_threads,
+            2,
+        )
 
 
 class Options(Case):
@@ -572,8 +739,13 @@ class Options(Case):
         x = memoryview(array.array("d", [1, 2]))
         self.assertEqual(compile(text)(x).dtype, "float64")
         self.assertEqual(compile(text, dtype="float32")(floats([1, 2])).dtype, "float32")
-        self.says(modc.SpecError, "modc: error: --dtype bfloat16 is not supported yet by this version of modc",
-                  compile, text, dtype="bfloat16")
+        self.says(
+            modc.SpecError,
+            "modc: error: --dtype bfloat16 is not supported yet by this version of modc",
+            compile,
+            text,
+            dtype="bfloat16",
+        )
 
     def test_dispatch(self):
         net = compile(SMALL, options=["--dispatch"])
@@ -586,8 +758,10 @@ class Options(Case):
         self.says(TypeError, "args and arguments of export are for a torch.nn.Module, not for a spec", modc.compile, SMALL, 3)
         with self.assertRaises(modc.SpecError) as caught:
             modc.compile(SMALL.replace("ReLU", "RelU"))
-        self.assertEqual((caught.exception.status, str(caught.exception).splitlines()[0]),
-                         (1, "-:7:8: error: modc does not know the module 'RelU'"))
+        self.assertEqual(
+            (caught.exception.status, str(caught.exception).splitlines()[0]),
+            (1, "-:7:8: error: modc does not know the module 'RelU'"),
+        )
         with self.assertRaises(modc.SpecError) as caught:
             modc.compile("nothing.yaml")
         self.assertEqual(caught.exception.status, 3)
@@ -597,6 +771,7 @@ class Options(Case):
 class WithNumPy(Case):
     def test_arrays(self):
         import numpy
+
         net, x = compile(SMALL), numpy.ones((2, 3), "float32")
         y = net(x)
         self.assertIsInstance(y, numpy.ndarray)
@@ -604,20 +779,35 @@ class WithNumPy(Case):
         self.assertTrue(numpy.array_equal(net(x), y))  # as fast as it goes
         self.assertTrue(numpy.array_equal(net(x[:1]), y[:1]))
         self.assertTrue(numpy.array_equal(net(net_in := numpy.asfortranarray(x[:1])), y[:1]), net_in)
-        self.says(ValueError, "forward(): x is not contiguous (strides (1, 2) of shape (2, 3)); "
-                  "x.contiguous() or numpy.ascontiguousarray(x) is", net, numpy.asfortranarray(x))
+        self.says(
+            ValueError,
+            "forward(): x is not contiguous (strides (1, 2) of shape (2, 3)); "
+            "x.contiguous() or numpy.ascontiguousarray(x) is",
+            net,
+            numpy.asfortranarray(x),
+        )
         self.says(TypeError, "forward(): x is float64, not float32", net, numpy.ones((2, 3)))
         self.says(TypeError, "forward(): x is >f4, not float32", net, x.astype(">f4"))
         self.says(ValueError, "forward(): x is a masked array; x.filled(value) is none", net, numpy.ma.masked_array(x))
         records = numpy.zeros((1, 3), [("a", "<f4"), ("b", "i1")])["a"]
-        self.says(ValueError, "forward(): x is not contiguous (strides (3.75, 1.25) of shape (1, 3)); "
-                  "x.contiguous() or numpy.ascontiguousarray(x) is", net, records)
-        self.says(TypeError, "forward(): x is a float, which is no array: NumPy's, PyTorch's, modc.Array, or what has __dlpack__ or "
-                  "a buffer", net, 1.0)
+        self.says(
+            ValueError,
+            "forward(): x is not contiguous (strides (3.75, 1.25) of shape (1, 3)); "
+            "x.contiguous() or numpy.ascontiguousarray(x) is",
+            net,
+            records,
+        )
+        self.says(
+            TypeError,
+            "forward(): x is a float, which is no array: NumPy's, PyTorch's, modc.Array, or what has __dlpack__ or " "a buffer",
+            net,
+            1.0,
+        )
 
     def test_the_quick_way_sees_the_same(self):
         """Calls like one before them, of several shapes in turns, and what only looks like one."""
         import numpy
+
         net, spread = compile(SMALL), compile(TOOLS).spread
         inputs = [numpy.arange(3 * rows, dtype="float32").reshape(rows, 3) for rows in (1, 2, 8)]
         wanted = [net(x) for x in inputs]
@@ -630,7 +820,9 @@ class WithNumPy(Case):
             self.assertEqual(type(net(x, out=[out])), numpy.ndarray)
         x = inputs[1]
         memory = numpy.zeros(20, "float32")
-        self.says(ValueError, "forward(): out (output) overlaps x", net, memory[:6].reshape(2, 3), out=memory[5:13].reshape(2, 4))
+        self.says(
+            ValueError, "forward(): out (output) overlaps x", net, memory[:6].reshape(2, 3), out=memory[5:13].reshape(2, 4)
+        )
         fixed = numpy.empty((2, 4), "float32")
         fixed.flags.writeable = False
         self.says(ValueError, "forward(): out (output) is read-only", net, x, out=fixed)
@@ -638,8 +830,12 @@ class WithNumPy(Case):
         self.says(TypeError, "forward(): x is float64, not float32", net, x.astype("float64"))
         self.says(TypeError, f"forward() takes 1 inputs but 2 were given: {SMALL_SIGNATURE}", net, x, x)
         odd = numpy.zeros(25, "u1")[1:].view("float32").reshape(2, 3)
-        self.says(ValueError, "forward(): x begins at an address that is no multiple of 4, as float32 has to; "
-                  "x.clone() or x.copy() does", net, odd)
+        self.says(
+            ValueError,
+            "forward(): x begins at an address that is no multiple of 4, as float32 has to; " "x.clone() or x.copy() does",
+            net,
+            odd,
+        )
         x = numpy.ones((3, 3), "float32")
         first = spread(x)[0]
         self.says(ValueError, "spread(): out (output_1) overlaps out (output_0)", spread, x, out=(first, first))
@@ -649,6 +845,7 @@ class WithNumPy(Case):
 
     def test_nothing_is_copied(self):
         import numpy
+
         net = compile(SMALL)
         weight = net.state_dict("numpy")["fc.weight"]
         self.assertEqual(weight.__array_interface__["data"][0], net.library.key(net._params, 0))
@@ -657,6 +854,7 @@ class WithNumPy(Case):
 
         def change(path, inputs):
             inputs[0][:] = 7  # of a copy, which calls with hooks have
+
         plain = net(x)
         with net.register_forward_pre_hook("", change):
             self.assertFalse(numpy.array_equal(net(x), plain))
@@ -666,6 +864,7 @@ class WithNumPy(Case):
 
     def test_every_dtype_of_arrays(self):
         import numpy
+
         for name in modc._arrays.DTYPES:
             own = modc.Array((2, 2), name)
             ctypes.memset(own._address, 0, own.nbytes)
@@ -683,6 +882,7 @@ class WithNumPy(Case):
 class WithTorch(Case):
     def test_tensors(self):
         import torch
+
         net, x = compile(SMALL), torch.ones(2, 3)
         y = net(x)
         self.assertIsInstance(y, torch.Tensor)
@@ -692,15 +892,25 @@ class WithTorch(Case):
         self.assertTrue(torch.allclose(reference, y))
         self.assertEqual(state["fc.weight"].data_ptr(), net.library.key(net._params, 0))
         self.assertTrue(torch.equal(net(torch.nn.Parameter(x)), y))
-        self.says(ValueError, "forward(): x is not contiguous (strides (1, 2) of shape (2, 3)); "
-                  "x.contiguous() or numpy.ascontiguousarray(x) is", net, torch.ones(3, 2).t())
+        self.says(
+            ValueError,
+            "forward(): x is not contiguous (strides (1, 2) of shape (2, 3)); "
+            "x.contiguous() or numpy.ascontiguousarray(x) is",
+            net,
+            torch.ones(3, 2).t(),
+        )
         self.says(TypeError, "forward(): x is bfloat16, not float32", net, x.bfloat16())
         self.says(TypeError, "forward(): x is torch.sparse_coo, not float32", net, x.to_sparse())
         self.says(ValueError, "forward(): x lies on meta; the model computes on the CPU", net, x.to("meta"))
         negated = torch.imag(torch.conj(torch.ones(2, 3, dtype=torch.complex64)))
         self.assertTrue(negated.is_neg())
-        self.says(ValueError, "forward(): x is a conjugate or negation that PyTorch has not computed; "
-                  "x.resolve_conj().resolve_neg() is computed", net, negated)
+        self.says(
+            ValueError,
+            "forward(): x is a conjugate or negation that PyTorch has not computed; "
+            "x.resolve_conj().resolve_neg() is computed",
+            net,
+            negated,
+        )
         empty = torch.ones(2, 3)
         (empty.untyped_storage() if hasattr(empty, "untyped_storage") else empty.storage()).resize_(0)
         self.says(ValueError, "forward(): x has shape (2, 3) and no memory", net, empty)
@@ -708,6 +918,7 @@ class WithTorch(Case):
 
     def test_state_and_gradients(self):
         import torch
+
         torch.manual_seed(0)
         reference = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU())
         net = compile(SMALL)
@@ -720,6 +931,7 @@ class WithTorch(Case):
 
     def test_dlpack(self):
         import torch
+
         own = modc.Array((2, 3), "float32")
         taken = torch.from_dlpack(own)
         self.assertEqual(taken.data_ptr(), own._address)
@@ -736,29 +948,47 @@ class WithTorch(Case):
         class Only:  # what has __dlpack__ alone
             def __init__(self, tensor):
                 self.__dlpack__, self.__dlpack_device__ = tensor.__dlpack__, tensor.__dlpack_device__
+
         net, x = compile(SMALL), torch.ones(2, 3)
         self.assertEqual(net(Only(x)).tolist(), net(x).tolist())
 
     def test_hooks_return_tensors(self):
         import torch
+
         net, x = compile(SMALL), torch.ones(2, 3)
-        for value, error, text in ((torch.ones(4, 2).t(), ValueError, "a hook of fc returned a tensor that is not contiguous"),
-                                   (torch.ones(2, 4).to("meta"), TypeError, "a hook of fc returned what lies on meta; the model "
-                                    "computes on the CPU, not float32 (2, 4)")):
+        for value, error, text in (
+            (torch.ones(4, 2).t(), ValueError, "a hook of fc returned a tensor that is not contiguous"),
+            (
+                torch.ones(2, 4).to("meta"),
+                TypeError,
+                "a hook of fc returned what lies on meta; the model " "computes on the CPU, not float32 (2, 4)",
+            ),
+        ):
             with net.register_forward_hook("fc", lambda path, inputs, output: value):
                 self.says(error, text, net, x)
 
     def test_the_end_of_python(self):
         """Tensors over memory of a net's that live as long as Python, and that hooks keep."""
-        text = ("import sys; sys.path.insert(0, 'tests/python'); import models, torch\nnet, kept = models.compile(models.SMALL), []\n"
-                "net.register_forward_hook('', lambda path, inputs, output: kept.append((net, inputs, output)))\nnet(torch.ones(2, 3))\n"
-                "sys.kept = kept, torch.from_dlpack(models.modc.Array((2,), 'float32')), net.state_dict('torch'), net")
-        ran = subprocess.run([sys.executable, "-c", text], cwd=models.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             encoding="utf-8", check=False)
+        text = (
+            "import sys; sys.path.insert(0, 'tests/python'); import models, torch\n"
+            "net, kept = models.compile(models.SMALL), []\n"
+            "net.register_forward_hook('', lambda path, inputs, output: kept.append((net, inputs, output)))\n"
+            "net(torch.ones(2, 3))\n"
+            "sys.kept = kept, torch.from_dlpack(models.modc.Array((2,), 'float32')), net.state_dict('torch'), net"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", text],
+            cwd=models.ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
         self.assertEqual((ran.returncode, ran.stdout), (0, ""))
 
     def test_hooks_of_bools(self):
         import torch
+
         net = compile("modc: 1\nmodel: mask\ninputs: {keep: {shape: [2], dtype: bool}}\nforward: return ~keep\n")
         seen = []
         net.register_forward_hook("", lambda path, inputs, output: seen.append((inputs[0], output.clone())))

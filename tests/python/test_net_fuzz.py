@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Calls with random arguments: each one is computed rightly, or is an exception of a class that is about arguments.
 
-    tests/python/test_net_fuzz.py [COUNT [SEED]]
+tests/python/test_net_fuzz.py [COUNT [SEED]]
 """
+
 import array
 import ctypes
 import random
 import sys
 import unittest
 
-import models
 from models import HAS_NUMPY, HAS_TORCH, SMALL, TOOLS, compile, modc
 
 from modc import _arrays
@@ -17,7 +17,7 @@ from modc import _arrays
 COUNT, SEED = 6000, 1
 ALLOWED = (TypeError, ValueError, IndexError, ZeroDivisionError, modc.Error)
 EXTENTS = (0, 1, 1, 2, 2, 3, 3, 3, 4, 8, 8, 9, 100)
-HUGE = (2 ** 31, 2 ** 31 + 2, 2 ** 40)
+HUGE = (2**31, 2**31 + 2, 2**40)
 MEMORY = (ctypes.c_char * (1 << 16))()
 
 
@@ -32,22 +32,33 @@ class Lying:
         self.__dlpack__ = draw.choice([lambda **_: capsule, lambda **_: capsule, lambda **_: capsule, lambda: 1 / 0, None])
         if draw.random() < 0.9:
             self.__dlpack_device__ = lambda: device
-        self.__array_interface__ = draw.choice([None, {"version": 3}, {"version": 3, "shape": (2, 3), "typestr": "<f4", "data": (8, False)}])
+        self.__array_interface__ = draw.choice(
+            [None, {"version": 3}, {"version": 3, "shape": (2, 3), "typestr": "<f4", "data": (8, False)}]
+        )
 
     def managed(self, draw):
         tensor = _arrays._DLManagedTensor()
-        ndim = draw.choice([0, 1, 2, 2, 2, 2, 3, 9, 64, 65, 1000, -1, -2 ** 31, 2 ** 31 - 1])
-        self.shape = (ctypes.c_int64 * 64)(*(draw.choice([*EXTENTS, *HUGE, -1, -2 ** 63]) for _ in range(64)))
-        self.strides = (ctypes.c_int64 * 64)(*(draw.choice([0, 1, 3, -1, 2 ** 62]) for _ in range(64)))
+        ndim = draw.choice([0, 1, 2, 2, 2, 2, 3, 9, 64, 65, 1000, -1, -(2**31), 2**31 - 1])
+        self.shape = (ctypes.c_int64 * 64)(*(draw.choice([*EXTENTS, *HUGE, -1, -(2**63)]) for _ in range(64)))
+        self.strides = (ctypes.c_int64 * 64)(*(draw.choice([0, 1, 3, -1, 2**62]) for _ in range(64)))
         if draw.random() < 0.7:
             self.shape[0], self.shape[1], self.strides[0], self.strides[1] = draw.choice([1, 2, 8]), 3, 3, 1
         strides = draw.choice([None, self.strides, self.strides])
         tensor.dl_tensor = _arrays._DLTensor(
-            draw.choice([None, ctypes.addressof(MEMORY)]), _arrays._DLDevice(1, 0), ndim,
-            _arrays._DLDataType(draw.choice([0, 2, 2, 2, 5, 6, 17, 255]), draw.choice([0, 8, 32, 32, 32, 64, 255]), draw.choice([1, 1, 1, 4, 0])),
-            self.shape, strides and ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)), draw.choice([0, 0, 0, 1, 4, 64]))
+            draw.choice([None, ctypes.addressof(MEMORY)]),
+            _arrays._DLDevice(1, 0),
+            ndim,
+            _arrays._DLDataType(
+                draw.choice([0, 2, 2, 2, 5, 6, 17, 255]), draw.choice([0, 8, 32, 32, 32, 64, 255]), draw.choice([1, 1, 1, 4, 0])
+            ),
+            self.shape,
+            strides and ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)),
+            draw.choice([0, 0, 0, 1, 4, 64]),
+        )
         self.tensor = tensor
-        return _arrays._capsule_new(ctypes.addressof(tensor), draw.choice([b"dltensor", b"dltensor", b"dltensor", b"used_dltensor"]), None)
+        return _arrays._capsule_new(
+            ctypes.addressof(tensor), draw.choice([b"dltensor", b"dltensor", b"dltensor", b"used_dltensor"]), None
+        )
 
 
 def shape_of(draw):
@@ -58,8 +69,31 @@ def shape_of(draw):
 
 def of_numpy(draw):
     import numpy
-    names = ["f4"] * 8 + ["i8"] * 4 + ["f2", "f8", "g", "c8", "c16", "?", "i4", "u1", "u8", ">f4", ">i8", "S3", "U2", "O", "M8[s]", "V0", "V4",
-                                       [("a", "<f4"), ("b", "i1")]]
+
+    names = (
+        ["f4"] * 8
+        + ["i8"] * 4
+        + [
+            "f2",
+            "f8",
+            "g",
+            "c8",
+            "c16",
+            "?",
+            "i4",
+            "u1",
+            "u8",
+            ">f4",
+            ">i8",
+            "S3",
+            "U2",
+            "O",
+            "M8[s]",
+            "V0",
+            "V4",
+            [("a", "<f4"), ("b", "i1")],
+        ]
+    )
     dtype, shape = numpy.dtype(draw.choice(names)), shape_of(draw)
     made = numpy.zeros(shape, dtype)
     if made.dtype.names:
@@ -70,7 +104,7 @@ def of_numpy(draw):
     if change == 0:
         made = made.T
     elif change == 1 and made.ndim:
-        made = made[::draw.choice([-1, 2])]
+        made = made[:: draw.choice([-1, 2])]
     elif change == 2 and made.size:
         made = numpy.broadcast_to(made[..., :1] if made.ndim else made, (*shape[:-1], 3))
     elif change == 3:
@@ -80,15 +114,21 @@ def of_numpy(draw):
     elif change == 5 and dtype.kind in "fi":
         made = numpy.frombuffer(bytearray(made.nbytes + 1), "u1")[1:].view(dtype).reshape(shape) if made.size else made
     elif change == 6 and dtype.itemsize:
-        made = numpy.broadcast_to(made.reshape(-1)[:1] if made.size else numpy.zeros(1, dtype), (draw.choice(HUGE), 3)[:draw.randrange(1, 3)]
-                                  if draw.random() < 0.5 else (2, 1))
+        made = numpy.broadcast_to(
+            made.reshape(-1)[:1] if made.size else numpy.zeros(1, dtype),
+            (draw.choice(HUGE), 3)[: draw.randrange(1, 3)] if draw.random() < 0.5 else (2, 1),
+        )
     return made
 
 
 def of_torch(draw):
     import torch
-    kinds = [torch.float32] * 6 + [torch.int64] * 3 + [torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.complex64, torch.complex128,
-                                                     torch.uint8]
+
+    kinds = (
+        [torch.float32] * 6
+        + [torch.int64] * 3
+        + [torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.complex64, torch.complex128, torch.uint8]
+    )
     made = torch.zeros(shape_of(draw), dtype=draw.choice(kinds))
     change = draw.randrange(12)
     if change == 0 and made.ndim == 2:
@@ -98,9 +138,13 @@ def of_torch(draw):
     elif change == 2 and made.ndim:
         made = made.to_sparse()
     elif change == 3 and made.ndim and len(made):
-        made = made[:1].expand(draw.choice([2, 8, 2 ** 31]), *made.shape[1:])
+        made = made[:1].expand(draw.choice([2, 8, 2**31]), *made.shape[1:])
     elif change == 4:
-        made = torch.empty(64, dtype=made.dtype).zero_().as_strided((2, 3), draw.choice([(3, 1), (1, 2), (0, 0), (4, 1), (3, 2)]), draw.choice([0, 1]))
+        made = (
+            torch.empty(64, dtype=made.dtype)
+            .zero_()
+            .as_strided((2, 3), draw.choice([(3, 1), (1, 2), (0, 0), (4, 1), (3, 2)]), draw.choice([0, 1]))
+        )
     elif change == 5:
         made = torch.imag(torch.conj(torch.ones(2, 3, dtype=torch.complex64)))
     elif change == 6:
@@ -115,13 +159,31 @@ def of_torch(draw):
 
 
 def of_python(draw):
-    made = draw.choice([
-        lambda: Lying(draw), lambda: Lying(draw), lambda: Lying(draw), lambda: None, lambda: 3.5, lambda: "x", lambda: [[1.0] * 3], lambda: object(),
-        lambda: b"\0" * 24, lambda: bytearray(24), lambda: memoryview(bytearray(24)).cast("f", (2, 3)), lambda: array.array("f", [1] * 6),
-        lambda: memoryview(array.array("q", [draw.choice([0, 1, 4, 5, -1, 2 ** 62]) for _ in range(draw.choice([1, 2, 8]))])),
-        lambda: memoryview(b"\0" * 24).cast("f", (2, 3)), lambda: memoryview(bytearray(48)).cast("f")[::2], lambda: memoryview(bytearray(25))[1:].cast("f", (2, 3)),
-        lambda: (ctypes.c_float * 3 * 2)(), lambda: (ctypes.c_float.__ctype_be__ * 3)(), lambda: modc.Array(shape_of(draw), draw.choice(list(_arrays.DTYPES))),
-        lambda: memoryview(bytearray()), lambda: type("Empty", (modc.Array,), {})((2, 3), "float32")])()
+    made = draw.choice(
+        [
+            lambda: Lying(draw),
+            lambda: Lying(draw),
+            lambda: Lying(draw),
+            lambda: None,
+            lambda: 3.5,
+            lambda: "x",
+            lambda: [[1.0] * 3],
+            lambda: object(),
+            lambda: b"\0" * 24,
+            lambda: bytearray(24),
+            lambda: memoryview(bytearray(24)).cast("f", (2, 3)),
+            lambda: array.array("f", [1] * 6),
+            lambda: memoryview(array.array("q", [draw.choice([0, 1, 4, 5, -1, 2**62]) for _ in range(draw.choice([1, 2, 8]))])),
+            lambda: memoryview(b"\0" * 24).cast("f", (2, 3)),
+            lambda: memoryview(bytearray(48)).cast("f")[::2],
+            lambda: memoryview(bytearray(25))[1:].cast("f", (2, 3)),
+            lambda: (ctypes.c_float * 3 * 2)(),
+            lambda: (ctypes.c_float.__ctype_be__ * 3)(),
+            lambda: modc.Array(shape_of(draw), draw.choice(list(_arrays.DTYPES))),
+            lambda: memoryview(bytearray()),
+            lambda: type("Empty", (modc.Array,), {})((2, 3), "float32"),
+        ]
+    )()
     if isinstance(made, modc.Array):
         ctypes.memset(made._address, 0, made.nbytes)
     return made
@@ -158,12 +220,19 @@ def run(count, seed):
     for i in range(count):
         net = draw.choice(nets)
         entry = draw.choice(list(net.entries))
-        args = [draw.choice(MAKERS)(draw) for _ in range(len(net.entries[entry].inputs) if draw.random() < 0.95 else draw.randrange(4))]
+        args = [
+            draw.choice(MAKERS)(draw)
+            for _ in range(len(net.entries[entry].inputs) if draw.random() < 0.95 else draw.randrange(4))
+        ]
         kwargs = {}
         if draw.random() < 0.1:
-            kwargs[draw.choice(["x", "batch", "rows", "nothing"])] = draw.choice([1, 2, -1, 2 ** 70, "a", None, 2.0, args[0] if args else 0])
+            kwargs[draw.choice(["x", "batch", "rows", "nothing"])] = draw.choice(
+                [1, 2, -1, 2**70, "a", None, 2.0, args[0] if args else 0]
+            )
         if draw.random() < 0.15:
-            kwargs["out"] = draw.choice([args[0] if args else 0, draw.choice(MAKERS)(draw), [draw.choice(MAKERS)(draw) for _ in range(2)]])
+            kwargs["out"] = draw.choice(
+                [args[0] if args else 0, draw.choice(MAKERS)(draw), [draw.choice(MAKERS)(draw) for _ in range(2)]]
+            )
         try:
             out = net.entries[entry](*args, **kwargs)
         except ALLOWED:

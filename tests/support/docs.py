@@ -94,7 +94,8 @@ class Page:
         if section != self.section:
             self.section, self.program = section, ""
         before, self.program = self.program, self.program + text
-        if any(importlib.util.find_spec(name) is None for name in re.findall(r"^import (\w+)", self.program, re.M) if name != "modc"):
+        imported = set(re.findall(r"^import (\w+)", self.program, re.M)) - {"modc"}
+        if any(importlib.util.find_spec(name) is None for name in imported):
             return
         mark = "---- here it begins"
         self.examples += 1

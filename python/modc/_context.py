@@ -21,8 +21,9 @@ class Hook:
     def remove(self):
         core = self.core()
         if core is not None:
-            core.hooks = [hook for hook in core.hooks if hook is not self]
-            core.version += 1
+            with core.lock:
+                core.hooks = [hook for hook in core.hooks if hook is not self]
+                core.version += 1
 
     def __enter__(self):
         return self
@@ -221,7 +222,7 @@ class Core:
         self.params = Params(self.library, block)
         self.lock, self.local = threading.Lock(), threading.local()
         self.hooks, self.version = [], 0
-        self.training, self.grad_enabled, self.pool, self.threads = False, True, None, 1
+        self.training, self.grad_enabled, self.pool = False, True, None
         self.has_backward = any(entry["backward"] for entry in self.about["entries"])
         _cores.add(self)
 

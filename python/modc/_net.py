@@ -140,9 +140,10 @@ class Net:
         return self._core.training
 
     def _set(self, name, value):
-        if getattr(self._core, name) != value:
-            setattr(self._core, name, value)
-            self._core.version += 1
+        with self._core.lock:
+            if getattr(self._core, name) != value:
+                setattr(self._core, name, value)
+                self._core.version += 1
         return self
 
     def train(self, mode=True):
@@ -179,8 +180,7 @@ class Net:
         if not self.about["threads"]:
             raise Error(f"set_threads(): no step of {self.name} is split: its spec has no `threads`, or its steps are too "
                         "small")
-        self._core.pool = Pool(self.library, threads) if threads > 1 else None
-        self._core.version += 1
+        self._set("pool", Pool(self.library, threads) if threads > 1 else None)
 
     # -- parameters
 
@@ -372,11 +372,12 @@ class Net:
             raise Error(f"{self.name} was compiled without hooks: its spec has `hooks: none`, or its target has none")
         if kind in (lib.BACKWARD_PRE, lib.BACKWARD):
             self._needs_backward("backward hooks")
-        if sum((hook.kind, hook.module) == (kind, module) for hook in core.hooks) >= HOOKS_HELD:
-            raise Error(f"{path or self.name} has {HOOKS_HELD} {KIND_NAMES[kind]}, and has no room for more")
         hook = Hook(core, module, kind, function, 2 if always_call else 0)
-        core.hooks = [hook, *core.hooks] if prepend else [*core.hooks, hook]
-        core.version += 1
+        with core.lock:
+            if sum((other.kind, other.module) == (kind, module) for other in core.hooks) >= HOOKS_HELD:
+                raise Error(f"{path or self.name} has {HOOKS_HELD} {KIND_NAMES[kind]}, and has no room for more")
+            core.hooks = [hook, *core.hooks] if prepend else [*core.hooks, hook]
+            core.version += 1
         return hook
 
     def register_forward_pre_hook(self, module, function, *, prepend=False):

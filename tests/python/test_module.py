@@ -280,7 +280,7 @@ class Autograd(Case):
         model, other, net = strict(Mlp)
         x = torch.randn(2, 4)
         net(x).sum().backward()
-        compiled = next(iter(net._modc.libraries.known.values()))
+        compiled = next(iter(net._modc.runner.compiled.values()))
         for _ in range(10):
             net(x)
         gc.collect()
@@ -425,6 +425,52 @@ class Changes(Case):
             self.same_gradients(net, other)
             with torch.no_grad():
                 model.a.weight.add_(1), other.a.weight.add_(1)
+
+    def test_graphs_of_earlier_tensors(self):
+        """They keep those that they were made with."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        for m in (model, other):
+            first = (net if m is model else m)(x)
+            old = m.a.weight
+            m.a.weight = nn.Parameter(torch.ones(6, 4))
+            second = (net if m is model else m)(x)
+            (first.sum() + 2 * second.sum()).backward()
+            m.old = [old.grad, m.a.weight.grad]
+        self.same(model.old, other.old)
+        self.same_gradients(net, other)
+
+    def test_odd_arguments(self):
+        """Empty, overlapping, read-only, at no multiple of their element; and what PyTorch refuses, as PyTorch refuses it."""
+        model, other, net = strict(Mlp)
+        odd = torch.frombuffer(bytearray(49), dtype=torch.float32, count=12, offset=1)
+        given = [torch.zeros(0, 4), torch.randn(1, 4).expand(5, 4), torch.randn(30).as_strided((3, 4), (2, 1)), torch.randn(4),
+                 torch.randn(2, 3, 4), odd.view(3, 4)]
+        for x in given:
+            self.same(net(x), other(x))
+        for x in (torch.zeros(3, 4, dtype=torch.int64), torch.zeros(3, 4, dtype=torch.float64), torch.zeros(())):
+            with self.assertRaises(RuntimeError) as caught:
+                other(x)
+            self.raises(RuntimeError, str(caught.exception), net, x)
+
+    def test_threads(self):
+        import threading
+        model, other, net = strict(Mlp)
+        apart = []
+
+        def work():
+            for _ in range(50):
+                x = torch.randn(5, 4)
+                y = net(x)
+                y.sum().backward()
+                apart.append(float((y - other(x)).abs().max()))
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(apart), 150)
+        self.assertLess(max(apart), 1e-5)
 
     def test_nothing_moves(self):
         """The user's tensors lie where they lay."""
@@ -797,7 +843,6 @@ class Messages(Case):
     def test_many(self):
         model, other, net = strict(Mlp)
         net._modc.libraries.known = dict.fromkeys(range(15))
-        net._modc.libraries.forget_tensors = lambda: None
         self.warned("modc.Module has compiled 16 variants of this module: each new set of types and of numbers that are no tensors makes "
                     "one", net, torch.ones(2, 4))
 

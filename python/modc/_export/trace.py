@@ -12,6 +12,7 @@ import dataclasses
 import os
 import random
 import sys
+import threading
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
@@ -350,7 +351,11 @@ class Tracer(TorchFunctionMode):
         original, decided = torch.nn.Module.__call__, Extent.decided
         tracer = self
 
+        thread = threading.get_ident()  # others go on as ever
+
         def call(module, *args, **kwargs):
+            if threading.get_ident() != thread:
+                return original(module, *args, **kwargs)
             return tracer.call_module(original, module, args, kwargs)
 
         Extent.decided = self.decide

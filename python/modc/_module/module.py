@@ -4,6 +4,7 @@ The user's module stays as it is, with its own tensors: C is given their address
 (variant.py), which is compiled when it comes first (compiled.py).
 """
 import copy
+import threading
 import types
 import warnings
 
@@ -11,7 +12,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from modc import executable
-from modc._module.compiled import Loan
+from modc._module.compiled import Compiled, Loan
 from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitException, ModuleIOError, ModuleSpecException,
                                    ModuleTorchModelException)
 from modc._module.held import Held
@@ -33,6 +34,7 @@ def _asks_autocast():
 
 
 _autocast = _asks_autocast()
+_one_at_a_time = threading.RLock()  # models are read by patching torch.nn.Module
 _grad_enabled = torch.is_grad_enabled
 
 
@@ -99,7 +101,7 @@ class Runner:
         self.held.check_device()
         self.version = self.epoch = None
         self.writes = 0  # calls that may have written buffers
-        self.calls, self.schemas = {}, {}
+        self.calls, self.schemas, self.compiled = {}, {}, {}
         self.trainable, self.trained, self.slots = None, [], {}
         if owner.hooks is None:
             for path, _, _ in foreign_hooks(owner.module):
@@ -140,20 +142,18 @@ class Runner:
         prepared = self.calls.get(key)
         if prepared is not None:
             return self.call(prepared, args, kwargs, tensors, saves)
-        prepared = self.prepare(key, args, kwargs, tensors, modes, saves)
+        prepared, expected = self.prepare(key, args, kwargs, tensors, modes, saves)
         variant = prepared.variant
         before = [buffer.clone() for buffer in held.buffers] if variant.mode else ()
         try:
-            return self.call(prepared, args, kwargs, tensors, saves,
-                             lambda outputs: variant.check(outputs, lambda: self.in_float64(args, kwargs, before)))
+            return self.call(prepared, args, kwargs, tensors, saves, expected and (
+                lambda outputs: variant.check(outputs, expected, lambda: self.in_float64(args, kwargs, before))))
         except ModuleSpecException:
             with torch.no_grad():
                 for buffer, was in zip(held.buffers, before):
                     buffer.copy_(was)
-            del self.calls[key]
+            self.calls.pop(key, None)
             raise
-        finally:
-            variant.expected = None
 
     def call(self, prepared, args, kwargs, tensors, saves, check=None):
         held, compiled, variant = self.held, prepared.compiled, prepared.variant
@@ -203,22 +203,25 @@ class Runner:
         return [next(found) if need else None for need in needs]
 
     def prepare(self, key, args, kwargs, tensors, modes, saves):
-        """What is done for a call that comes for the first time."""
+        """What is done for a call that comes for the first time: prepared calls, and the results that this one shall have, if it
+        made its variant; else None."""
         for i, tensor in enumerate(tensors):
             if tensor.layout != torch.strided:
                 raise ModuleIOError(f"tensor {i} of the arguments is {tensor.layout}; modc.Module takes dense tensors")
             if not tensor.is_cpu:
                 self.owner.wrong_device(i, tensor)
         rough = (without_extents(key[0]), modes, self.held.trainable())
-        schema = self.schemas.get(rough)
-        if schema is None:
-            schema = self.schemas[rough] = Schema(self.owner, modes)
-        prepared = schema.prepared(args, kwargs, tensors, saves)
+        with _one_at_a_time:
+            schema = self.schemas.get(rough)
+            if schema is None:
+                schema = self.schemas[rough] = Schema(self.owner, modes)
+            prepared = schema.prepared(args, kwargs, tensors, saves)
+            expected, prepared.variant.expected = prepared.variant.expected, None
         if len(self.calls) >= CALLS_HELD:
             self.calls.clear()
         self.calls[key] = prepared
         self.owner.count_variants()
-        return prepared
+        return prepared, expected
 
 
 def without_extents(key):
@@ -248,7 +251,11 @@ class State:
         return self.runner.held
 
     def compiled(self, text, saves, tables, mode):
-        return self.libraries.get(text, saves, tables, mode)
+        """Of the tensors that the model has now: a graph of earlier ones keeps those that it was made with."""
+        known = self.runner.compiled
+        if (text, saves) not in known:
+            known[text, saves] = Compiled(*self.libraries.get(text, saves, tables, mode), saves)
+        return known[text, saves]
 
     def wrong_device(self, index, tensor):
         raise ModuleDeviceException(f"tensor {index} of the arguments lies on {tensor.device}; modc.Module computes on the CPU")
@@ -267,7 +274,6 @@ class State:
         runner = self.runner
         if runner is None or not runner.held.is_same():
             runner = self.runner = Runner(self)
-            self.libraries.forget_tensors()
         return runner.run(args, kwargs)
 
 

@@ -19,7 +19,7 @@ from modc._export.export import Catalogue
 from modc._export.trace import ExportError, held_by, trace
 from modc._export.write import Whole
 from modc._files import safetensors_bytes
-from modc._module.compiled import Compiled, Misfit, Prepared
+from modc._module.compiled import Misfit, Prepared
 from modc._module.fallback import ModuleFallbackException, ModuleIOError, ModuleSpecException, ModuleTorchModelException
 from modc._module.options import LogLevel
 from modc._module.structure import Result, flatten, replaced
@@ -184,12 +184,10 @@ class Variant:
         order = {path: i for i, path in enumerate(schema.owner.held.parameter_paths)}
         self.parameters = [order.get(name, -1) for name in self.compiled.gradients]
 
-    def check(self, outputs, exact):
+    def check(self, outputs, expected, exact):
         """The numbers of the first call against those of the traced run. Where they are apart, PyTorch's own in float64, which exact()
         gives, say how far float32 may be: statistics of two values turn rounding into signs."""
-        if self.expected is None:
-            return
-        for index, (have, want) in enumerate(zip(outputs, self.expected)):
+        for index, (have, want) in enumerate(zip(outputs, expected)):
             distance, bound = apart(have, want), TOLERANCES.get(want.dtype, 0.0)
             if distance <= bound:
                 continue
@@ -282,7 +280,7 @@ class Schema:
 
 
 class Libraries:
-    """Of one module: specs that were compiled, by their text."""
+    """Of one module: the folders and names of specs that were compiled, by their text."""
 
     def __init__(self, options, cc, cflags):
         self.options, self.cc, self.cflags = options, cc, cflags
@@ -293,11 +291,6 @@ class Libraries:
         if key not in self.known:
             self.known[key] = self.make(text, saves, tables, mode)
         return self.known[key]
-
-    def forget_tensors(self):
-        """The model has others: no library holds on to them."""
-        for compiled in self.known.values():
-            compiled.held = None
 
     def make(self, text, saves, tables, mode):
         words = ["--backward"] if saves else []
@@ -318,7 +311,7 @@ class Libraries:
                                       for suffix in "ch"}, more=True)
         self.options.say(LogLevel.INFO, f"{kind}, {'training' if mode else 'evaluation'} mode: {len(text.splitlines())} lines of spec, "
                          f"compiled in {time.perf_counter() - start:.2f} s: {folder}")
-        return Compiled(folder, name, saves)
+        return folder, name
 
 
 def wrapped(error):

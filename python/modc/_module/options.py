@@ -15,7 +15,7 @@ class LogLevel(enum.IntEnum):
 
 
 class DebugOptions:
-    """log_level: at INFO each variant says what it is for and how long each stage took; at VERBOSE the commands, too.
+    """log_level: at INFO each variant says what it is for and how long it took.
 
     save: each variant writes PREFIX_exported_MODE.yaml (the spec), PREFIX_graph_MODE.txt (after every pass), PREFIX_plan_MODE.txt,
     PREFIX_emitted_MODE.c and .h into save_path ("": the
@@ -23,7 +23,7 @@ class DebugOptions:
     $MODC_SAVE_PATH overrule log_level and save_path.
     """
 
-    def __init__(self, log_level=LogLevel.WARNING, save=False, prefix="", save_path="", config=None):
+    def __init__(self, log_level=LogLevel.WARNING, save=False, prefix="", save_path=""):
         level = os.environ.get("MODC_LOG_LEVEL")
         if level is not None:
             if level not in LogLevel.__members__:
@@ -38,7 +38,7 @@ class DebugOptions:
         path = Path(os.environ.get("MODC_SAVE_PATH") or save_path or ".")
         if save and not (path.is_dir() and os.access(path, os.W_OK)):
             raise OSError(f"save_path: {path} is no folder that can be written to")
-        self.log_level, self.save, self.prefix, self.save_path, self.config = log_level, bool(save), prefix, path, config
+        self.log_level, self.save, self.prefix, self.save_path = log_level, bool(save), prefix, path
         self.counts = {}
 
     def say(self, level, text):

@@ -515,7 +515,8 @@ class Graph:
             if value.dtype is None:
                 return None
             code = self.onnx.helper.np_dtype_to_tensor_dtype(numpy.dtype(value.dtype))
-            types.append(self.onnx.helper.make_tensor_type_proto(code, None))
+            shape = None if value.shape is None else [item if isinstance(item, int) else None for item in value.shape]
+            types.append(self.onnx.helper.make_tensor_type_proto(code, shape))
         try:
             data = schema.get_context_dependent_function(
                 proto.SerializeToString(), [item.SerializeToString() for item in types])

@@ -1206,11 +1206,9 @@ def reverse_sequence(node):
 
 
 def compress(node):
-    condition = node[1]
-    if condition.known is None:
-        raise node.fail("the shape of its result depends on values of a tensor")
+    condition = node.constant(1, "condition")
     axis = node.attribute("axis")
-    chosen = numpy.nonzero(condition.known)[0].tolist()
+    chosen = numpy.nonzero(condition)[0].tolist()
     x = node[0] if axis is not None else method(node[0], "flatten")
     return subscript(x, *[":"] * (node.axis(axis, node.rank()) if axis is not None else 0), number(chosen))
 

@@ -588,14 +588,11 @@ def max_unpool(node):
     own = [(extents[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[count + i] for i in range(count)]
     shape = node.ints(2, "output_shape", optional=True)
     shape = shape or extents[:2] + own
-    # The indices are those of the whole tensor of the shape that strides give, of which output_shape takes the corner.
-    total = math.prod(extents[:2]) * math.prod(own)
-    flat = call("torch.zeros", total, dtype=torch_dtype(node[0].dtype))
-    if shape[2:] != own:
-        total = math.prod(shape)
-        flat = call("torch.zeros", total, dtype=torch_dtype(node[0].dtype))
-    filled = method(flat, "scatter", 0, method(node[1], "flatten"), method(node[0], "flatten"))
-    return method(filled, "view", *shape)
+    # Indices are those of the tensor whose shape the strides give; output_shape only adds zeros behind it.
+    flat = call("torch.zeros", math.prod(extents[:2]) * math.prod(own), dtype=torch_dtype(node[0].dtype))
+    filled = method(method(flat, "scatter", 0, method(node[1], "flatten"), method(node[0], "flatten")), "view", *extents[:2], *own)
+    behind = [wanted - extent for wanted, extent in zip(shape[2:], own)]
+    return padded(filled, [0] * count, behind) if any(behind) else filled
 
 
 # ---- norms
@@ -1148,6 +1145,8 @@ def depth_to_space(node):
 
 def space_to_depth(node):
     block = node.attribute("blocksize")
+    if node.attribute("mode", "DCR") == "CRD":
+        return call("F.pixel_unshuffle", node[0], block)
     b, c, h, w = node.extents()
     split_ = method(node[0], "reshape", b, c, h // block, block, w // block, block)
     return method(method(split_, "permute", 0, 3, 5, 1, 2, 4), "reshape", b, c * block * block, h // block, w // block)

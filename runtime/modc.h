@@ -442,7 +442,7 @@ enum modc_format {
     MODC_FORMAT_SUBBYTE,    /* a tensor of 4- or 6-bit elements ends inside a byte */
     MODC_FORMAT_INFO,       /* shape, dtype and offsets disagree */
     MODC_FORMAT_INCOMPLETE, /* the tensors do not end where the file ends */
-    MODC_FORMAT_PICKLE /* it fails, and begins as what torch.save writes: a zip, or a pickle */
+    MODC_FORMAT_PICKLE      /* it fails, and begins as what torch.save writes: a zip, or a pickle */
 };
 
 enum modc_fault_kind {

@@ -1,4 +1,4 @@
-"""The same training by Lightning's Trainer: `pip install lightning`. What modc.Module wraps is the model, not the LightningModule.
+"""The same training by Lightning's Trainer: `pip install lightning`. modc.Module wraps the model, not the LightningModule.
 
     python3 lightning_trainer.py
 """
@@ -30,8 +30,8 @@ class Learner(lightning.LightningModule):
 
 torch.manual_seed(0)
 learner = Learner()
-trainer = lightning.Trainer(max_epochs=4, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
-                            enable_model_summary=False, gradient_clip_val=5.0)
+trainer = lightning.Trainer(max_epochs=4, accelerator="cpu", gradient_clip_val=5.0, logger=False, enable_checkpointing=False,
+                            enable_progress_bar=False, enable_model_summary=False)
 trainer.fit(learner, DataLoader(TensorDataset(*load("train")), batch_size=BATCH))
 right = read_right(learner.net, *load("test"))
 print(f"{100 * right:.1f} % of the test images right")

@@ -35,7 +35,8 @@ void tensor_file_say(struct cx *cx, struct loc loc, const char *path, const stru
     if (report->status == MODC_FORMAT && report->format == MODC_FORMAT_PICKLE)
         diag_hint(cx, "python -m modc convert '%s' FILE.safetensors converts it", path);
     else if (report->status == MODC_FORMAT && report->format == MODC_FORMAT_HEADER_TOO_LARGE)
-        diag_hint(cx, "python -m modc convert '%s' FILE.safetensors says what it is, and converts it if it can",
+        diag_hint(cx,
+                  "python -m modc convert '%s' FILE.safetensors says what it is, and converts it if it can",
                   path);
     else if (report->status == MODC_FORMAT)
         diag_hint(cx, "safetensors.torch.save_file(model.state_dict(), FILE) writes one in PyTorch");

@@ -9,7 +9,8 @@
 static struct net_params params;
 static struct net net;
 static struct net_training training;
-static MODC_ALIGNED char param_block[NET_PARAM_BYTES], packed_block[NET_PACKED_BYTES], training_block[NET_TRAINING_BYTES];
+static MODC_ALIGNED char param_block[NET_PARAM_BYTES], packed_block[NET_PACKED_BYTES],
+    training_block[NET_TRAINING_BYTES];
 static MODC_ALIGNED char workspace[NET_LOSS_TRAIN_BACKWARD_WORKSPACE_BYTES];
 
 static void require(const char *what, enum modc_status status, const char *fault)

@@ -39,8 +39,9 @@ class Examples(unittest.TestCase):
     def run_example(self, name, *words):
         with tempfile.TemporaryDirectory(prefix="modc-") as folder:
             environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CFLAGS": "-O0"}
-            ran = subprocess.run([sys.executable, "-W", "ignore", "-c", START, command or "", EXAMPLES / name, *words], cwd=folder,
-                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+            program = [sys.executable, "-W", "ignore", "-c", START, command or "", EXAMPLES / name, *words]
+            ran = subprocess.run(program, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 encoding="utf-8", check=False)
             self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
             made = {path.name: path for path in Path(folder).iterdir()}
             if "digits.ckpt" in made:

@@ -541,7 +541,7 @@ class States(Case):
         )
         self.says(
             TypeError,
-            "a state_dict is a dict of arrays, or the path of a safetensors file, not a list",
+            "a state_dict is a dict of arrays, or the path of a file of weights, not a list",
             net.load_state_dict,
             [],
         )

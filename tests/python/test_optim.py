@@ -24,7 +24,7 @@ if len(sys.argv) > 1 and Path(sys.argv[1]).is_file():  # the command, where it i
     modc.executable = lambda: command
 
 from modc import optim
-from modc._build import Compiler, run_command, runtime_objects
+from modc._build import Compiler, make_once, run_command, runtime_folder
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 
@@ -143,7 +143,7 @@ class Case(unittest.TestCase):
         spec += f"  ema: {decay}\n" if decay else ""
         run_command(["generate", "-", "-o", self.folder / "net"], stdin=spec)
         compiler = Compiler(cflags="-O0")
-        objects = runtime_objects(compiler)
+        objects = sorted(make_once(*runtime_folder(compiler)).glob("*.o"))
         real = {"float32": "float", "float64": "double"}[dtype]
         compiler.run(compiler.command("-Wall", "-Werror", f"-DREAL={real}", *(["-DSCHEDULED"] if scheduler else []),
                                       "-I", self.folder / "net", FOLDER / "go_on.c", self.folder / "net" / "net.c", *objects,

@@ -15,7 +15,8 @@ DTYPES = {name: getattr(torch, name) for name in lib.DTYPE_NAMES}
 
 class Context:
     """Workspace and mode of one forward, and of the backward that belongs to it."""
-    __slots__ = ("library", "pointer", "training", "mode", "saving", "hooks", "token", "error", "given", "made")
+    __slots__ = ("library", "pointer", "training", "mode", "saving", "hooks", "token", "error", "given", "made",
+                 "replaced")
 
     def __init__(self, compiled):
         self.library, self.pointer, self.training = compiled.library, ctypes.c_void_p(), None
@@ -25,6 +26,7 @@ class Context:
         self.given = (ctypes.c_void_p * max(1, len(compiled.entry["inputs"])))()
         self.made = (ctypes.c_void_p * max(1, len(compiled.entry["outputs"])))()
         self.mode, self.hooks, self.token, self.error = False, [], (), None
+        self.replaced = []  # what hooks of the last forward put in the place of tensors
         if compiled.saves:
             self.training = ctypes.c_void_p()
             library.check(library.lend_create(self.pointer, ctypes.byref(self.training)), "modc.Module")

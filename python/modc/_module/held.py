@@ -10,6 +10,17 @@ import torch
 from modc._module.fallback import ModuleDeviceException
 
 _version, _address = operator.attrgetter("_version"), torch.Tensor.data_ptr
+
+
+def _count_fused(optimizer, *_):
+    """Steps of fused optimisers, which PyTorch does not count in the versions of the parameters that they change."""
+    torch.autograd.graph.increment_version([parameter for group in optimizer.param_groups if group.get("fused")
+                                            for parameter in group["params"] if parameter.grad is not None])
+
+
+if hasattr(torch.autograd.graph, "increment_version"):
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+    register_optimizer_step_post_hook(_count_fused)
 _trains, _wants = operator.attrgetter("training"), operator.attrgetter("requires_grad")
 
 

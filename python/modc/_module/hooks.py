@@ -3,7 +3,7 @@ import ctypes
 
 from modc import _library as lib
 from modc._arrays import kind_by_name
-from modc._net import Context as NetContext
+from modc._context import Context as NetContext
 
 KINDS = (("_forward_pre_hooks", lib.FORWARD_PRE), ("_forward_hooks", lib.FORWARD), ("_backward_pre_hooks", lib.BACKWARD_PRE),
          ("_backward_hooks", lib.BACKWARD))
@@ -55,11 +55,11 @@ class Hooks:
                         self.add(compiled, context, numbers[path], Hooked(module, kind, hook, with_kwargs))
 
     def add(self, compiled, context, number, hooked):
-        runner = Runner(compiled, self.kind)
+        runner = Runner(compiled, self.kind, context)
 
         def run(call):
             try:
-                return NetContext.run(runner, hooked, call.contents)
+                return runner.run_hook(hooked, call.contents)
             except BaseException as error:  # it goes on in Python when C has ended the call
                 context.error = error
                 return lib.HOOK_ERROR
@@ -71,7 +71,12 @@ class Hooks:
 
 class Runner:
     """What Net's contexts have that their hooks need."""
-    replace = staticmethod(NetContext.replace)
+    run_hook, replace = NetContext.run_hook, NetContext.replace
 
-    def __init__(self, compiled, kind):
-        self.library, self.kind = compiled.library, kind
+    def __init__(self, compiled, kind, context):
+        self.kind, self.memory = kind, context
+        self.paths = [module["path"] for module in compiled.about["modules"]]
+
+    @property
+    def replaced(self):
+        return self.memory.replaced

@@ -1,7 +1,7 @@
 """torch.compile(model, backend="modc"): graphs of TorchDynamo, run by modc as far as it has what they call.
 
-A graph that modc refuses is split at the first node that it lacks: what stands in front of it is compiled, the node runs in PyTorch,
-and the rest is looked at when it is called.
+A graph that modc refuses is split at the first node that it lacks: what stands in front of it is compiled, the node runs in
+PyTorch, and the rest is looked at when it is called.
 """
 import operator
 import warnings

@@ -1,7 +1,7 @@
 """The tensors of the user's model: where they lie, and whether they changed since somebody looked.
 
-They stay the user's own. C gets their addresses; a step of an optimiser, load_state_dict, `.to` and assignments are noticed by the
-versions, addresses and identities of tensors, before each call.
+They stay the user's own. C gets their addresses; a step of an optimiser, load_state_dict, `.to` and assignments are noticed by
+the versions, addresses and identities of tensors, before each call.
 """
 import operator
 

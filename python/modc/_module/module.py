@@ -43,8 +43,8 @@ class Run(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, runner, prepared, call, count, *tensors):
-        """tensors: `count` arguments of the module, then its trained parameters. call: (args, kwargs), where PyTorch may have to run
-        them again."""
+        """tensors: `count` arguments of the module, then its trained parameters. call: (args, kwargs), where PyTorch may have
+        to run them again."""
         ctx.set_materialize_grads(False)
         outputs, context, inputs = prepared.forward(tensors[:count], True)
         ctx.loan = Loan(prepared.compiled.pool, context)
@@ -203,8 +203,8 @@ class Runner:
         return [next(found) if need else None for need in needs]
 
     def prepare(self, key, args, kwargs, tensors, modes, saves):
-        """What is done for a call that comes for the first time: prepared calls, and the results that this one shall have, if it
-        made its variant; else None."""
+        """What is done for a call that comes for the first time: prepared calls, and the results that this one shall have, if
+        it made its variant; else None."""
         for i, tensor in enumerate(tensors):
             if tensor.layout != torch.strided:
                 raise ModuleIOError(f"tensor {i} of the arguments is {tensor.layout}; modc.Module takes dense tensors")
@@ -282,8 +282,9 @@ class Module(torch.nn.Module):
     training and evaluation mode. Its parameters are those of the model itself.
 
     hooks: hooks on inner modules fire (they do not otherwise, and a warning says so). fallback: a modc.FallbackPolicy, for what
-    causes the model runs in PyTorch instead, once a warning has said so; retry: each call tries modc again. debug: modc.DebugOptions.
-    cc, cflags: as in modc.compile. What C cannot know: writes to `parameter.data` in place, after which net.changed() is called.
+    causes the model runs in PyTorch instead, once a warning has said so; retry: each call tries modc again. debug:
+    modc.DebugOptions. cc, cflags: as in modc.compile. What C cannot know: writes to `parameter.data` in place, after which
+    net.changed() is called.
     """
 
     def __init__(self, module, *, hooks=False, fallback=None, retry=None, debug=None, cc=None, cflags=None):

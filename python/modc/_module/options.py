@@ -17,8 +17,8 @@ class LogLevel(enum.IntEnum):
 class DebugOptions:
     """log_level: at INFO each variant says what it is for and how long it took.
 
-    save: each variant writes PREFIX_exported_MODE.yaml (the spec), PREFIX_graph_MODE.txt (after every pass), PREFIX_plan_MODE.txt,
-    PREFIX_emitted_MODE.c and .h into save_path ("": the
+    save: each variant writes PREFIX_exported_MODE.yaml (the spec), PREFIX_graph_MODE.txt (after every pass),
+    PREFIX_plan_MODE.txt, PREFIX_emitted_MODE.c and .h into save_path ("": the
     current folder). MODE is training or inference, with a number behind it from the second variant on. $MODC_LOG_LEVEL and
     $MODC_SAVE_PATH overrule log_level and save_path.
     """

@@ -1,9 +1,9 @@
 """From a call to the library that runs it: schemas and their variants.
 
 A schema is all of a call but the extents of its tensors: their types and ranks, what else the arguments are, the modes of the
-modules, which parameters are trained. Its first variant has the extents of the first call. What differs in a later call becomes a
-size, with a maximum that is doubled as calls need it; where the model does something else for other extents, they get a variant of
-their own.
+modules, which parameters are trained. Its first variant has the extents of the first call. What differs in a later call becomes
+a size, with a maximum that is doubled as calls need it; where the model does something else for other extents, they get a
+variant of their own.
 """
 import copy
 import re
@@ -150,8 +150,8 @@ class Traced:
         return text
 
     def still(self, modes, asked):
-        """Paths of modules of the spec that are in evaluation mode. A path stands for all below it. asked: some forward reads its
-        module's mode."""
+        """Paths of modules of the spec that are in evaluation mode. A path stands for all below it. asked: some forward reads
+        its module's mode."""
         found = []
         by_module = dict(zip(map(id, self.owner.module.modules()), modes))
         for path, module in self.owner.module.named_modules():
@@ -185,8 +185,8 @@ class Variant:
         self.parameters = [order.get(name, -1) for name in self.compiled.gradients]
 
     def check(self, outputs, expected, exact):
-        """The numbers of the first call against those of the traced run. Where they are apart, PyTorch's own in float64, which exact()
-        gives, say how far float32 may be: statistics of two values turn rounding into signs."""
+        """The numbers of the first call against those of the traced run. Where they are apart, PyTorch's own in float64, which
+        exact() gives, say how far float32 may be: statistics of two values turn rounding into signs."""
         for index, (have, want) in enumerate(zip(outputs, expected)):
             distance, bound = apart(have, want), TOLERANCES.get(want.dtype, 0.0)
             if distance <= bound:

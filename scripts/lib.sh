@@ -48,6 +48,7 @@ oracle_packages=${MODC_ORACLE_PACKAGES-'
 python3-torch: oracle_python -c "import torch"
 python3-numpy: oracle_python -c "import numpy"
 python3-yaml: oracle_python -c "import yaml"
+python3-onnx: oracle_python -c "import onnx"
 '}
 
 # The Python that has torch: MODC_PYTHON, the first in PATH, or Debian's own.

@@ -452,11 +452,18 @@ class Tracer(TorchFunctionMode):
 
     def finish(self):
         """Behind a run: held tensors that it changed are state, and attributes that nothing reads are forgotten."""
-        states = {}
+        states, read = {}, set()
+
+        def look(scope):
+            for call in scope.calls:
+                read.update(map(id, tensors_of((getattr(call, "args", ()), getattr(call, "kwargs", ())), [])))
+                if getattr(call, "child", None) is not None:
+                    look(call.child)
+        look(self.root)
         for (path, name), before in self.written.items():
             module = self.model.get_submodule(path)
             value = self.values.get(id(before)) if isinstance(before, torch.Tensor) else None
-            if value is not None and value.kind == "constant" and name not in module._buffers:
+            if value is not None and value.kind == "constant" and name not in module._buffers and id(before) in read:
                 states[id(before)] = f"{path}.{name}" if path else name
         for key, (tensor, place, scope) in self.changed.items():
             path = next((f"{path}.{name}" if path else name for path, module in self.model.named_modules()
@@ -472,7 +479,8 @@ class Tracer(TorchFunctionMode):
                 raise ExportError("the model asks for the values of a tensor that it changes", self.asked[key][1], "",
                                   "choose by torch.where, or let an argument of the module decide")
         kept = {path for path in states.values()}
-        kept |= {path for path, _ in named_tensors(self.model, "buffer")}
+        saved = set(self.model.state_dict())
+        kept |= {path for path, tensor in named_tensors(self.model, "buffer") if path in saved or id(tensor) in read}
         self.states = {path: self.values[key] for key, path in states.items()}
 
         def clean(scope):

@@ -224,8 +224,9 @@ def line_of(text):
 
 
 def docs_example(page, fence):
-    """The first block of a kind on a page of docs/."""
-    return (ROOT / "docs" / page).read_text(encoding="utf-8").partition(f"```{fence}\n")[2].partition("```")[0]
+    """The first block of a kind on a page of docs/, behind its part about exporting."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("\n## Exporting")[2]
+    return text.partition(f"```{fence}\n")[2].partition("```")[0]
 
 
 class Exports(unittest.TestCase):

@@ -543,10 +543,12 @@ class Graph:
                 return self.shared[kind, arguments, names]  # the same module, called once more
             if value.rank > 1 and (taken is not None or array is not value.known and self.real_uses(value.name) != 1):
                 return None
+            if value is not tensors[0][1] and self.real_uses(value.name) > 1:
+                continue  # exporters keep one of equal tensors, under the first one's name
             if value.path and value.path[-1] == key and len(value.path) > 1:
                 if path is None:
                     path = value.path[:-1]
-                elif path != value.path[:-1] and self.real_uses(value.name) == 1:
+                elif path != value.path[:-1]:
                     return None
         scope = self.scope_of(node.proto)
         if path is None:

@@ -52,6 +52,7 @@ class Writer:
         self.tables, self.dissolved, self.signatures = {}, set(), {}  # of classes: names of arguments
         self.reads = {}  # statement: values that its expression reads
         self.needed = self.reached()
+        self.called = {name for statement in self.needed for name in self.functions(statement.expression)}
         self.parameters = {}  # value: path
         kinds = [value.dtype for value in graph.inputs if value.is_float] + [
             value.dtype for value in graph.values.values() if value.path]
@@ -79,6 +80,14 @@ class Writer:
                     if isinstance(part, Size):
                         self.values_of(part, found)
         return found
+
+    def functions(self, expression):
+        """Functions that an expression calls by their bare names, which no local may have."""
+        for piece in expression.pieces:
+            if isinstance(piece, str):
+                yield from re.findall(r"^(\w+)\($", piece)
+            elif isinstance(piece[0], Expr):
+                yield from self.functions(piece[0])
 
     def reached(self):
         wanted, todo = set(), list(self.graph.outputs)
@@ -465,7 +474,7 @@ class Scope:
 
     def __init__(self, writer, group, items):
         self.writer, self.group = writer, group
-        self.names, self.pending, self.lines, self.taken = {}, {}, [], set(WORDS) | set(HELPERS) | set(writer.graph.sizes)
+        self.names, self.pending, self.lines, self.taken = {}, {}, [], WORDS | set(HELPERS) | set(writer.graph.sizes) | writer.called
         self.inner = {}  # how often a value is read here
         for item in items:
             for value in item.inputs if isinstance(item, Group) else writer.reads[item]:

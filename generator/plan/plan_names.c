@@ -159,7 +159,8 @@ static struct named named_of(struct planner *planner, const struct value *value,
     const char *flat = isdigit((unsigned char)path[0])
                            ? arena_format(&cx->arena, "y%s", emitted_flat(cx, path))
                            : emitted_flat(cx, path);
-    const char *label = value->op->label ? op_words(cx, value->op) : "value", *name = value->name;
+    const char *label = value->op->label ? emitted_flat(cx, op_words(cx, value->op)) : "value",
+               *name = value->name;
     struct named named = {.place = place};
     int count = 0;
 

@@ -117,22 +117,29 @@ static bool output_is_last(const struct op *call, int index)
     return false;
 }
 
-/* Whether a convolution reads the op's input, directly or behind pools and maps: what its result feeds is known. */
-static bool input_feeds(const struct op *op, int input)
+static bool conv_feeds(const struct op *op, int input)
 {
-    switch (op->code) {
-    case GRAPH_OP_CONV:
-        return input == 0 && !op->window.channels_last;
-    case GRAPH_OP_CALL:
-        return input_is_last(op, input);
-    case GRAPH_OP_POOL:
-        return op->outputs[0]->feeds_conv;
-    case GRAPH_OP_MAP:
-        return op->outputs[0]->feeds_conv && dims_equal(op->inputs[input], op->outputs[0]);
-    default:
-        return false;
-    }
+    return input == 0 && !op->window.channels_last;
 }
+
+static bool pool_feeds(const struct op *op, int input)
+{
+    (void)input;
+    return op->outputs[0]->feeds_conv;
+}
+
+static bool map_feeds(const struct op *op, int input)
+{
+    return op->outputs[0]->feeds_conv && dims_equal(op->inputs[input], op->outputs[0]);
+}
+
+/* Whether a convolution reads the op's input, directly or behind pools and maps: what its result feeds is known. */
+static bool (*const feeders[GRAPH_OP_COUNT])(const struct op *op, int input) = {
+    [GRAPH_OP_CONV] = conv_feeds,
+    [GRAPH_OP_CALL] = input_is_last,
+    [GRAPH_OP_POOL] = pool_feeds,
+    [GRAPH_OP_MAP] = map_feeds,
+};
 
 /* Of all values, from the last one on. What moves later stands in front of those whose readers are asked for. */
 static void find_feeds(struct graph *graph)
@@ -140,8 +147,8 @@ static void find_feeds(struct graph *graph)
     for (int i = graph->op_count - 1; i >= 0; i--) {
         const struct op *op = graph->ops[i];
 
-        for (int j = 0; j < op->input_count; j++)
-            op->inputs[j]->feeds_conv |= input_feeds(op, j);
+        for (int j = 0; feeders[op->code] && j < op->input_count; j++)
+            op->inputs[j]->feeds_conv |= feeders[op->code](op, j);
     }
 }
 

@@ -150,7 +150,7 @@ enum kernel_form {
 
 /* Whom a kernel serves, in the spec's words: what it is named by. Of several the first. */
 struct kernel_users {
-    int count;
+    bool known;
     int module;    /* that of the first of them, by index; the whole model comes behind all others */
     bool backward; /* its first use is in a backward */
     const char *

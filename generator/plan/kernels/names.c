@@ -202,11 +202,9 @@ const char *tail_label(struct cx *cx, const struct op *op)
 /* A kernel is called after the first that it serves, so that none is renamed where others come to share it. */
 static void add_user(struct kernel *kernel, const struct kernel_users *user)
 {
-    struct kernel_users *users = &kernel->users;
-
-    if (users->count++ == 0) {
-        *users = *user;
-        users->count = 1;
+    if (!kernel->users.known) {
+        kernel->users = *user;
+        kernel->users.known = true;
     }
 }
 
@@ -227,7 +225,7 @@ static void add_user_of_all(const struct kernel *kernel, const struct kernel_use
 static bool wants_user(const struct kernel_calls *calls)
 {
     for (int i = 0; i < calls->count; i++)
-        if (calls->list[i].kernel->users.count == 0)
+        if (!calls->list[i].kernel->users.known)
             return true;
     return false;
 }

@@ -56,6 +56,9 @@ NEWER = {
 LIKE = {"RNN": torch.nn.RNNBase, "LSTM": torch.nn.RNNBase, "GRU": torch.nn.RNNBase}
 # Defaults that are said in another way here and mean what PyTorch's do.
 OTHER = {
+    ("lu", "pivot"): "torch.lu takes what it is given by position", ("lu", "get_infos"): "the same",
+    ("random_", "start"): "three overloads", ("nuclear_norm", "dim"): "an overload without it is the last two",
+    ("nonzero_static", "fill_value"): "newer than 1.13", ("asarray", "dtype"): "it has no signature", ("asarray", "copy"): "the same",
     ("arange", "end"): "arange(end) has one argument", ("arange", "step"): "1, where it is given",
     ("nan_to_num", "nan"): "None is 0.0",
     ("round", "decimals"): "an overload without it is one with 0",

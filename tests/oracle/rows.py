@@ -637,7 +637,7 @@ function("linalg.vector_norm", x=T("* a"), input=T("* a"), ord=[1, 3, math.inf, 
 function("linalg.norm", A=T("* a:2-4"), input=T("* a:2-4"), ord=[1, math.inf], dim=DIM, keepdim=True, dtype=FLOAT_DTYPE)
 function("linalg.matrix_norm", A=T("* A:2-4 B:2-4"), input=T("* A:2-4 B:2-4"), ord=[1, -1, math.inf, "fro", 2, "nuc"],
          dim=[(0, 1), (-1, -2)], keepdim=True, dtype=FLOAT_DTYPE)
-function("dist", input=T("*"), other=B("input"), p=[1, 3, math.inf])
+function("dist", input=T("*"), other=B("input"), p=[1, 3])  # of nothing PyTorch 1.13 has a largest one, later ones have none
 function("msort", input=T("A b?", values="distinct"))
 function("diff", input=T("A:3-6", "num", "whole"), n=[2, 0], dim=0, prepend=[None], append=[None])
 function("norm", input=T("*"), p=[1, 3, 2.0, math.inf], dim=DIMS, keepdim=True, dtype=FLOAT_DTYPE)

@@ -6,7 +6,6 @@ import weakref
 
 from modc import _library as lib
 from modc._arrays import OWN, is_dense, view_of
-from modc._errors import CallError
 from modc._library import Library
 
 CALLS_NESTED = 32  # a hook that calls the net, whose hook calls it, and so on
@@ -262,14 +261,4 @@ class Core:
         error, context.error = context.error, None
         if error is not None:
             raise error
-        fault = (ctypes.c_int64 * 3)()
-        self.library.fault(context.pointer, fault)
-        where = self.about["modules"][fault[0]]["path"] if fault[0] >= 0 else ""
-        text = f"{name}(): {self.library.status(status)}"
-        if where:
-            text += f", in {where}"
-        if status == lib.INDEX:
-            raise IndexError(f"{text}: {fault[2]} at position {fault[1]}")
-        if status == lib.DIVISION:
-            raise ZeroDivisionError(f"{text}, at position {fault[1]}")
-        raise CallError(text, status)
+        self.library.fail(context.pointer, status, f"{name}(): ")

@@ -114,6 +114,18 @@ class Library:
     def status(self, status):
         return self.status_text(status).decode()
 
+    def fail(self, context, status, before="", place="{}"):
+        """Raises what a call of a context ended with: `before`, the status, and where it was, as `place` has the module's path."""
+        fault = (ctypes.c_int64 * 3)()
+        self.fault(context, fault)
+        where = self.about["modules"][fault[0]]["path"] if fault[0] >= 0 else ""
+        text = before + self.status(status) + (f", in {place.format(where)}" if where else "")
+        if status == INDEX:
+            raise IndexError(f"{text}: {fault[2]} at position {fault[1]}")
+        if status == DIVISION:
+            raise ZeroDivisionError(f"{text}, at position {fault[1]}")
+        raise CallError(text, status)
+
     def check(self, status, what):
         if status != OK:
             raise CallError(f"{what}: {self.status(status)}", status)

@@ -11,7 +11,7 @@ from torch import nn
 
 from modc._errors import ExportError
 from modc._export.body import INLINE, NAME, Body, error, reference
-from modc._export.constructors import base_class, constructor, literal, said
+from modc._export.constructors import constructor, literal, said
 from modc._export.modes import both, signature
 from modc._export.trace import named_tensors, tensors_of
 from modc._spec import SLOT, listed, mapped, quote
@@ -253,13 +253,9 @@ class Whole:
         if isinstance(module, nn.Sequential) or isinstance(module, nn.ModuleList):
             if plain_list:
                 lines = listed([text for _, text in items])
-                if isinstance(module, nn.ModuleList) and path in self.loose:
-                    return lines
                 return lines if lines else ("Sequential()" if isinstance(module, nn.Sequential) else "ModuleList([])")
             return ["class: Sequential"] + mapped(items)
         return mapped(items)
-
-    loose = ()
 
     def tensors(self, path, module):
         """Lines of `parameters` and `buffers` of a module itself."""

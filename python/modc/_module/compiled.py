@@ -5,7 +5,6 @@ import threading
 import torch
 
 from modc import _library as lib
-from modc._errors import CallError
 from modc._library import Library
 from modc._module.fallback import ModuleIOError, ModuleSpecException
 
@@ -134,15 +133,7 @@ class Compiled:
         error, context.error = context.error, None
         if error is not None:
             raise error
-        fault = (ctypes.c_int64 * 3)()
-        self.library.fault(context.pointer, fault)
-        where = self.about["modules"][fault[0]]["path"] if fault[0] >= 0 else ""
-        text = self.library.status(status) + (f", in '{where}'" if where else "")
-        if status == lib.INDEX:
-            raise IndexError(f"{text}: {fault[2]} at position {fault[1]}")
-        if status == lib.DIVISION:
-            raise ZeroDivisionError(f"{text}, at position {fault[1]}")
-        raise CallError(text, status)
+        self.library.fail(context.pointer, status, place="'{}'")
 
 
 class Prepared:

@@ -919,7 +919,9 @@ class Draw:
 
     def parametrized(self, text):
         """A layer whose weight is computed, now and then."""
-        ways = PARAMETRIZED.get(text.partition("(")[0]) if text.endswith(")") else None
+        ways = PARAMETRIZED.get(text.partition("(")[0], []) if text.endswith(")") else []
+        if max(map(int, re.findall(r"\d+", text)), default=0) > 128:  # which would work on a square matrix of that side
+            ways = [way for way in ways if "orthogonal" not in way]
         return self.pick(ways).format(m=text) if ways and self.chance(0.2) else text
 
     def repeated(self, n):

@@ -79,7 +79,8 @@ struct product {
     int merged;               /* how many of the axes in front of y's rows are rows, too */
     int64_t m, n, k, batches; /* at the maxima of the sizes */
     int64_t block, stride;    /* so many columns of w are packed at a time, into rows so far apart */
-    int64_t room, scratch;    /* elements for them, and with the rows of x behind them */
+    int64_t rows;             /* so many of x are packed at a time */
+    int64_t room, scratch;    /* elements for w, and with the rows of x behind it */
     double cost;              /* in multiply-adds of a perfect kernel */
 };
 

@@ -8,7 +8,9 @@ enum {
     BAND = 128,
     PACKED_BYTES = 256 * 1024,
     LARGE_BYTES = 1024 * 1024,
-    SMALL = 512
+    SMALL = 512,
+    ROWS_BYTES = 8192,
+    ROWS = 16
 };
 
 static int64_t upper(const struct dim *dim)
@@ -182,7 +184,7 @@ static void price(const struct op *op, struct product *product)
 }
 
 /* Where what is packed lies, in elements: some columns of w, in rows of an odd number of cache lines, so that they do not drive each
- * other from the cache, or all of them as rows; behind them the rows of x. */
+ * other from the cache, or all of them as rows; behind them some rows of x, which stay in the first cache. */
 static void lay_out(const struct op *op, struct product *product)
 {
     int64_t lanes = lanes_of(op), k = product->k > 0 ? product->k : 1;
@@ -194,7 +196,10 @@ static void lay_out(const struct op *op, struct product *product)
     if (product->packs_w)
         product->room = product->form == PRODUCT_DOTS ? parts_of(product->n * k, lanes) * lanes
                                                       : product->stride * k;
-    product->scratch = product->room + (product->packs_x ? product->m * k : 0);
+    most = ROWS_BYTES / (k * dtype_rows[computed_in(op)].bytes) / ROWS * ROWS;
+    most = most > ROWS ? most : ROWS;
+    product->rows = product->m < most ? product->m : most;
+    product->scratch = product->room + (product->packs_x ? product->rows * k : 0);
     if (product->scratch == 0 && (product->packs_w || product->packs_x))
         product->scratch = 1;
 }

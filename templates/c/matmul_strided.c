@@ -6,7 +6,8 @@
  * 3: as 1, where y is turned: x, w, T_m and T_n are those of y^T = w^T . x^T, whose element (i, j) lies at j * T_ym + i.
  *
  * What does not lie so is packed into v first. T_packs_w: with form 1 T_block columns of w at a time, whose rows are T_ldv apart
- * there, with form 2 its columns as rows (T_n, T_k). T_packs_x: the rows of x (T_m, T_k), T_room behind v. v: T_scratch elements. */
+ * there, with form 2 its columns as rows (T_n, T_k). T_packs_x: T_rows rows of x at a time (T_rows, T_k), T_room behind v, which are
+ * in the first cache then. v: T_scratch elements. */
 
 #if T_packs
 /* A matrix (rows, columns), whose neighbours lie `row` and `column` apart, becomes lines `ld` apart. */
@@ -231,9 +232,13 @@ MODC_INLINE void T_NAME_strip(T_of_y *T_RESTRICT y, const T_of_p *restrict p, co
                               const int count T_ARGS)
 {
     const int full = T_n / MODC_DOT_OUTPUTS * MODC_DOT_OUTPUTS;
+#if T_by_rows && !T_packs_x
+    const int from = modc_share(count, slice, T_slices), to = modc_share(count, slice + 1, T_slices);
+#else
+    const int from = 0, to = count;
+#endif
 
-    for (int t = T_IF(T_by_rows, modc_share(count, slice, T_slices), 0);
-         t < T_IF(T_by_rows, modc_share(count, slice + 1, T_slices), count); t++) {
+    for (int t = from; t < to; t++) {
         for (int c = 0; c < full; c += MODC_DOT_OUTPUTS)
             T_NAME_tile(y, p, q, bias, rows, MODC_DOT_OUTPUTS, first, row + t * rows, c T_PASS);
         for (int c = full; c < T_n; c++)
@@ -254,7 +259,7 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
     const int from = modc_share(T_batch0 * T_batch1, slice, T_slices);
     const int to = modc_share(T_batch0 * T_batch1, slice + 1, T_slices);
 
-#elif T_by_rows && T_form == 0
+#elif T_by_rows && (T_form == 0 || T_packs_x)
     const int from = modc_share(T_m, slice, T_slices), to = modc_share(T_m, slice + 1, T_slices);
 
 #endif
@@ -287,9 +292,10 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
             }
             packed = wb;
 #elif T_form == 2
-            const int most = T_m / MODC_DOT_ROWS * MODC_DOT_ROWS;
-            const T_of_p *const p = T_IF(T_packs_x, v + T_room, xb);
             const T_of_q *const q = T_IF(T_packs_w, v, wb);
+#if !T_packs_x
+            const int most = T_m / MODC_DOT_ROWS * MODC_DOT_ROWS;
+#endif
 
 #if T_packs_w
             if (packed != wb)
@@ -297,10 +303,17 @@ MODC_INLINE void T_NAME(T_of_y *T_RESTRICT y, const T_of_x *restrict x, const T_
             packed = wb;
 #endif
 #if T_packs_x
-            T_NAME_lines(v + T_room, T_k, xb, T_m, T_k, T_xm, T_xk);
+            for (int row = T_IF(T_by_rows, from, 0); row < T_IF(T_by_rows, to, T_m); row += T_rows) {
+                const int count = modc_min(T_rows, T_IF(T_by_rows, to, T_m) - row), most = count / MODC_DOT_ROWS * MODC_DOT_ROWS;
+
+                T_NAME_lines(v + T_room, T_k, xb + row * T_xm, count, T_k, T_xm, T_xk);
+                T_NAME_strip(yb + row * T_ym, v + T_room, q, bias, MODC_DOT_ROWS, first + row, 0, most / MODC_DOT_ROWS T_PASS);
+                T_NAME_strip(yb + row * T_ym, v + T_room, q, bias, 1, first + row, most, count - most T_PASS);
+            }
+#else
+            T_NAME_strip(yb, xb, q, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS T_PASS);
+            T_NAME_strip(yb, xb, q, bias, 1, first, most, T_m - most T_PASS);
 #endif
-            T_NAME_strip(yb, p, q, bias, MODC_DOT_ROWS, first, 0, most / MODC_DOT_ROWS T_PASS);
-            T_NAME_strip(yb, p, q, bias, 1, first, most, T_m - most T_PASS);
 #else
             (void)first;
             for (int i = T_IF(T_by_rows, from, 0); i < T_IF(T_by_rows, to, T_m); i++) {

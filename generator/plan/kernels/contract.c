@@ -75,8 +75,10 @@ static void holes_strided(struct draft *draft)
         hole_shape(draft, "T_block", plan.block);
         hole_shape(draft, "T_ldv", plan.stride);
     }
-    if (plan.packs_x)
+    if (plan.packs_x) {
         hole_shape(draft, "T_room", plan.room);
+        hole_shape(draft, "T_rows", plan.rows);
+    }
     draft->kernel->comment = arena_format(
         &cx->arena, "y %s = x %s . w %s", shape_text(&cx->arena, y->ndim, y->dims),
         shape_text(&cx->arena, x->ndim, x->dims), shape_text(&cx->arena, w->ndim, w->dims));

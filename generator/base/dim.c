@@ -46,9 +46,39 @@ static bool overflowed(const struct dim *dim)
     return poly_overflowed(dim->poly);
 }
 
+/* Most dims are numbers, and most numbers are small. */
+#define TERM_1(n) {.factor = (n)}
+#define TERM_4(n) TERM_1(n), TERM_1((n) + 1), TERM_1((n) + 2), TERM_1((n) + 3)
+#define TERM_16(n) TERM_4(n), TERM_4((n) + 4), TERM_4((n) + 8), TERM_4((n) + 12)
+#define TERM_64(n) TERM_16(n), TERM_16((n) + 16), TERM_16((n) + 32), TERM_16((n) + 48)
+static const struct term small_terms[] = {TERM_64(0), TERM_64(64)};
+
+#define DIM_1(n) {.poly = {(n) != 0, (struct term *)&small_terms[n]}, .range = {(n), (n)}}
+#define DIM_4(n) DIM_1(n), DIM_1((n) + 1), DIM_1((n) + 2), DIM_1((n) + 3)
+#define DIM_16(n) DIM_4(n), DIM_4((n) + 4), DIM_4((n) + 8), DIM_4((n) + 12)
+#define DIM_64(n) DIM_16(n), DIM_16((n) + 16), DIM_16((n) + 32), DIM_16((n) + 48)
+static const struct dim small_dims[] = {DIM_64(0), DIM_64(64)};
+
 const struct dim *dim_const(struct arena *arena, int64_t value)
 {
-    return dim_of_poly(arena, poly_const(arena, value), 0);
+    struct number {
+        struct dim dim;
+        struct term term;
+    } * number;
+
+    if (value >= 0 && value < COUNT(small_dims))
+        return &small_dims[value];
+    number = ARENA_NEW(arena, struct number);
+    number->term.factor = value;
+    number->dim.poly = (struct poly){1, &number->term};
+    number->dim.range = (struct range){value, value};
+    return &number->dim;
+}
+
+/* Both are numbers, which fit. */
+static bool are_numbers(const struct dim *a, const struct dim *b, int64_t *x, int64_t *y)
+{
+    return dim_is_const(a, x) && dim_is_const(b, y) && !is_saturated(*x) && !is_saturated(*y);
 }
 
 const struct dim *dim_size(struct arena *arena, const struct size *size)
@@ -62,28 +92,42 @@ const struct dim *dim_size(struct arena *arena, const struct size *size)
 
 const struct dim *dim_add(struct arena *arena, const struct dim *a, const struct dim *b)
 {
+    int64_t x, y;
+
+    if (are_numbers(a, b, &x, &y))
+        return dim_const(arena, sat_add(x, y));
     return dim_of_poly(arena, poly_add(arena, a->poly, &term_one, b->poly), DIM_EFFORT);
 }
 
 const struct dim *dim_sub(struct arena *arena, const struct dim *a, const struct dim *b)
 {
+    int64_t x, y;
+
+    if (are_numbers(a, b, &x, &y))
+        return dim_const(arena, sat_add(x, sat_negate(y)));
     return dim_of_poly(arena, poly_add_times(arena, a->poly, -1, b->poly), DIM_EFFORT);
 }
 
 const struct dim *dim_mul(struct arena *arena, const struct dim *a, const struct dim *b)
 {
+    int64_t x, y;
+
+    if (are_numbers(a, b, &x, &y))
+        return dim_const(arena, sat_multiply(x, y));
     return dim_of_poly(arena, poly_multiply(arena, a->poly, b->poly), DIM_EFFORT);
 }
 
 /* The dim with what is known of its value besides. */
 static const struct dim *narrowed(struct arena *arena, const struct dim *dim, struct range range)
 {
-    struct dim *copy = ARENA_NEW(arena, struct dim);
+    struct dim *copy;
 
-    copy->poly = dim->poly;
-    copy->weight = dim->weight;
-    copy->range = range_intersect(dim->range, range);
-    return copy->range.lower == copy->range.upper ? dim_const(arena, copy->range.lower) : copy;
+    range = range_intersect(dim->range, range);
+    if (range.lower == range.upper)
+        return dim_const(arena, range.lower);
+    copy = ARENA_NEW(arena, struct dim);
+    *copy = (struct dim){.poly = dim->poly, .range = range, .weight = dim->weight};
+    return copy;
 }
 
 static const struct dim *times(struct arena *arena, const struct dim *a, int64_t factor)
@@ -272,10 +316,12 @@ static const struct dim *divide(struct arena *arena, const struct dim *a, const 
 
 const struct dim *dim_floordiv(struct arena *arena, const struct dim *a, const struct dim *b)
 {
-    int64_t divisor;
+    int64_t divisor, x, y;
     const struct dim *quotient;
 
     assert(!dim_equals(b, 0));
+    if (are_numbers(a, b, &x, &y))
+        return dim_const(arena, sat_floor_divide(x, y));
     if (overflowed(a) || overflowed(b))
         return overflowed(a) ? a : b;
     if (dim_is_const(b, &divisor))

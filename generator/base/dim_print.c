@@ -178,10 +178,11 @@ static struct poly absorb_into_quotient(struct arena *arena, struct poly shown)
 
 static void print_dim(struct printer *printer, const struct dim *dim, enum strength needed)
 {
-    struct poly shown = shown_form(printer->text->arena, dim->poly);
+    const bool number = poly_is_const(dim->poly);
+    struct poly shown = number ? dim->poly : shown_form(printer->text->arena, dim->poly);
     bool group, first = true;
 
-    if (!printer->c)
+    if (!printer->c && !number)
         shown = absorb_into_quotient(printer->text->arena, shown);
     group = strength_of(printer, shown) < needed;
     if (group)

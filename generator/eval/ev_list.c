@@ -166,12 +166,24 @@ struct ev ev_frozen(struct eval *eval, struct ev value)
     return value;
 }
 
+/* Whether ev_given would change nothing of it. */
+static bool is_given(const struct ev *value)
+{
+    return !(value->kind == EV_TENSOR && value->tensor->constant) && !ev_is_sequence(value);
+}
+
 struct ev ev_given(struct eval *eval, struct ev value)
 {
+    bool given = true;
+
     if (value.kind == EV_TENSOR && value.tensor->constant)
         return ev_tensor(value.loc, build_const(eval, value.loc, value.tensor->constant));
     value = ev_frozen(eval, value);
-    return value.kind == EV_TUPLE || value.kind == EV_DICT ? with_items(eval, value, ev_given) : value;
+    if (value.kind != EV_TUPLE && value.kind != EV_DICT)
+        return value;
+    for (int i = 0; i < value.count && given; i++)
+        given = is_given(&value.items[i]);
+    return given ? value : with_items(eval, value, ev_given);
 }
 
 struct ev ev_without_graph(struct eval *eval, struct ev value)

@@ -116,7 +116,7 @@ struct binding {
 struct scope {
     struct scope *outer;
     struct binding *items;
-    int count;
+    int count, room;    /* room: so many have place */
     struct names index; /* of items; see NAMES_INDEXED_FROM */
     bool (*find)(struct eval *eval, struct scope *scope, const char *name, struct loc loc, struct ev *out);
     void (*names)(struct eval *eval, struct scope *scope, const char ***names,
@@ -228,6 +228,7 @@ enum {
 bool eval_hint_habit(struct cx *cx, const char *name, unsigned where);
 
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
+void scope_reserve(struct eval *eval, struct scope *scope, int more); /* room for so many names more */
 void scope_unbind(struct eval *eval, struct scope *scope, int item);
 
 /* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").

@@ -184,6 +184,7 @@ bool eval_bind(struct eval *eval, struct scope *scope, const char *what, const s
     bool fine;
 
     binder.given = ARENA_ARRAY(&eval->cx->arena, count + 1, bool);
+    scope_reserve(eval, scope, count);
     while (binder.places < count && !args[binder.places].keyword && args[binder.places].gather == GATHER_NONE)
         binder.places++;
     for (int i = 0; i < count; i++) {

@@ -170,20 +170,44 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
     return out;
 }
 
+/* A call that gets at most `count` arguments. */
+static struct call call_new(struct eval *eval, struct loc loc, const struct expr *expr, int count)
+{
+    struct arena *arena = &eval->cx->arena;
+
+    return (struct call){.loc = loc,
+                         .args = ARENA_ARRAY(arena, count, struct ev),
+                         .names = ARENA_ARRAY(arena, count, const char *),
+                         .locs = ARENA_ARRAY(arena, count, struct loc),
+                         .expr = expr};
+}
+
+static void take_argument(struct call *call, const struct ev *value, const char *name, struct loc loc)
+{
+    call->names[call->count] = name;
+    call->locs[call->count] = loc;
+    call->args[call->count++] = *value;
+}
+
+static bool is_device(const struct ev *value)
+{
+    return value->kind == EV_SPACE && strcmp(value->text, EVAL_DEVICE) == 0;
+}
+
 /* Functions of PyTorch are called without devices. */
 static struct call without_devices(struct eval *eval, const struct call *call)
 {
-    struct call out = {.loc = call->loc, .expr = call->expr};
+    struct call out;
+    int kept = 0;
 
-    for (int i = 0; i < call->count; i++) {
-        int names = out.count, locs = out.count;
-
-        if (call->args[i].kind == EV_SPACE && strcmp(call->args[i].text, EVAL_DEVICE) == 0)
-            continue;
-        ARENA_PUSH(&eval->cx->arena, out.names, names, call->names[i]);
-        ARENA_PUSH(&eval->cx->arena, out.locs, locs, call->locs[i]);
-        ARENA_PUSH(&eval->cx->arena, out.args, out.count, call->args[i]);
-    }
+    for (int i = 0; i < call->count; i++)
+        kept += !is_device(&call->args[i]);
+    if (kept == call->count)
+        return *call;
+    out = call_new(eval, call->loc, call->expr, kept);
+    for (int i = 0; i < call->count; i++)
+        if (!is_device(&call->args[i]))
+            take_argument(&out, &call->args[i], call->names[i], call->locs[i]);
     return out;
 }
 
@@ -195,23 +219,19 @@ static bool is_of_spec(const struct ev *callee)
 
 struct call eval_with_preset(struct eval *eval, const struct call *preset, const struct call *given)
 {
-    struct arena *arena = &eval->cx->arena;
-    struct call out = {.loc = given->loc, .expr = given->expr};
+    struct call out = call_new(eval, given->loc, given->expr, preset->count + given->count);
 
     for (int step = 0; step < 4; step++) { /* those without a name, then those with one */
         const struct call *from = step % 2 == 0 ? preset : given;
 
         for (int i = 0; i < from->count; i++) {
-            int names = out.count, locs = out.count;
             bool replaced = false;
 
             for (int k = 0; step == 2 && from->names[i] && k < given->count; k++)
                 replaced |= given->names[k] && strcmp(given->names[k], from->names[i]) == 0;
             if ((from->names[i] != NULL) != (step >= 2) || replaced)
                 continue;
-            ARENA_PUSH(arena, out.names, names, from->names[i]);
-            ARENA_PUSH(arena, out.locs, locs, from->locs[i]);
-            ARENA_PUSH(arena, out.args, out.count, from->args[i]);
+            take_argument(&out, &from->args[i], from->names[i], from->locs[i]);
         }
     }
     return out;
@@ -240,7 +260,7 @@ struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *cal
             out = call_tables(eval, callee, call, false);
         break;
     case EV_METHOD: {
-        struct call with_self = {.loc = call->loc, .count = call->count + 1};
+        struct call with_self;
 
         if (callee->spec_function) {
             out = call_spec_function(eval, scope, callee->spec_function, callee->items[0].module, NULL, call);
@@ -255,16 +275,10 @@ struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *cal
             break;
         }
 
-        with_self.args = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct ev);
-        with_self.names = ARENA_ARRAY(&eval->cx->arena, with_self.count, const char *);
-        with_self.locs = ARENA_ARRAY(&eval->cx->arena, with_self.count, struct loc);
-        with_self.args[0] = callee->items[0];
-        with_self.locs[0] = callee->loc;
-        for (int i = 0; i < call->count; i++) {
-            with_self.args[i + 1] = call->args[i];
-            with_self.names[i + 1] = call->names[i];
-            with_self.locs[i + 1] = call->locs[i];
-        }
+        with_self = call_new(eval, call->loc, NULL, call->count + 1);
+        take_argument(&with_self, &callee->items[0], NULL, callee->loc);
+        for (int i = 0; i < call->count; i++)
+            take_argument(&with_self, &call->args[i], call->names[i], call->locs[i]);
         out = call_tables(eval, callee, &with_self, true);
         break;
     }
@@ -305,15 +319,12 @@ struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *cal
     return out;
 }
 
-/* Adds an argument; false after an error: it was given before. */
-static bool add_argument(struct eval *eval, struct call *call, struct ev value, const char *name,
+/* Adds an argument, for which there is room; false after an error: it was given before. */
+static bool add_argument(struct eval *eval, struct call *call, const struct ev *value, const char *name,
                          struct loc loc)
 {
-    struct arena *arena = &eval->cx->arena;
-    int names = call->count, locs = call->count;
-
-    if (value.kind == EV_SPACE && strcmp(value.text, EVAL_DTYPE) == 0) {
-        eval_refuse_dtype(eval, value.loc);
+    if (value->kind == EV_SPACE && strcmp(value->text, EVAL_DTYPE) == 0) {
+        eval_refuse_dtype(eval, value->loc);
         return false;
     }
     for (int i = 0; name && i < call->count; i++) {
@@ -322,25 +333,37 @@ static bool add_argument(struct eval *eval, struct call *call, struct ev value, 
         diag_error(eval->cx, loc, "the argument '%s' is given twice", name);
         return false;
     }
-    ARENA_PUSH(arena, call->names, names, name);
-    ARENA_PUSH(arena, call->locs, locs, loc);
-    ARENA_PUSH(arena, call->args, call->count, value);
-    return value.kind != EV_BAD;
+    take_argument(call, value, name, loc);
+    return value->kind != EV_BAD;
+}
+
+/* Makes room for so many arguments more than were counted. */
+static void make_room(struct eval *eval, struct call *call, int room, int more)
+{
+    struct arena *arena = &eval->cx->arena;
+    const size_t old = (size_t)room, new = old + (size_t)more;
+
+    call->args = arena_grow(arena, call->args, old, new, sizeof *call->args);
+    call->names = arena_grow(arena, call->names, old, new, sizeof *call->names);
+    call->locs = arena_grow(arena, call->locs, old, new, sizeof *call->locs);
 }
 
 /* The arguments of a call, with *xs and **options taken apart. False after a fault. */
 static bool eval_arguments(struct eval *eval, struct scope *scope, const struct expr *expr, struct call *call)
 {
     bool fine = true;
+    int room = expr->count;
 
-    *call = (struct call){.loc = expr->loc, .expr = expr};
+    *call = call_new(eval, expr->loc, expr, room);
     for (int i = 0; i < expr->count; i++) {
         const struct expr *item = expr->items[i];
         const bool star = item->kind == EXPR_STAR, options = star && item->tuple;
-        struct ev value, *items;
-        int count;
+        struct ev value, *items = &value, fresh;
+        int count = 1;
 
-        if (options) {
+        if (!star && item->kind != EXPR_REPEAT) {
+            value = eval_expr(eval, scope, item);
+        } else if (options) {
             value = eval_expr(eval, scope, item->a);
             items = value.items;
             count = value.kind == EV_DICT ? value.count : 0;
@@ -350,10 +373,16 @@ static bool eval_arguments(struct eval *eval, struct scope *scope, const struct 
         } else {
             fine &= eval_several(eval, scope, item, &items, &count);
         }
-        for (int k = 0; k < count; k++)
-            fine &= add_argument(eval, call, star ? ev_fresh(eval, items[k]) : items[k],
+        if (count > 1)
+            make_room(eval, call, room, count - 1);
+        room += count > 1 ? count - 1 : 0;
+        for (int k = 0; k < count; k++) {
+            if (star)
+                fresh = ev_fresh(eval, items[k]);
+            fine &= add_argument(eval, call, star ? &fresh : &items[k],
                                  options ? value.fields[k] : expr->names[i],
                                  expr->names[i] ? expr->name_locs[i] : item->loc);
+        }
     }
     return fine;
 }

@@ -26,16 +26,28 @@ static void index_rest(struct eval *eval, struct scope *scope)
         names_add(&eval->cx->arena, &scope->index, scope->items[i].name, "", scope->items[i].value.loc);
 }
 
+void scope_reserve(struct eval *eval, struct scope *scope, int more)
+{
+    const int room = scope->count + more;
+
+    if (room <= scope->room)
+        return;
+    scope->items = arena_grow(&eval->cx->arena, scope->items, (size_t)scope->room, (size_t)room,
+                              sizeof *scope->items);
+    scope->room = room;
+}
+
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value)
 {
-    struct arena *arena = &eval->cx->arena;
     struct binding *known = find_binding(scope, name);
 
     if (known) {
         known->value = value;
         return;
     }
-    ARENA_PUSH(arena, scope->items, scope->count, ((struct binding){name, value}));
+    if (scope->count == scope->room)
+        scope_reserve(eval, scope, scope->room > 0 ? scope->room : 1);
+    scope->items[scope->count++] = (struct binding){name, value};
     index_rest(eval, scope);
 }
 

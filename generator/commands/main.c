@@ -284,6 +284,8 @@ static int compile(struct cx *cx, struct text *out)
     }
     if (status != EXIT_DONE || options->command == COMMAND_SUMMARY)
         return with_reason(cx, status);
+    if (options->command == COMMAND_CHECK && !options->validate) /* nobody reads the text */
+        return EXIT_DONE;
     progress_step("writing %s.c ...", plans->model);
     files = emit_files(cx, plans, &count);
     if (options->command == COMMAND_RUN)

@@ -184,13 +184,17 @@ static const char *check_like(struct check *check, const struct op *op, const st
 static const char *check_types(struct check *check, const struct op *op)
 {
     struct arena *arena = &check->cx.arena;
-    struct value *copies = ARENA_ARRAY(arena, op->output_count + 1, struct value);
-    struct value **outputs = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
+    const bool one = op->output_count == 1; /* as most have; each op is looked at many times */
+    struct value copy, *only = &copy, *copies = &copy, **outputs = &only;
     const char *fault = op_broken(&check->cx, op);
     struct op again = *op;
 
     if (fault)
         return at_op(check, op, fault);
+    if (!one) {
+        copies = ARENA_ARRAY(arena, op->output_count + 1, struct value);
+        outputs = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
+    }
     for (int i = 0; i < op->output_count; i++) {
         copies[i] = *op->outputs[i];
         outputs[i] = &copies[i];

@@ -9,7 +9,8 @@ struct name_entry {
     const char *key;  /* what must be unique: the name itself, or its form in C */
     const char *name; /* as the user wrote it */
     struct loc loc;
-    int index; /* how many were there before it */
+    int index;     /* how many were there before it */
+    unsigned hash; /* of the key */
 };
 
 /* From so many names on a list has an index of them: before, to compare them is quicker. */

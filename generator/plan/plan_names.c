@@ -131,10 +131,22 @@ enum { WORDS = 4 };
 
 struct named {
     struct place *place;
-    const char *words[WORDS];
+    const char *const *words;
     int at;
     bool result; /* what a module gives back, as its boundary shows it */
 };
+
+/* Values of one module call or statement after another have the same. */
+struct words {
+    const struct module *module; /* whose call makes it */
+    const char *name;            /* of the value, or NULL */
+    const char *label;           /* what makes it there, or NULL */
+    bool local;
+    const char *list[WORDS]; /* the best first; the last stands for all behind it */
+    struct words *next;
+};
+
+enum { WORDS_LISTS = 1024 };
 
 static const char *joined(struct cx *cx, const char *a, const char *b)
 {
@@ -150,40 +162,66 @@ const char *op_words(struct cx *cx, const struct op *op)
     return op->first ? arena_format(&cx->arena, "%s_fused", op->first) : label;
 }
 
-/* The names that a value may have, the best first; the last stands for all behind it. */
-static struct named named_of(struct planner *planner, const struct value *value, struct place *place)
+static void find_words(struct planner *planner, struct words *own)
 {
     struct cx *cx = planner->cx;
-    const struct module_call *call = value->op->call;
-    const char *path = call ? relative_path(planner->variant->graph->root, call->module->path) : "";
+    const char *path = own->module ? relative_path(planner->variant->graph->root, own->module->path) : "";
     const char *flat = isdigit((unsigned char)path[0])
                            ? arena_format(&cx->arena, "y%s", emitted_flat(cx, path))
                            : emitted_flat(cx, path);
-    const char *label = value->op->label ? emitted_flat(cx, op_words(cx, value->op)) : "value",
-               *name = value->name;
-    struct named named = {.place = place};
+    const char *label = own->label ? emitted_flat(cx, own->label) : "value", *name = own->name;
     int count = 0;
 
-    if (name && !(path[0] && value->local))
-        named.words[count++] = name;
+    if (name && !(path[0] && own->local))
+        own->list[count++] = name;
     if (name && path[0] && count == 0)
-        named.words[count++] = joined(cx, arena_format(&cx->arena, "%s_of", name), flat);
+        own->list[count++] = joined(cx, arena_format(&cx->arena, "%s_of", name), flat);
     if (path[0])
-        named.words[count++] = flat;
+        own->list[count++] = flat;
     if (name && path[0] && count < 3)
-        named.words[count++] = joined(cx, arena_format(&cx->arena, "%s_of", name), flat);
+        own->list[count++] = joined(cx, arena_format(&cx->arena, "%s_of", name), flat);
     if (!name && !path[0])
-        named.words[count++] = label;
+        own->list[count++] = label;
     if (count < WORDS)
-        named.words[count++] = joined(cx, arena_format(&cx->arena, "%s_of", label),
-                                      name && !path[0] ? name
-                                      : path[0]        ? flat
-                                                       : "model");
+        own->list[count++] = joined(cx, arena_format(&cx->arena, "%s_of", label),
+                                    name && !path[0] ? name
+                                    : path[0]        ? flat
+                                                     : "model");
     while (count < WORDS)
-        named.words[count] = named.words[count - 1], count++;
+        own->list[count] = own->list[count - 1], count++;
     for (int i = 0; i < WORDS; i++)
-        named.words[i] = c_local(cx, named.words[i]);
-    return named;
+        own->list[i] = c_local(cx, own->list[i]);
+}
+
+static bool same_word(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* The names that the value may have. `lists` has those that were found. */
+static const char *const *words_of(struct planner *planner, struct words **lists, const struct value *value)
+{
+    struct cx *cx = planner->cx;
+    const struct op *op = value->op;
+    const struct words wanted = {.module = op->call ? op->call->module : NULL,
+                                 .name = value->name,
+                                 .label = op->label ? op_words(cx, op) : NULL,
+                                 .local = value->local};
+    const char *key = wanted.name ? wanted.name : wanted.label ? wanted.label : "";
+    const unsigned hash = (unsigned)text_hash(key, strlen(key)) + (wanted.module ? 31u * (unsigned)wanted.module->index : 0);
+    struct words **list = &lists[hash % WORDS_LISTS], *own = *list;
+
+    while (own && !(own->module == wanted.module && own->local == wanted.local &&
+                    same_word(own->name, wanted.name) && same_word(own->label, wanted.label)))
+        own = own->next;
+    if (!own) {
+        own = ARENA_NEW(&cx->arena, struct words);
+        *own = wanted;
+        own->next = *list;
+        *list = own;
+        find_words(planner, own);
+    }
+    return own->list;
 }
 
 static void take(struct planner *planner, struct names *names, const char *name)
@@ -240,18 +278,17 @@ static const bool *shown_results(const struct planner *planner)
 }
 
 /* Those whose name another one has, or something else, go on to their next. False: all have one of their own, or none left. */
-static bool part_names(struct planner *planner, struct named *list, int count)
+static bool part_names(struct planner *planner, const struct names *taken, struct named *list, int count)
 {
-    const struct names taken = taken_names(planner);
-    struct names seen = taken_names(planner), twice = {0}, results = {0}, rivals = {0};
+    struct names seen = {0}, twice = {0}, results = {0}, rivals = {0};
     bool again = false;
 
     for (int i = 0; i < count; i++) {
         const char *word = list[i].words[list[i].at];
 
-        if (is_another(planner, &seen, word))
+        if (names_find(taken, word) || is_another(planner, &seen, word))
             take(planner, &twice, word);
-        if (list[i].result && (names_find(&taken, word) || is_another(planner, &results, word)))
+        if (list[i].result && (names_find(taken, word) || is_another(planner, &results, word)))
             take(planner, &rivals, word);
     }
     for (int i = 0; i < count; i++) {
@@ -271,8 +308,9 @@ void planner_name_locals(struct planner *planner)
     struct variant *variant = planner->variant;
     bool *known = ARENA_ARRAY(&planner->cx->arena, variant->graph->value_count + 1, bool);
     const bool *shown = shown_results(planner);
+    struct words **lists = ARENA_ARRAY(&planner->cx->arena, WORDS_LISTS, struct words *);
     struct named *list = NULL;
-    struct names taken, words = {0};
+    struct names taken = taken_names(planner), words = {0};
     int count = 0, *rounds; /* by word: so many of "word_2", "word_3" are taken */
 
     for (int s = 0; s < variant->step_count; s++) {
@@ -283,13 +321,12 @@ void planner_name_locals(struct planner *planner)
             if (place->kind != PLACE_WORKSPACE || place->name || known[base->id])
                 continue;
             known[base->id] = true;
-            ARENA_PUSH(&planner->cx->arena, list, count, named_of(planner, base, place));
-            list[count - 1].result = shown[base->id];
+            ARENA_PUSH(&planner->cx->arena, list, count,
+                       ((struct named){place, words_of(planner, lists, base), 0, shown[base->id]}));
         }
     }
-    while (part_names(planner, list, count))
+    while (part_names(planner, &taken, list, count))
         ;
-    taken = taken_names(planner);
     rounds = ARENA_ARRAY(&planner->cx->arena, count + 1, int);
     for (int i = 0; i < count; i++) {
         const char *word = list[i].words[list[i].at], *name = word;

@@ -335,6 +335,7 @@ static void give_unread(struct backward *b)
                  adjoint_zeros(&b->eval, value->loc, value->dtype, value->ndim, value->dims));
     }
     b->graph->unread_count = 0;
+    b->graph->swept = false;
 }
 
 static struct value *gradient_slot(struct backward *b, const struct module_tensor *tensor, bool present)

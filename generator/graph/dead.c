@@ -19,9 +19,12 @@ static bool stays(const struct op *op)
 
 void graph_sweep_unused(struct graph *graph)
 {
-    bool *used = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
-    bool *kept = ARENA_ARRAY(&graph->cx->arena, graph->op_count + 1, bool);
+    bool *used, *kept, calls = false;
 
+    if (graph->swept)
+        return;
+    used = ARENA_ARRAY(&graph->cx->arena, graph->value_count + 1, bool);
+    kept = ARENA_ARRAY(&graph->cx->arena, graph->op_count + 1, bool);
     for (int i = 0; i < graph->output_count; i++)
         used[graph->outputs[i]->id] = true;
     for (int i = 0; i < graph->unread_count; i++)
@@ -32,12 +35,14 @@ void graph_sweep_unused(struct graph *graph)
         if (!op->placed) /* retired */
             continue;
         kept[i] = stays(op);
+        calls |= op->code == GRAPH_OP_CALL;
         for (int j = 0; j < op->output_count; j++)
             kept[i] |= used[op->outputs[j]->id];
         for (int j = 0; kept[i] && j < op->input_count; j++)
             used[op->inputs[j]->id] = true;
     }
     graph_sweep(graph, kept, NULL, NULL);
+    graph->swept = !calls; /* what they do may change with their regions */
 }
 
 static bool is_needed(const struct graph *graph, const struct op *op)
@@ -59,7 +64,7 @@ static void drop(struct graph *graph, struct op *op, bool later)
     if (!op->placed || is_needed(graph, op))
         return;
     if (later)
-        graph_retire(op);
+        graph_retire(graph, op);
     else
         graph_remove(graph, graph_position(graph, op));
     for (int i = 0; i < op->input_count; i++)

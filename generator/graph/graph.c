@@ -52,8 +52,9 @@ static void use(struct graph *graph, struct op *op, struct value *value)
 }
 
 /* Passes go through a graph in order, and so do those that leave: the next one is mostly beside the last. */
-static void unuse(struct op *op, struct value *value)
+static void unuse(struct graph *graph, struct op *op, struct value *value)
 {
+    graph->swept = false;
     for (int d = 0; d <= value->user_count; d++) {
         const int places[] = {value->left - d, value->left + d};
 
@@ -70,22 +71,23 @@ static void unuse(struct op *op, struct value *value)
 
 static void use_all(struct graph *graph, struct op *op)
 {
+    graph->swept = false; /* nobody reads it yet */
     op->placed = true;
     for (int i = 0; i < op->input_count; i++)
         use(graph, op, op->inputs[i]);
 }
 
-static void unuse_all(struct op *op)
+static void unuse_all(struct graph *graph, struct op *op)
 {
     op->placed = false;
     for (int i = 0; i < op->input_count; i++)
-        unuse(op, op->inputs[i]);
+        unuse(graph, op, op->inputs[i]);
 }
 
 void graph_input(struct graph *graph, struct op *op, int input, struct value *value)
 {
     if (op->placed && op->inputs[input] != value) {
-        unuse(op, op->inputs[input]);
+        unuse(graph, op, op->inputs[input]);
         use(graph, op, value);
     }
     op->inputs[input] = value;
@@ -96,7 +98,7 @@ void graph_inputs(struct graph *graph, struct op *op, struct value **inputs, int
     bool placed = op->placed;
 
     if (placed)
-        unuse_all(op);
+        unuse_all(graph, op);
     op->inputs = inputs;
     op->input_count = count;
     if (placed)
@@ -105,6 +107,7 @@ void graph_inputs(struct graph *graph, struct op *op, struct value **inputs, int
 
 void graph_output(struct graph *graph, int output, struct value *value)
 {
+    graph->swept = false;
     graph->outputs[output]->returned--;
     graph->outputs[output] = value;
     value->returned++;
@@ -120,6 +123,7 @@ void graph_replace(struct graph *graph, struct value *from, struct value *to)
 {
     if (!to->name)
         value_take_name(to, from);
+    graph->swept = false;
     for (int u = 0; u < from->user_count; u++) {
         struct op *op = from->users[u];
 
@@ -186,7 +190,7 @@ void graph_append(struct graph *graph, struct op *op)
 
 void graph_remove(struct graph *graph, int position)
 {
-    unuse_all(graph->ops[position]);
+    unuse_all(graph, graph->ops[position]);
     memmove(graph->ops + position, graph->ops + position + 1,
             (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
     graph->op_count--;
@@ -196,22 +200,22 @@ void graph_remove(struct graph *graph, int position)
 void graph_put(struct graph *graph, int position, struct op *op)
 {
     assert(!op->placed);
-    unuse_all(graph->ops[position]);
+    unuse_all(graph, graph->ops[position]);
     graph->ops[position] = op;
     stand(graph, op, position);
     use_all(graph, op);
 }
 
-void graph_retire(struct op *op)
+void graph_retire(struct graph *graph, struct op *op)
 {
-    unuse_all(op);
+    unuse_all(graph, op);
 }
 
 void graph_succeed(struct graph *graph, struct op *op, struct op *old)
 {
     const int from = graph_position(graph, op), to = graph_position(graph, old);
 
-    unuse_all(old);
+    unuse_all(graph, old);
     graph->ops[from] = old;
     graph->ops[to] = op;
     stand(graph, op, to);
@@ -229,6 +233,27 @@ void graph_move(struct graph *graph, int from, int to)
     stand(graph, op, to);
 }
 
+struct graph_walk graph_walk(struct graph *graph)
+{
+    const struct graph_walk walk = {.ops = graph->ops, .count = graph->op_count};
+
+    graph->ops = NULL;
+    graph->op_count = 0;
+    return walk;
+}
+
+struct op *graph_next(struct graph *graph, struct graph_walk *walk)
+{
+    struct op *op;
+
+    if (walk->at == walk->count)
+        return NULL;
+    op = walk->ops[walk->at++];
+    ARENA_PUSH(&graph->cx->arena, graph->ops, graph->op_count, op);
+    stand(graph, op, graph->op_count - 1);
+    return op;
+}
+
 void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int *moved_count)
 {
     int count = 0;
@@ -243,7 +268,7 @@ void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int 
             stand(graph, op, *moved_count);
             ARENA_PUSH(&graph->cx->arena, *moved, *moved_count, op);
         } else if (op->placed) {
-            unuse_all(op);
+            unuse_all(graph, op);
         }
     }
     graph->op_count = count;

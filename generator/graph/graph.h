@@ -55,6 +55,7 @@ struct graph {
     const struct module_tensor **slot_tensors;
     int slot_count;
     int renewals;                     /* see graph_renew */
+    bool swept;                       /* since then nothing came or lost a reader: all is used */
     bool resolved;                    /* by legalise: views have offsets and strides */
     bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
     /* Filled by fold: ops whose results depend on parameters alone; MODEL_pack runs them. In running order. */
@@ -193,10 +194,19 @@ void graph_put(struct graph *graph, int position, struct op *op); /* in the plac
 void graph_move(struct graph *graph, int from, int to);           /* what is between them makes room */
 /* For passes that edit much: what goes reads nothing any more, and is not `placed`, but stands in the list until the next sweep. The op
  * succeeds `old`: it comes to stand where that stood. */
-void graph_retire(struct op *op);
+void graph_retire(struct graph *graph, struct op *op);
 void graph_succeed(struct graph *graph, struct op *op, struct op *old);
 /* Removes the ops that are not kept, by position. To `moved`, where it is a list: those stand there from now on. */
 void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int *moved_count);
+
+/* For passes that put ops around each that they come to, in order: what is behind it stands aside meanwhile, so that nobody makes
+ * room. The next one is the last of the list then; NULL: that is all, and the graph is whole again. */
+struct graph_walk {
+    struct op **ops;
+    int count, at;
+};
+struct graph_walk graph_walk(struct graph *graph);
+struct op *graph_next(struct graph *graph, struct graph_walk *walk);
 
 /* While it is lowered: who reads `old` from now on reads `newer`. */
 void graph_renew(struct graph *graph, struct value *old, struct value *newer);

@@ -478,7 +478,6 @@ static void yield_last(struct graph *graph, int *at, struct op *yield)
         if (gradient && graph->outputs_last[i])
             bring_last(graph, &behind, gradient);
     }
-    *at = behind - 1;
 }
 
 static bool has_last(const struct op *call)
@@ -536,6 +535,9 @@ static void (*const movers[GRAPH_OP_COUNT])(struct graph *graph, int *at, struct
 
 void pass_layout(struct graph *graph)
 {
+    struct graph_walk walk;
+    struct op *op;
+
     if (graph->inputs_last) /* a caller's pass was here */
         return;
     graph->inputs_last = ARENA_ARRAY(&graph->cx->arena, graph->input_count + 1, bool);
@@ -546,11 +548,12 @@ void pass_layout(struct graph *graph)
     find_feeds(graph);
     if (graph->region)
         inputs_last(graph);
-    for (int i = 0; i < graph->op_count; i++) {
-        struct op *op = graph->ops[i];
+    walk = graph_walk(graph);
+    while ((op = graph_next(graph, &walk)) != NULL) {
+        int at = graph->op_count - 1;
 
         if (movers[op->code])
-            movers[op->code](graph, &i, op);
+            movers[op->code](graph, &at, op);
     }
     if (graph->region) /* the results of one with backward at its YIELD */
         outputs_last(graph, graph->region->given ? graph->result_count : 0, graph->output_count);

@@ -113,8 +113,18 @@ void pass_sizes(struct draft *draft, struct passed **list, int *count, const boo
  * where there is one. */
 const struct kernel *template_kernel(struct draft *draft, const struct step *step);
 
+/* What was drawn up for a step of a variant and those like it; without a kernel as long as nobody has done so. */
+struct drafted_kernel {
+    const struct step *step;
+    struct drafted_kernel *next;
+    const struct kernel *kernel;
+    int head_count; /* see struct draft */
+    bool over_y;
+};
+struct drafted_kernel *drafted_like(struct making *making, bool over_y); /* drafted.c */
+
 /* The same of the making's step, with draft's over_y and head_count: what was drawn up for a step like it, where there is one. */
-const struct kernel *drafted_kernel(struct making *making, bool over_y, int *head_count); /* drafted.c */
+const struct kernel *drafted_kernel(struct making *making, bool over_y, int *head_count);
 
 /* Behind the result of a product: x, the weight and the bias, packed or where they lie. */
 void weighted_operands(struct making *making, struct kernel_call *call);

@@ -1,5 +1,5 @@
-/* drafted.c - which kernel a step has whose template was drawn up before for one like it: models repeat ops, and all that a
- * draft reads of a step takes less time to compare than the draft to make. */
+/* drafted.c - which kernel a step has when one was drawn up before for one like it: models repeat ops, and all that a draft
+ * reads of a step takes less time to compare than the draft to make. */
 #include "plan/kernels/draft.h"
 
 #include <stddef.h>
@@ -9,18 +9,23 @@ enum { DRAFTED_LISTS = 4096 };
 
 /* By what tells them apart mostly. */
 struct drafted {
-    struct drafted_kernel {
-        const struct step *step;
-        struct drafted_kernel *next;
-        const struct kernel *kernel;
-        int head_count; /* see struct draft */
-        bool over_y;
-    } * lists[DRAFTED_LISTS];
+    struct drafted_kernel *lists[DRAFTED_LISTS];
 };
 
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Node by node: comments number them. */
+static bool alike(const struct dag *a, const struct dag *b)
+{
+    if (a == b || !a || !b)
+        return a == b;
+    for (int i = 0; i < a->count && i < b->count; i++)
+        if (memcmp(a->nodes[i].args, b->nodes[i].args, sizeof a->nodes[i].args) != 0)
+            return false;
+    return dag_equal(a, b);
 }
 
 static bool same_dims(const struct dim *const *a, const struct dim *const *b, int count)
@@ -68,8 +73,8 @@ static bool same_op(const struct op *a, const struct op *b)
 
     return a->code == b->code && module_of(a) == module_of(b) && a->input_count == b->input_count &&
            a->output_count == b->output_count && a->tail_first == b->tail_first &&
-           same_text(a->label, b->label) && same_text(a->first, b->first) && same_dag(a->dag, b->dag) &&
-           same_dag(a->head, b->head) && same_dag(a->tail, b->tail) &&
+           same_text(a->label, b->label) && same_text(a->first, b->first) && alike(a->dag, b->dag) &&
+           alike(a->head, b->head) && alike(a->tail, b->tail) &&
            memcmp((const char *)a + attributes, (const char *)b + attributes, sizeof *a - attributes) == 0 &&
            same_values(a->inputs, b->inputs, a->input_count) &&
            same_values(a->outputs, b->outputs, a->output_count);
@@ -106,16 +111,7 @@ static struct drafted_kernel **list_in(struct making *making)
     return &plan->drafted->lists[list_of(making->step)];
 }
 
-static struct drafted_kernel draw_up(struct making *making, bool over_y)
-{
-    struct draft draft = {.cx = making->cx, .plan = making->plan, .over_y = over_y};
-    const struct kernel *kernel = template_kernel(&draft, making->step);
-
-    return (struct drafted_kernel){
-        .step = making->step, .kernel = kernel, .head_count = draft.head_count, .over_y = over_y};
-}
-
-const struct kernel *drafted_kernel(struct making *making, bool over_y, int *head_count)
+struct drafted_kernel *drafted_like(struct making *making, bool over_y)
 {
     struct drafted_kernel **list = list_in(making), *own = *list;
 
@@ -123,9 +119,21 @@ const struct kernel *drafted_kernel(struct making *making, bool over_y, int *hea
         own = own->next;
     if (!own) {
         own = ARENA_NEW(&making->cx->arena, struct drafted_kernel);
-        *own = draw_up(making, over_y);
-        own->next = *list;
+        *own = (struct drafted_kernel){.step = making->step, .next = *list, .over_y = over_y};
         *list = own;
+    }
+    return own;
+}
+
+const struct kernel *drafted_kernel(struct making *making, bool over_y, int *head_count)
+{
+    struct drafted_kernel *own = drafted_like(making, over_y);
+
+    if (!own->kernel) {
+        struct draft draft = {.cx = making->cx, .plan = making->plan, .over_y = over_y};
+
+        own->kernel = template_kernel(&draft, making->step);
+        own->head_count = draft.head_count;
     }
     *head_count = own->head_count;
     return own->kernel;

@@ -274,27 +274,39 @@ static void call_run(struct making *making, const struct kernel *run, const stru
                                  .count = count});
 }
 
-static void call_map(struct making *making, struct split split, const char *stem, const struct value *target,
-                     const struct dag *dag, struct value *const *inputs, int count)
+/* A call with the result, then these inputs. */
+static void call_nest(struct making *making, const struct kernel *kernel, const struct value *target,
+                      struct value *const *inputs, int count)
+{
+    struct kernel_call *call = add_call(making, kernel);
+
+    add_value(making, call, target);
+    for (int i = 0; i < count; i++)
+        add_value(making, call, inputs[i]);
+    add_sizes(making, call);
+}
+
+/* The kernel that it calls; NULL: memcpy or memset does it. */
+static const struct kernel *call_map(struct making *making, struct split split, const char *stem,
+                                     const struct value *target, const struct dag *dag,
+                                     struct value *const *inputs, int count)
 {
     struct cx *cx = making->cx;
     const struct dag *own = with_numbers(cx, making->variant, dag, &inputs, &count);
     struct kernel *kernel = map_nest(cx, making->plan, target, own, inputs, count);
-    struct kernel_call *call;
+    const struct kernel *kept;
 
     if (own->nodes[own->result].prim == PRIM_CONST && strncmp(stem, "copy_", 5) == 0)
         stem = arena_format(&cx->arena, "fill_%s", stem + 5);
     slice_nest(cx, making->plan, kernel, target, split);
     if (is_run(kernel)) {
         call_run(making, kernel, target, count > 0 ? inputs[0] : NULL);
-        return;
+        return NULL;
     }
-    call = add_call(making, keep_map(cx, making->plan, kernel, making->step->op,
-                                     shape_text(&cx->arena, target->ndim, target->dims), stem));
-    add_value(making, call, target);
-    for (int i = 0; i < count; i++)
-        add_value(making, call, inputs[i]);
-    add_sizes(making, call);
+    kept = keep_map(cx, making->plan, kernel, making->step->op,
+                    shape_text(&cx->arena, target->ndim, target->dims), stem);
+    call_nest(making, kept, target, inputs, count);
+    return kept;
 }
 
 /* What moves elements and computes nothing. */
@@ -309,12 +321,31 @@ static void call_copy(struct making *making, const struct value *target, struct 
              input, 1);
 }
 
-static void make_map(struct making *making)
+/* Of a step of a variant whose inputs all lie somewhere; else NULL. */
+static struct drafted_kernel *nest_like(struct making *making)
 {
     const struct op *op = making->step->op;
 
-    call_map(making, making->step->split, result_stem(making->cx, op), op->outputs[0], op->dag, op->inputs,
-             op->input_count);
+    for (int i = 0; i < op->input_count; i++)
+        if (!making->variant || making->variant->places[op->inputs[i]->base->id].kind == PLACE_NUMBER)
+            return NULL;
+    return making->variant && op->input_count > 0 ? drafted_like(making, false) : NULL;
+}
+
+static void make_map(struct making *making)
+{
+    const struct op *op = making->step->op;
+    struct drafted_kernel *drafted = nest_like(making);
+    const struct kernel *kernel;
+
+    if (drafted && drafted->kernel) {
+        call_nest(making, drafted->kernel, op->outputs[0], op->inputs, op->input_count);
+        return;
+    }
+    kernel = call_map(making, making->step->split, result_stem(making->cx, op), op->outputs[0], op->dag,
+                      op->inputs, op->input_count);
+    if (drafted)
+        drafted->kernel = kernel;
 }
 
 static const char *write_stem(struct cx *cx, const struct op *op)
@@ -614,7 +645,7 @@ static struct nest reduce_nest(struct cx *cx, const struct op *op)
     return nest;
 }
 
-static void make_reduce(struct making *making)
+static const struct kernel *reduce_kernel(struct making *making)
 {
     struct cx *cx = making->cx;
     const struct op *op = making->step->op;
@@ -631,7 +662,20 @@ static void make_reduce(struct making *making)
                                                   dag_text(cx, kernel->dag), op->tail ? ", then " : "",
                                                   op->tail ? dag_text(cx, op->tail) : ""));
     slice_nest(cx, making->plan, kernel, op->outputs[0], making->step->split);
-    add_sizes(making, call_op(making, keep_reduction(cx, making->plan, kernel, op, reduce_stem(cx, op))));
+    return keep_reduction(cx, making->plan, kernel, op, reduce_stem(cx, op));
+}
+
+static void make_reduce(struct making *making)
+{
+    const struct op *op = making->step->op;
+    struct drafted_kernel *drafted = nest_like(making);
+    const struct kernel *kernel = drafted ? drafted->kernel : NULL;
+
+    if (!kernel)
+        kernel = reduce_kernel(making);
+    if (drafted)
+        drafted->kernel = kernel;
+    call_nest(making, kernel, op->outputs[0], op->inputs, op->input_count);
 }
 
 const struct kernel_row reduce_kernels = {

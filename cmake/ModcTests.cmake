@@ -545,23 +545,30 @@ function(modc_api_test name program)
     modc_compiles(api_${name} "${CMAKE_C_COMPILER}" "CXX=${MODC_CXX}" ${api_ENV})
 endfunction()
 
-# Every elementwise function against libm, on a sample of all floats, for the widths of vectors that this machine has.
+# modc_elementwise_test(NAME STRIDE ENV...): every elementwise function against libm, on a sample of all floats (1: all), for the
+# instruction sets that this machine has and without vectors.
+function(modc_elementwise_test name stride)
+    set(spec tests/api/elementwise.yaml)
+    modc_api_test(elementwise_${name} elementwise.c "${spec} --dispatch" "${spec} --model scalar"
+                  ENV "MODC_STRIDE=${stride}" "FLAGS_scalar=-DMODC_LANES=1" ${ARGN})
+endfunction()
+
 function(modc_elementwise_tests)
-    foreach(flags "-O2" "-O2 -DMODC_LANES=1" "-O2 -mavx2 -mfma" "-O2 -mavx512f")
-        set(CMAKE_REQUIRED_FLAGS ${flags})
-        string(REGEX REPLACE "[^a-zA-Z0-9]+" "_" variant ${flags})
-        check_c_source_runs("${MODC_CPU_CHECK}" MODC_RUNS_elementwise${variant})
-        if(MODC_RUNS_elementwise${variant})
-            modc_api_test(elementwise${variant} elementwise.c tests/api/elementwise.yaml ENV "FLAGS=${flags}")
-        endif()
-    endforeach()
-    if(MODC_AARCH64 AND MODC_QEMU)
-        modc_api_test(elementwise_aarch64 elementwise.c tests/api/elementwise.yaml
-                      ENV "FLAGS=-O2 -static" "CC=${MODC_AARCH64}" "RUNNER=${MODC_QEMU} -L /usr/aarch64-linux-gnu"
-                      "MODC_STRIDE=65537")
+    set(fast "FLAGS=-O2" "FLAGS_program=-O3 -march=native -fopenmp -fno-math-errno -fno-trapping-math")
+    modc_elementwise_test(sample 4093 ${fast})
+    if(MODC_LONG_TESTS)
+        modc_elementwise_test(long 61 ${fast})
+        set_property(TEST api_elementwise_long PROPERTY LABELS long)
     endif()
-    modc_api_test(elementwise_checked elementwise.c tests/api/elementwise.yaml
-                  ENV "CC=$<TARGET_FILE:modc_once> ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}" "MODC_STRIDE=65537")
+    if(MODC_SOAK)
+        modc_elementwise_test(all 1 ${fast})
+        set_tests_properties(api_elementwise_all PROPERTIES LABELS soak TIMEOUT 36000)
+    endif()
+    if(MODC_AARCH64 AND MODC_QEMU)
+        modc_elementwise_test(aarch64 65537 "FLAGS=-static" "CC=$<TARGET_FILE:modc_once> ${MODC_AARCH64}"
+                              "RUNNER=${MODC_QEMU} -L /usr/aarch64-linux-gnu")
+    endif()
+    modc_elementwise_test(checked 65537 "CC=$<TARGET_FILE:modc_once> ${MODC_SANITIZER}" "FLAGS=${MODC_CHECKS}")
 endfunction()
 
 # The API of emitted code.
@@ -644,10 +651,10 @@ function(modc_api_tests)
     modc_api_test(dispatch_lto dispatch.c ${models} ENV "FLAGS=-march=native -flto")
     modc_api_test(dispatch_checked dispatch.c ${models} ENV ${checked})
     if(MODC_CLANG)
-        modc_api_test(dispatch_clang dispatch.c ${models} ENV "FLAGS=-march=native" "CC=${MODC_CLANG}")
+        modc_api_test(dispatch_clang dispatch.c ${models} ENV "FLAGS=-march=native" "CC=$<TARGET_FILE:modc_once> ${MODC_CLANG}")
     endif()
     if(MODC_AARCH64 AND MODC_QEMU)
-        modc_api_test(dispatch_aarch64 dispatch.c ${models} ENV "FLAGS=-static" "CC=${MODC_AARCH64}"
+        modc_api_test(dispatch_aarch64 dispatch.c ${models} ENV "FLAGS=-static" "CC=$<TARGET_FILE:modc_once> ${MODC_AARCH64}"
                       "RUNNER=${MODC_QEMU} -L /usr/aarch64-linux-gnu")
     endif()
 endfunction()
@@ -1020,14 +1027,6 @@ function(modc_long_tests)
             modc_test(network_${network} long ${MODC_PYTHON} tests/oracle/networks.py --modc $<TARGET_FILE:modc> ${network})
             modc_compiles(network_${network} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -march=native -Wall -Wextra -Werror")
         endforeach()
-        modc_api_test(elementwise_long elementwise.c tests/api/elementwise.yaml
-                      ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=61")
-        set_property(TEST api_elementwise_long PROPERTY LABELS long)
-        if(MODC_SOAK)
-            modc_api_test(elementwise_all elementwise.c tests/api/elementwise.yaml
-                          ENV "FLAGS=-O2 -march=native" "MODC_STRIDE=1")
-            set_tests_properties(api_elementwise_all PROPERTIES LABELS soak TIMEOUT 36000)
-        endif()
         modc_test(long_oracle_faults long ${MODC_PYTHON} tests/oracle/faults.py --check)
         modc_test(long_oracle_rows long ${MODC_PYTHON} tests/oracle/rows.py --modc $<TARGET_FILE:modc>)
         modc_test(long_oracle_defaults long ${MODC_PYTHON} tests/oracle/defaults.py --modc $<TARGET_FILE:modc>)

@@ -4,7 +4,8 @@
 #     CC=cc CXX=g++ FLAGS=... tests/support/api.sh MODC WORK PROGRAM SPEC...     from the root of the repository
 #
 # A SPEC may have options of `modc generate` behind it. With SHARED=1 the models become WORK/models.so, which the program
-# gets as its argument, and is not linked with. RUNNER is a command that runs what another compiler made.
+# gets as its argument, and is not linked with. RUNNER is a command that runs what another compiler made. FLAGS_NAME are flags of
+# the model NAME alone, FLAGS_program those of the program.
 set -euo pipefail
 
 modc=$1 work=$2 program=$3
@@ -20,8 +21,12 @@ for spec in "$@"; do
     "$modc" generate $spec -o "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 done
 
-# What a file of generate --dispatch has to be compiled with, as the comment of the model says.
+# What a file has of its own: of generate --dispatch what the comment of the model says.
 flags_of() {
+    local name=${1##*/}
+
+    name=FLAGS_${name%.*}
+    echo "${!name:-}"
     ${CC:-cc} -dumpmachine | grep -q '^x86_64' || return 0
     sed -n "s|^ \*     cc -O3 \(-march=.*\) -c ${1##*/}\$|\1|p" "$work"/*.c
 }
@@ -41,7 +46,7 @@ fi
 link=${CC:-cc}
 case $program in
 *.cc) link=${CXX:-g++} && ${CXX:-g++} -std=c++17 -O1 ${FLAGS:-} $warnings -I"$work" -Iruntime -c -o "$work/program.o" "$program" ;;
-*) $c -D_POSIX_C_SOURCE=200809L -c -o "$work/program.o" "$program" ;;
+*) $c ${FLAGS_program:-} -D_POSIX_C_SOURCE=200809L -c -o "$work/program.o" "$program" ;;
 esac
 $link ${FLAGS:-} -o "$work/program" "$work/program.o" ${models[@]+"${models[@]}"} "${runtime[@]}" -lm -lpthread -ldl \
     ${LIBS:-}

@@ -503,14 +503,15 @@ MODC_INLINE double modc_f64s_exp(double a)
     return exp(a);
 }
 
+/* Where exp(a) is denormal or infinite, by that of a number that is 64 from it, times e^64: both are exact. */
 MODC_INLINE double modc_f64s_exp_up(double a)
 {
-    return exp(a) * 4294967296.0;
+    return a < -700.0 ? exp(a + 64.0) * 6.88831532387503508e-19 : exp(a) * 4294967296.0;
 }
 
 MODC_INLINE double modc_f64s_exp_down(double a)
 {
-    return exp(a) / 4294967296.0;
+    return a > 700.0 ? exp(a - 64.0) * 1.45173377376320234e18 : exp(a) / 4294967296.0;
 }
 
 MODC_INLINE double modc_f64s_copysign(double a, double sign)

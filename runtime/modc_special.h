@@ -14,6 +14,7 @@
 #define MODC_PI 3.14159265358979323846
 #define MODC_ROOT_PI 1.77245385090551602730
 #define MODC_ROOT_HALF 0.707106781186547524401
+#define MODC_ROOT_HALF_REST -4.83364665672645673e-17 /* of sqrt(1/2) beside the double */
 #define MODC_SERIES(table, t) modc_series(table, (int)(sizeof(table) / sizeof *(table)), t)
 
 /* The series at t, from -1 to 1. */
@@ -295,9 +296,17 @@ MODC_OUTLINE double modc_f64s_erfinv(double x)
     return y <= 1 ? copysign(modc_erf_inverse(y, 1 - y), x) : (double)NAN;
 }
 
+/* erfc(x sqrt(1/2)) / 2: far out it halves with every 1 / (2 x) or so, so that what is rounded of the product is made good. */
+MODC_OUTLINE double modc_normal_tail(double x)
+{
+    const double t = x * MODC_ROOT_HALF, rest = fma(x, MODC_ROOT_HALF, -t) + x * MODC_ROOT_HALF_REST;
+
+    return fabs(x) > 40 ? 0.5 * erfc(t) : 0.5 * erfc(t) - exp(-t * t) / MODC_ROOT_PI * rest;
+}
+
 MODC_OUTLINE double modc_f64s_ndtr(double x)
 {
-    return 0.5 * erfc(-x * MODC_ROOT_HALF);
+    return modc_normal_tail(-x);
 }
 
 MODC_OUTLINE double modc_f64s_ndtri(double p)
@@ -315,7 +324,7 @@ MODC_OUTLINE double modc_f64s_log_ndtr(double x)
 {
     if (x < -1)
         return log(0.5 * modc_f64s_erfcx(-x * MODC_ROOT_HALF)) - 0.5 * x * x;
-    return log1p(-0.5 * erfc(x * MODC_ROOT_HALF));
+    return log1p(-modc_normal_tail(x));
 }
 
 /* ---- Bessel functions ------------------------------------------------------------------------------------ */
@@ -375,6 +384,12 @@ MODC_OUTLINE double modc_f64s_i1e(double x)
                   : copysign(MODC_SERIES(i1_far, 16 / y - 1) / sqrt(y), x);
 }
 
+/* log(x / 2), where half of the least number would be 0 */
+MODC_OUTLINE double modc_log_half(double x)
+{
+    return x < 1 ? log(x) - 0.693147180559945309417 : log(0.5 * x);
+}
+
 MODC_OUTLINE double modc_f64s_k0e(double x)
 {
     static const double k0_near[] = {
@@ -394,7 +409,7 @@ MODC_OUTLINE double modc_f64s_k0e(double x)
         return x == 0 ? (double)INFINITY : (double)NAN;
     if (x > 2)
         return MODC_SERIES(k0_far, 4 / x - 1) / sqrt(x);
-    return exp(x) * (MODC_SERIES(k0_near, 0.5 * x * x - 1) - log(0.5 * x) * exp(x) * modc_f64s_i0e(x));
+    return exp(x) * (MODC_SERIES(k0_near, 0.5 * x * x - 1) - modc_log_half(x) * exp(x) * modc_f64s_i0e(x));
 }
 
 MODC_OUTLINE double modc_f64s_k1e(double x)
@@ -417,7 +432,8 @@ MODC_OUTLINE double modc_f64s_k1e(double x)
         return x == 0 ? (double)INFINITY : (double)NAN;
     if (x > 2)
         return MODC_SERIES(k1_far, 4 / x - 1) / sqrt(x);
-    return exp(x) * (MODC_SERIES(k1_near, 0.5 * x * x - 1) / x + log(0.5 * x) * exp(x) * modc_f64s_i1e(x));
+    return exp(x) *
+           (MODC_SERIES(k1_near, 0.5 * x * x - 1) / x + modc_log_half(x) * exp(x) * modc_f64s_i1e(x));
 }
 
 /* For x over 8: the function of the first kind or, with `second`, of the second, by its phase, of which cosine and sine are given,
@@ -623,6 +639,7 @@ MODC_ROUNDED(airy_ai)
 #undef MODC_PI
 #undef MODC_ROOT_PI
 #undef MODC_ROOT_HALF
+#undef MODC_ROOT_HALF_REST
 #undef MODC_SERIES
 
 #endif

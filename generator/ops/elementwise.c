@@ -133,8 +133,8 @@ const struct elementwise_row elementwise_rows[] = {
     {"_graded", "input, scale", 2, "x", "g * scale", NULL, NULL, HIDDEN | ONLY_FLOAT},
     {"_with_sign", "input, negative", 2, "where(negative != 0, -abs(x), abs(x))",
      "where(x == 0, 0, g * (y / x))", NULL, NULL, HIDDEN | FLOAT},
-    {"_fmod", "input, other", 2, "where(x < 0, -(abs(x) % abs(other)), abs(x) % abs(other))",
-     "g; d_other = -g * trunc(x / other)", NULL, NULL, HIDDEN | ONLY_FLOAT},
+    {"_fmod", "input, other", 2, "copysign(abs(x) % abs(other), x)", "g; d_other = -g * trunc(x / other)",
+     NULL, NULL, HIDDEN | ONLY_FLOAT},
     {"_xlogy", "input, other", 2, "where(isnan(other), other, where(x == 0, 0, x * log(other)))",
      "where((x == 0) & (other <= 0), 0, g * log(other)); d_other = g * (x / other)", NULL, NULL,
      HIDDEN | FLOAT},
@@ -285,18 +285,19 @@ const struct elementwise_row elementwise_rows[] = {
     /* erfc(x) exp(x * x): x times it, less what is between the ends of each half, so that little of the quotient's rounding is
      * left */
     {"_erfc_scaled", "input", 1,
-     "(where(x < 8, 2.46196981473530512524e-10 * x + 0.51171875, 0.564189612865447998)"
+     "(where(x < 8, 0.5, 0.564189612865447998)"
      " + where(x < 8, _erfc_over(x), _erfc_far_over(x)) / where(x < 8, _erfc_under(x), _erfc_far_under(x))) / x",
      NULL, NULL, NULL, HIDDEN | FLOAT},
+    /* for 0.59 .. 8, of 0.5 */
     {"_erfc_over", "input", 1,
-     "((((((((0.0524708115743271920 * x + 0.694095073828928344) * x + 4.26748980178327625) * x"
-     " + 14.8925161756090221) * x + 27.1568596700304284) * x + 1.20000763000299286) * x"
-     " - 121.941186452205788) * x - 290.210231347361595) * x - 285.301287684071598)",
+     "((((((((0.0641895806355462975691 * x + 0.8440048168613016442112) * x + 5.2153182683890035774470) * x"
+     " + 18.655379966449699356846) * x + 37.368349855753463824575) * x + 20.850591197470028197895) * x"
+     " - 94.46207568528077870170) * x - 262.5932412093732617792) * x - 265.8687820622930835676)",
      NULL, NULL, NULL, HIDDEN | FLOAT},
     {"_erfc_under", "input", 1,
-     "((((((((x + 13.2281951154744992508) * x + 86.7072140885989742329) * x + 354.937778887819891062) * x"
-     " + 975.708501743205489753) * x + 1823.90916687909736289) * x + 2246.33760818710981792) * x"
-     " + 1656.66309194161350182) * x + 557.535340817727675546)",
+     "((((((((x + 13.1486227628877523271) * x + 85.6434805173090234886) * x"
+     " + 348.41186878510456218) * x + 951.969703082419348367) * x + 1769.03661285390725951) * x"
+     " + 2166.24430521781821306) * x + 1588.66159092919971659) * x + 531.737565728070223472)",
      NULL, NULL, NULL, HIDDEN | FLOAT},
     /* of 1 / sqrt(pi) as a float, so that it is not rounded */
     {"_erfc_far_over", "input", 1,

@@ -189,9 +189,9 @@ static double float_result(enum prim prim, double a, double b)
     case PRIM_EXP:
         return exp(a);
     case PRIM_EXP_UP:
-        return exp(a) * 0x1p32;
+        return modc_f64s_exp_up(a);
     case PRIM_EXP_DOWN:
-        return exp(a) * 0x1p-32;
+        return modc_f64s_exp_down(a);
     case PRIM_EXPM1:
         return expm1(a);
     case PRIM_LOG:

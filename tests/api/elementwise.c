@@ -3,8 +3,8 @@
  *
  *     program [FUNCTION...]
  *
- * x takes every MODC_STRIDE-th float (4093 where the environment has no such number; 1: all of them), from the MODC_FIRST-th on,
- * y what goes with it. What a function should give is computed once and held against every instruction set that this machine has
+ * x takes every MODC_STRIDE-th float (4093 where the environment has no such number; 1: all of them), from the bits MODC_FIRST to
+ * MODC_LAST, y what goes with it. What a function should give is computed once and held against every instruction set that this machine has
  * of those that the model `elementwise` is compiled for, and against `scalar`, which has no vectors. */
 #ifdef _OPENMP /* loops below may become vectors: glibc then declares its functions of vectors, if it is told so */
 #define __FAST_MATH__ 1
@@ -30,6 +30,11 @@ enum { COUNT = 4096, MOST_ISAS = 4, SCALARS = 8 };
 struct nets {
     struct elementwise *net;
     struct scalar *scalar;
+};
+
+/* Of floats, by their bits. */
+struct range {
+    uint64_t first, last, stride;
 };
 
 /* Of a function, by the instruction sets and at last scalars: the worst so far, and of this block. */
@@ -173,10 +178,43 @@ static const struct row rows[] = {
     ROW(lgamma), ROW(i0), ROW(i1), ROW(k0), ROW(k1), ROW(bessel_j0), ROW(spherical_bessel_j0), ROW(erfinv),
     ROW(log_ndtr), ROW(entr), ROW(xlog1py), ROW(zeta)};
 
-enum { ROWS = sizeof rows / sizeof *rows };
+/* What every function gets first, each number with each: zeros, what is infinite or no number, what is denormal, the ends of ranges,
+ * and where erfc was more than 4 units off without fused multiply-add. */
+static const float specials[] = {0.0f,
+                                 -0.0f,
+                                 (float)INFINITY,
+                                 -(float)INFINITY,
+                                 (float)NAN,
+                                 1.40129846e-45f,
+                                 -1.40129846e-45f,
+                                 1.17549421e-38f,
+                                 -1.17549421e-38f,
+                                 1.17549435e-38f,
+                                 -1.17549435e-38f,
+                                 3.40282347e38f,
+                                 -3.40282347e38f,
+                                 0.5f,
+                                 -0.5f,
+                                 1.0f,
+                                 -1.0f,
+                                 0.99999994f,
+                                 1.00000012f,
+                                 2.0f,
+                                 -2.0f,
+                                 3.0f,
+                                 -3.0f,
+                                 20.0f,
+                                 -20.0f,
+                                 88.7228394f,
+                                 -87.3365448f,
+                                 -103.972084f,
+                                 8388608.0f,
+                                 1e9f,
+                                 0.832038522f,
+                                 0.823725998f,
+                                 -0.832038522f};
 
-/* Where erfc was more than 4 units off without fused multiply-add. */
-static const float worst_once[] = {0.832038522f, 0.823725998f, -0.832038522f};
+enum { ROWS = sizeof rows / sizeof *rows, SPECIALS = sizeof specials / sizeof *specials };
 
 #define MOST 4.0                /* units in the last place */
 #define MOST_FLOAT 3.4028234e38 /* just below it */
@@ -347,17 +385,17 @@ static void run(const struct nets *nets, const struct row *row, struct tally *ta
 }
 
 /* All of x through a function; whether it is right. */
-static bool run_all(const struct nets *nets, const struct row *row, uint64_t first, uint64_t stride)
+static bool run_all(const struct nets *nets, const struct row *row, const struct range *range)
 {
     struct tally tally = {{0}, {0}, 0, false};
 
     for (int i = 0; i < COUNT; i++) {
-        xs[i] = worst_once[i % (int)(sizeof worst_once / sizeof *worst_once)];
-        ys[i] = 1;
+        xs[i] = specials[i % SPECIALS];
+        ys[i] = specials[i / SPECIALS % SPECIALS];
     }
     run(nets, row, &tally);
-    for (uint64_t bits = first; bits <= UINT32_MAX;) {
-        bits = fill(bits, stride);
+    for (uint64_t bits = range->first; bits <= range->last;) {
+        bits = fill(bits, range->stride);
         run(nets, row, &tally);
     }
     printf("%-20s", row->name);
@@ -386,12 +424,13 @@ static bool is_wanted(const char *name, int count, char **names)
 
 int main(int count, char **arguments)
 {
-    const uint64_t stride = number("MODC_STRIDE", 4093), first = number("MODC_FIRST", 0);
+    const struct range range = {number("MODC_FIRST", 0), number("MODC_LAST", UINT32_MAX),
+                                number("MODC_STRIDE", 4093)};
     struct modc_params *params, *scalar_params;
     struct nets nets;
     bool right = true;
 
-    CHECK(stride > 0 && elementwise_model.dispatch->count <= MOST_ISAS);
+    CHECK(range.stride > 0 && elementwise_model.dispatch->count <= MOST_ISAS);
     CHECK_OK(modc_params_create(&elementwise_model, &params));
     CHECK_OK(modc_params_create(&scalar_model, &scalar_params));
     CHECK_OK(elementwise_create((struct elementwise_params *)(void *)params, &nets.net));
@@ -401,7 +440,7 @@ int main(int count, char **arguments)
         printf(" %9s", elementwise_model.dispatch->isas[i].name);
     printf(" %9s\n", "scalars");
     for (int r = 0; r < ROWS; r++) {
-        if (is_wanted(rows[r].name, count - 1, arguments + 1) && !run_all(&nets, &rows[r], first, stride))
+        if (is_wanted(rows[r].name, count - 1, arguments + 1) && !run_all(&nets, &rows[r], &range))
             right = false;
     }
     elementwise_destroy(nets.net);

@@ -692,6 +692,33 @@ static void test_known_values(void **state)
         }
 }
 
+/* In float64, to 8 units in the last place of values of 20 digits: where formulas meet, and where a part of one is not finite. */
+static void test_doubles(void **state)
+{
+    static const struct {
+        const char *name;
+        double x, expected;
+    } cases[] = {
+        {"erfc", 0.5900001, 0.40406342313533699334},     {"erfc", 0.6, 0.39614390915207409492},
+        {"erfc", 0.7, 0.32219880616258155772},           {"erfc", 0.84, 0.23485728854500548266},
+        {"erfc", 0.95, 0.17910919272672207841},          {"erfc", -0.6, 1.6038560908479259051},
+        {"erfc", 1.0, 0.15729920705028513066},           {"erfc", 4.92, 3.4530692051389787364e-12},
+        {"erfc", 8.1, 2.2163085720657539812e-30},        {"erfc", 26.0, 5.6631924088561428465e-296},
+        {"sigmoid", -707.5, 5.4532329910667416073e-308}, {"sigmoid", -1e-06, 0.49999975000000000002},
+        {"silu", -712.03, -4.1859915045385054642e-307},  {"silu", -709.8, -3.8807238534030313451e-306},
+        {"silu", -20.5, -2.5628133728889139052e-8},      {"mish", -712.03, -4.1859915045385054642e-307},
+        {"mish", -700.5, -4.1891273811071737401e-302},   {"mish", -7.6, -0.0038024791780462777774},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double found = line_at(cases[i].name, NULL, cases[i].x), expected = cases[i].expected;
+
+        if (!(fabs(found - expected) <= 8 * 1.12e-16 * fabs(expected)))
+            fail_msg("%s(%.17g) is %.17g, not %.17g", cases[i].name, cases[i].x, found, expected);
+    }
+}
+
 /* At NaN, and at the infinities: sections 3 and 4 there. */
 static void test_special_values(void **state)
 {
@@ -1036,6 +1063,7 @@ int main(void)
         cmocka_unit_test_teardown(test_print, tear_down),
         cmocka_unit_test_teardown(test_simplification_is_exact, tear_down),
         cmocka_unit_test_teardown(test_known_values, tear_down),
+        cmocka_unit_test_teardown(test_doubles, tear_down),
         cmocka_unit_test_teardown(test_special_values, tear_down),
         cmocka_unit_test_teardown(test_rounding, tear_down),
         cmocka_unit_test_teardown(test_math, tear_down),

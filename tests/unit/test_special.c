@@ -419,9 +419,9 @@ static void test_special(void **state)
         {"erfinv", 1, 0, inf},        {"erfinv", -1, 0, -inf},     {"erfinv", 1.1, 0, nan_},
         {"ndtri", 0, 0, -inf},        {"ndtri", 1, 0, inf},        {"ndtri", 0.5, 0, 0},
         {"ndtri", -0.1, 0, nan_},     {"log_ndtr", -inf, 0, -inf}, {"k0e", 0, 0, inf},
-        {"k0e", -1, 0, nan_},         {"k1e", -0.0, 0, inf},       {"bessel_y0", 0, 0, -inf},
-        {"bessel_y1", 0, 0, -inf},    {"bessel_y1", -1, 0, nan_},  {"bessel_j1", inf, 0, nan_},
-        {"airy_ai", 200, 0, 0},       {"airy_ai", inf, 0, nan_}};
+        {"k0e", -1, 0, nan_},         {"k1e", -0.0, 0, inf},       {"k1e", 5e-324, 0, inf},
+        {"bessel_y0", 0, 0, -inf},    {"bessel_y1", 0, 0, -inf},   {"bessel_y1", -1, 0, nan_},
+        {"bessel_j1", inf, 0, nan_},  {"airy_ai", 200, 0, 0},      {"airy_ai", inf, 0, nan_}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -437,10 +437,33 @@ static void test_special(void **state)
     assert_true(modc_f32s_erfinv(1e-44f) > 0 && modc_f64s_i1e(1e-310) > 0);
 }
 
+/* To 8 units in the last place, where a product that is rounded and half of the least number would be seen. */
+static void test_units(void **state)
+{
+    static const struct point cases[] = {
+        {"log_ndtr", 37.29798961014157, 0, -8.8449208222263692786e-305},
+        {"log_ndtr", 25.3, 0, -1.5971151302421997966e-141},
+        {"log_ndtr", 8.1, 0, -2.7479593923982288713e-16},
+        {"ndtr", -37.3, 0, 8.2054948449307733469e-305},
+        {"ndtr", -25.3, 0, 1.5971151302421997966e-141},
+        {"k0e", 5e-324, 0, 744.55600343703967476},
+        {"k0e", 1e-310, 0, 713.91731034381257755},
+        {"k0e", 1.978, 0, 0.84582264937620686177},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double found = value(cases[i].name, cases[i].a, 0), expected = cases[i].expected;
+
+        if (!(fabs(found - expected) <= 8 * 1.12e-16 * fabs(expected)))
+            fail_msg("%s(%.17g) is %.17g, not %.17g", cases[i].name, cases[i].a, found, expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_floats),
-                                       cmocka_unit_test(test_special)};
+                                       cmocka_unit_test(test_special), cmocka_unit_test(test_units)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

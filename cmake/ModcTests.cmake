@@ -803,7 +803,7 @@ endfunction()
 # Whatever the flags allow a compiler to do with sums and products elsewhere.
 function(modc_reset_tests)
     modc_reset_test(O0 ${CMAKE_C_COMPILER} "${MODC_CHECKS}" draws)
-    modc_reset_test(O1 ${CMAKE_C_COMPILER} -O1 lazy)
+    modc_reset_test(O1 ${CMAKE_C_COMPILER} -O1 lazy memory)
     modc_reset_test(fused ${CMAKE_C_COMPILER} "-O1 -march=native -ffp-contract=fast" draws)
     modc_reset_test(unsafe ${CMAKE_C_COMPILER} "-O1 -march=native -funsafe-math-optimizations" draws)
     modc_reset_test(O3 "${MODC_CLANG}" "-O3 -march=native -ffp-contract=fast -funsafe-math-optimizations" draws)

@@ -30,7 +30,7 @@ static struct value *shown_by(const struct value *value)
     return view ? view->inputs[0] : value->sharing.part ? NULL : value->sharing.with;
 }
 
-static struct value *storage(struct value *value)
+struct value *build_storage(struct value *value)
 {
     struct value *shown;
 
@@ -66,7 +66,7 @@ void build_share(struct eval *eval, struct value *value, struct value *of, struc
 {
     struct value *shown;
 
-    if (value->sharing.with || value->sharing.view || storage(of) != storage(base))
+    if (value->sharing.with || value->sharing.view || build_storage(of) != build_storage(base))
         return;
     shown = of == base ? NULL : over(eval, of, base, other);
     if (shown && view_of(shown)) {
@@ -401,7 +401,7 @@ static void lose(struct eval *eval, struct loc loc, struct value *value)
     *change = loc;
     while (value->newer)
         value = value->newer;
-    value = storage(value);
+    value = build_storage(value);
     while (value->newer)
         value = value->newer;
     if (value->sharing.with)
@@ -417,8 +417,12 @@ static bool write_tensor(struct eval *eval, struct loc loc, const char *what, st
     const struct module_tensor *tensor = slot->op->code == GRAPH_OP_WRITE ? slot->op->write.tensor
                                                                           : slot->op->tensor.tensor;
 
+    if (eval->building) {
+        eval->building->change(eval, tensor, loc);
+        return true;
+    }
     if (tensor->kind != MODULE_PARAMETER) {
-        to = storage(to) == slot ? build_copy(eval, loc, to) : to;
+        to = build_storage(to) == slot ? build_copy(eval, loc, to) : to;
         return to && eval->write(eval, tensor->owner, tensor->name, loc, x, to);
     }
     diag_error(eval->cx, loc, "%s would change the parameter '%s' in place", what, tensor->path);
@@ -435,9 +439,9 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
     if (!eval->graph || x == to || dim_equals(dims_count(&eval->cx->arena, x), 0))
         return true;
     eval->changes++;
-    if (value_is_slot(slot) && storage(x) == slot)
+    if (value_is_slot(slot) && build_storage(x) == slot)
         return write_tensor(eval, loc, what, slot, x, to);
-    if (storage(x)->sharing.fixed) {
+    if (build_storage(x)->sharing.fixed) {
         diag_error(eval->cx, loc, "%s would change a constant of the model in place", what);
         diag_hint(eval->cx,
                   "a buffer that 'self.NAME = ...' writes is none; x.clone() is a tensor of one's own");

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "tree/tree.h"
 
 bool ev_is_sequence(const struct ev *value)
 {
@@ -106,8 +107,7 @@ static bool may_walk(struct eval *eval, struct loc loc, int count)
     return false;
 }
 
-/* Whether a tensor in it was changed in place since, or a list. */
-static bool is_stale(struct eval *eval, const struct ev *value)
+bool ev_is_stale(struct eval *eval, const struct ev *value)
 {
     if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
         return eval->graph && build_newest(eval, value->loc, value->tensor) != value->tensor;
@@ -116,7 +116,7 @@ static bool is_stale(struct eval *eval, const struct ev *value)
     if (value->cell || value->changes)
         return true;
     for (int i = 0; i < value->count; i++)
-        if (is_stale(eval, &value->items[i]))
+        if (ev_is_stale(eval, &value->items[i]))
             return true;
     return false;
 }
@@ -145,7 +145,7 @@ struct ev ev_fresh(struct eval *eval, struct ev value)
     if (!may_walk(eval, loc, value.count))
         return ev_bad(loc);
     for (int i = 0; i < value.count && !stale; i++)
-        stale = is_stale(eval, &value.items[i]);
+        stale = ev_is_stale(eval, &value.items[i]);
     if (stale)
         value = with_items(eval, value, ev_fresh);
     for (int i = 0; i < value.count && stale; i++)
@@ -156,11 +156,16 @@ struct ev ev_fresh(struct eval *eval, struct ev value)
 
 struct ev ev_frozen(struct eval *eval, struct ev value)
 {
+    const struct ev *cell;
+
     if (!ev_is_sequence(&value) || (!value.cell && !value.changes))
         return value;
+    cell = value.cell;
     value = ev_fresh(eval, value);
     if (value.kind != EV_BAD && value.changes)
         value = with_items(eval, value, ev_frozen);
+    value.taken_from = cell;
+    value.version = cell ? cell->version : 0;
     value.cell = NULL;
     value.changes = false;
     return value;
@@ -169,31 +174,35 @@ struct ev ev_frozen(struct eval *eval, struct ev value)
 /* Whether ev_given would change nothing of it. */
 static bool is_given(const struct ev *value)
 {
-    return !(value->kind == EV_TENSOR && value->tensor->constant) && !ev_is_sequence(value);
+    return !value->own && !((value->kind == EV_TENSOR || value->kind == EV_COMPLEX) && value->tensor->constant) &&
+           !ev_is_sequence(value);
 }
 
 struct ev ev_given(struct eval *eval, struct ev value)
 {
     bool given = true;
 
-    if (value.kind == EV_TENSOR && value.tensor->constant)
-        return ev_tensor(value.loc, build_const(eval, value.loc, value.tensor->constant));
+    if (eval->building)
+        return ev_fresh(eval, value);
+    if (value.own && value.kind == EV_TENSOR)
+        return eval_tensor(eval, value.own, value.loc);
+    if (value.own) {
+        diag_error(eval->cx, value.loc, "'%s' is a tensor of another module, which its own statements read",
+                   value.own->path);
+        diag_hint(eval->cx, "give it as an argument of forward, or read it by its path, as self.a.weight");
+        return ev_bad(value.loc);
+    }
+    if ((value.kind == EV_TENSOR || value.kind == EV_COMPLEX) && value.tensor->constant) {
+        value.tensor = build_const(eval, value.loc, value.tensor->constant);
+        value.tensor->sharing.fixed = true;
+        return value;
+    }
     value = ev_frozen(eval, value);
-    if (value.kind != EV_TUPLE && value.kind != EV_DICT)
+    if (!ev_is_sequence(&value))
         return value;
     for (int i = 0; i < value.count && given; i++)
         given = is_given(&value.items[i]);
     return given ? value : with_items(eval, value, ev_given);
-}
-
-struct ev ev_without_graph(struct eval *eval, struct ev value)
-{
-    struct graph *graph = eval->graph;
-
-    eval->graph = NULL;
-    value = ev_given(eval, value);
-    eval->graph = graph;
-    return value;
 }
 
 /* Whether the list may take the item; else why not is said. What is in another list takes no further ones: so nothing holds
@@ -218,6 +227,7 @@ static bool takes(struct eval *eval, struct loc loc, const struct ev *list, cons
 /* Counts what the cell holds anew. */
 static void count_again(struct ev *cell)
 {
+    cell->version++;
     cell->total = cell->count;
     cell->height = 1;
     cell->changes = false;

@@ -71,6 +71,8 @@ struct ev {
     struct ev *cell; /* note [lists that change]; NULL: it does not */
     bool changes;    /* what has a cell is in it */
     bool held;       /* of a cell: the list is in another one */
+    int version;     /* of a cell: how often it changed; else how often taken_from had, when it was taken */
+    const struct ev *taken_from; /* of a list that changes no more: the cell that it was in; NULL: none */
     struct module *module;
     struct value *tensor;
     const struct function_row *function; /* FUNCTION: one of the three */
@@ -80,7 +82,8 @@ struct ev {
     const struct expr *constructor;
     struct scope *names; /* of the constructor */
     struct made_module *made;
-    struct module_tensor *own; /* SPACE: a tensor of the model, while the tree is built */
+    struct module_tensor
+        *own; /* TENSOR, while the tree is built: the tensor of the model that it is; NULL: none */
 };
 
 /* Arguments of a call, in the order written. */
@@ -98,6 +101,7 @@ struct call {
 struct made_module {
     struct call call;
     int moment;         /* so many were made before it */
+    int changes;        /* as those of eval were then */
     struct wrap *wraps; /* parametrizations around it, the outermost first */
     int wrap_count;
     const char
@@ -145,11 +149,17 @@ struct eval_building {
     bool (*attribute)(struct eval *eval, const struct ev *class, const struct expr *expr, struct ev *out);
     /* self.NAME = value, while __init__ runs */
     void (*assign)(struct eval *eval, struct module *self, const char *name, struct loc loc, struct ev value);
+    /* base.NAME = value, of what is not self. False: nothing is known of it. */
+    bool (*assign_to)(struct eval *eval, const struct ev *base, const struct expr *target, struct ev value);
+    /* A tensor of the tree, and a change in place of one that begins with numbers that are not known. */
+    struct ev (*read)(struct eval *eval, struct module_tensor *tensor, struct loc loc);
+    void (*change)(struct eval *eval, const struct module_tensor *tensor, struct loc loc);
 };
 
 struct eval {
     struct cx *cx;
-    struct graph *graph; /* where ops go; NULL while the module tree is built: tensors are constants then */
+    struct graph *
+        graph; /* where ops go; while the module tree is built one of no model; NULL: nothing changes in place */
     enum dtype default_dtype;
     bool training;
     struct module_call *call; /* the module call whose statements run */
@@ -203,6 +213,13 @@ const struct spec_class *eval_class_of(const struct module *self, const struct s
 
 /* Calls a value. */
 struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call);
+
+/* A name in the scopes of the spec. */
+bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
+
+/* The tensor x after it became `out` in place, in the type and the shape that it has. */
+struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
+                      const struct ev *out);
 
 /* Runs statements; the value of `return`, or EV_NONE. */
 struct ev eval_statements(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count);
@@ -264,10 +281,10 @@ struct ev ev_dict(struct eval *eval, struct loc loc, const char *const *keys, co
 /* The same with lists of its own, which change; and with lists that nothing changes. */
 struct ev ev_own(struct eval *eval, struct ev value);
 struct ev ev_frozen(struct eval *eval, struct ev value);
-/* What a module has of its arguments and constants, for the statements that run. */
+/* Whether a tensor in it was changed in place since, or a list. */
+bool ev_is_stale(struct eval *eval, const struct ev *value);
+/* What a module, or the model, has of its arguments and constants, for the statements that run. */
 struct ev ev_given(struct eval *eval, struct ev value);
-/* What was computed in a graph that is gone: lists that nothing changes, and tensors by their values. */
-struct ev ev_without_graph(struct eval *eval, struct ev value);
 const char *ev_text(struct eval *eval,
                     const struct ev *value);      /* as Python's repr: for messages and extra_repr */
 const char *ev_kind_text(const struct ev *value); /* "a tuple", "a tensor" */
@@ -325,6 +342,8 @@ bool build_type_fits(struct eval *eval, struct loc loc, const char *name, enum d
 /* x, the newest version, becomes `to`, of its dims and type, in place: whoever reads x from now on, or what x is a view of,
  * reads that. The tensor of a caller stays as it is. False after a fault. */
 bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to);
+/* Whose memory the value shows: one that is no view. */
+struct value *build_storage(struct value *value);
 /* A number or a tensor that becomes what fits x; NULL after an error. */
 struct value *build_filling(struct eval *eval, struct loc loc, const char *what, const struct value *x,
                             const struct ev *source);

@@ -55,11 +55,9 @@ struct ev eval_tensor(struct eval *eval, struct module_tensor *tensor, struct lo
 {
     if (tensor->faulty)
         return ev_bad(loc);
-    if (eval->building) /* there is one, and more is not known of it yet */
-        return tensor->none && !tensor->parametrization
-                   ? ev_none(loc)
-                   : (struct ev){.kind = EV_SPACE, .loc = loc, .text = EVAL_TENSOR, .own = tensor};
-    return tensor->none && !tensor->parametrization ? ev_none(loc) : eval->read(eval, tensor, loc);
+    if (tensor->none && !tensor->parametrization)
+        return ev_none(loc);
+    return eval->building ? eval->building->read(eval, tensor, loc) : eval->read(eval, tensor, loc);
 }
 
 struct ev eval_module_attribute(struct eval *eval, struct module *module, struct loc loc, const char *name,
@@ -77,8 +75,7 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
             return ev_none(loc);
     for (int i = module->constant_count - 1; i >= 0; i--)
         if (strcmp(module->constants[i].name, name) == 0)
-            return eval->building ? ev_fresh(eval, module->constants[i].value)
-                                  : ev_given(eval, module->constants[i].value);
+            return ev_given(eval, module->constants[i].value);
     for (int i = 0; i < module->arg_count; i++)
         if (strcmp(module->args[i].name, name) == 0)
             return ev_given(eval, module->args[i].value);
@@ -229,13 +226,6 @@ static struct ev space_attribute(struct eval *eval, const struct ev *space, cons
     }
     if (strcmp(space->text, EVAL_DTYPE) == 0) {
         eval_refuse_dtype(eval, expr->a->loc);
-        return ev_bad(expr->loc);
-    }
-    if (strcmp(space->text, EVAL_TENSOR) == 0) {
-        if (strcmp(name, "data") == 0)
-            return *space;
-        diag_error(eval->cx, expr->name_loc,
-                   "the values of a module's tensors are not known while generating");
         return ev_bad(expr->loc);
     }
     if (strcmp(space->text, EVAL_DEVICE) == 0) {
@@ -419,6 +409,10 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
     case EV_COMPLEX:
         return eval_complex_attribute(eval, &base, expr);
     case EV_TENSOR:
+        if (base.own && strcmp(name, "data") == 0) /* nothing has gradients while the tree is built */
+            return base;
+        if (base.own && strcmp(name, "requires_grad") == 0)
+            return ev_bool(expr->loc, base.own->requires_grad);
         if (strcmp(name, "shape") == 0)
             return tensor_shape(eval, expr->loc, base.tensor);
         if (strcmp(name, "ndim") == 0)

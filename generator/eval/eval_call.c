@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "graph/graph.h"
-
 #define EVAL_MAX_DEPTH 64
 #define EVAL_MAX_CALLS 20000
 #define EVAL_MAX_ROW_ARGS 16
@@ -123,7 +121,6 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
                                     struct scope *closure, const struct call *call)
 {
     struct scope *outer = scope, own = {0};
-    struct graph *graph = eval->graph;
     struct frame frame = {function, self, eval->frame};
     struct ev out;
 
@@ -158,13 +155,8 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
     if (!eval_bind(eval, &own, function->name, function->args, function->arg_count, 0, call))
         return ev_bad(call->loc);
     eval->frame = &frame;
-    if (eval->building && !graph) /* so that tensors change in place */
-        eval->graph = graph_new(eval->cx);
     out = eval_statements(eval, &own, function->statements, function->count);
     eval->frame = frame.outer;
-    if (eval->building && !graph)
-        out = ev_without_graph(eval, out);
-    eval->graph = graph;
     if (out.kind == EV_BAD)
         count_fault(eval, function);
     return out;

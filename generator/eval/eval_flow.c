@@ -214,7 +214,7 @@ static enum flow run_no_grad(struct run *run, const struct stmt *stmt)
     eval->no_grad = true;
     flow = run_block(run, &stmt->blocks[0]);
     eval->no_grad = outer;
-    if (!eval->graph)
+    if (!eval->graph || eval->building)
         return flow;
     for (int i = 0; i < run->scope->count; i++) {
         struct ev *value = &run->scope->items[i].value;

@@ -209,6 +209,44 @@ static struct ev module_modules(const struct method_call *m)
     return ev_tuple(m->eval, place(m), items, count);
 }
 
+static void add_parameters(const struct method_call *m, struct module *module, bool names, struct ev **items,
+                           int *count)
+{
+    struct arena *arena = &m->eval->cx->arena;
+
+    for (int i = 0; i < module->tensor_count && !module->faulty && !module->is_slice; i++) {
+        struct module_tensor *tensor = module->tensors[i];
+        struct ev pair[2];
+
+        if (tensor->kind != MODULE_PARAMETER || tensor->none)
+            continue;
+        pair[0] = ev_string(place(m), relative_path(m->self->module, tensor->path));
+        pair[1] = eval_tensor(m->eval, tensor, place(m));
+        ARENA_PUSH(arena, *items, *count, names ? ev_tuple(m->eval, place(m), pair, 2) : pair[1]);
+    }
+    for (int i = 0; i < module->child_count; i++)
+        add_parameters(m, module->children[i], names, items, count);
+}
+
+/* Those of the module and of all below it. */
+static struct ev module_parameters(const struct method_call *m)
+{
+    struct ev *items = NULL;
+    int count = 0;
+
+    add_parameters(m, m->self->module, false, &items, &count);
+    return ev_tuple(m->eval, place(m), items, count);
+}
+
+static struct ev module_named_parameters(const struct method_call *m)
+{
+    struct ev *items = NULL;
+    int count = 0;
+
+    add_parameters(m, m->self->module, true, &items, &count);
+    return ev_tuple(m->eval, place(m), items, count);
+}
+
 static struct ev entry_values(const struct method_call *m)
 {
     return entries(m, false, true);
@@ -495,6 +533,8 @@ static const struct {
     {OWNER_MODULE, NULL, "children", 0, 0, entry_values},
     {OWNER_MODULE, NULL, "named_children", 0, 0, entry_items},
     {OWNER_MODULE, NULL, "modules", 0, 0, module_modules},
+    {OWNER_MODULE, NULL, "parameters", 0, 0, module_parameters},
+    {OWNER_MODULE, NULL, "named_parameters", 0, 0, module_named_parameters},
     {OWNER_SPACE, "math", "prod", 1, 1, math_prod},
     {OWNER_SPACE, "math", "pow", 2, 2, math_pow},
     {OWNER_SPACE, "math", "fmod", 2, 2, math_fmod},

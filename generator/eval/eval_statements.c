@@ -39,11 +39,6 @@ static void assign_self(struct eval *eval, struct scope *scope, const struct exp
     }
     if (value.kind == EV_BAD)
         return;
-    if (eval->building) {
-        diag_error(eval->cx, target->loc, "parts of tensors are not written while the modules are made");
-        diag_hint(eval->cx, "change the tensor before it is given to self");
-        return;
-    }
     if (value.kind == EV_NONE && eval->at.source && target->loc.offset == eval->at.offset)
         return; /* a body of the tables that has nothing to write in this mode */
     if (target->kind == EXPR_INDEX) {
@@ -125,6 +120,36 @@ static void name_value(const struct eval *eval, struct value *value, const char 
     value->local = local;
 }
 
+/* xs[a:b] = values */
+static void assign_items(struct eval *eval, const struct expr *target, const struct ev *base,
+                         const struct ev *slice, const struct ev *value)
+{
+    int64_t ends[2] = {0, base->count}, step = 1;
+    struct ev *items;
+    int count;
+
+    for (int i = 0; i < 2; i++) {
+        if (slice->items[i].kind != EV_NONE && !ev_get_int(&slice->items[i], &ends[i]))
+            step = 0;
+        ends[i] += ends[i] < 0 ? base->count : 0;
+        ends[i] = ends[i] < 0 ? 0 : ends[i] > base->count ? base->count : ends[i];
+    }
+    if (slice->items[2].kind != EV_NONE && !ev_get_int(&slice->items[2], &step))
+        step = 0;
+    if (step != 1) {
+        diag_error(eval->cx, slice->loc, "of a list, a slice of known integers and step 1 is assigned to");
+        return;
+    }
+    if (!eval_through(eval, value->loc, value, &items, &count))
+        return;
+    for (int64_t i = ends[0]; i < ends[1]; i++)
+        if (!ev_remove(eval, target->loc, base, (int)ends[0]))
+            return;
+    for (int i = 0; i < count; i++)
+        if (!ev_insert(eval, target->loc, base, (int)ends[0] + i, NULL, items[i]))
+            return;
+}
+
 /* xs[i] = value, of a list or dict. */
 static void assign_item(struct eval *eval, const struct expr *target, const struct ev *base,
                         const struct ev *index, struct ev value)
@@ -139,6 +164,10 @@ static void assign_item(struct eval *eval, const struct expr *target, const stru
     }
     if (base->kind == EV_DICT) {
         diag_error(eval->cx, index->loc, "the keys of a dict are strings");
+        return;
+    }
+    if (index->kind == EV_SLICE) {
+        assign_items(eval, target, base, index, &value);
         return;
     }
     if (!ev_get_int(index, &at)) {
@@ -231,10 +260,11 @@ static void assign_rest(struct eval *eval, struct scope *scope, const struct exp
 
 void eval_assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
-    struct ev *items = NULL;
+    struct ev *items = NULL, base;
     int count = 0;
 
-    if (self_attribute(target) && (eval->building || !has_places(eval, scope, target))) {
+    if (self_attribute(target) &&
+        (eval->building ? target->kind == EXPR_ATTR : !has_places(eval, scope, target))) {
         assign_self(eval, scope, target, value);
         return;
     }
@@ -267,6 +297,9 @@ void eval_assign(struct eval *eval, struct scope *scope, const struct expr *targ
         assign_index(eval, scope, target, value);
         return;
     case EXPR_ATTR:
+        base = eval->building ? eval_expr(eval, scope, target->a) : ev_none(target->loc);
+        if (base.kind == EV_BAD || (eval->building && eval->building->assign_to(eval, &base, target, value)))
+            return;
         diag_error(eval->cx, target->loc, "only attributes of 'self' are assigned to");
         diag_hint(eval->cx, "a statement writes buffers and state of its own module: self.NAME = ...");
         return;
@@ -331,8 +364,8 @@ struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const
     return become(eval, loc, what, x, &to);
 }
 
-/* What `h += x` leaves in h. (PyTorch has no @= of its own, so that makes another tensor.) */
-static struct ev augmented(struct eval *eval, const struct stmt *stmt, const struct ev *old,
+/* What `h += x` leaves in h; `whole`: it is no part of a tensor. (PyTorch has no @= of its own, so that makes another tensor.) */
+static struct ev augmented(struct eval *eval, const struct stmt *stmt, bool whole, const struct ev *old,
                            const struct ev *value)
 {
     const char *name = stmt->targets[0]->kind == EXPR_NAME ? stmt->targets[0]->text : NULL;
@@ -340,10 +373,10 @@ static struct ev augmented(struct eval *eval, const struct stmt *stmt, const str
 
     if ((out.kind != EV_TENSOR && out.kind != EV_COMPLEX) ||
         (old->kind != EV_TENSOR && old->kind != EV_COMPLEX) || old->integer || stmt->op == OP_MATMUL ||
-        self_attribute(stmt->targets[0]))
+        (self_attribute(stmt->targets[0]) && !eval->building))
         return out; /* what self.NAME can hold, the write says */
     out = in_form_of(eval, stmt->loc, name ? name : "the part", name, old, &out);
-    return name ? become(eval, stmt->loc, name, old, &out) : out;
+    return whole ? become(eval, stmt->loc, name ? name : "this", old, &out) : out;
 }
 
 /* xs += [x]: the list itself grows. False: it is no list, or a fault was said. */
@@ -365,13 +398,23 @@ void eval_augment(struct eval *eval, struct scope *scope, const struct stmt *stm
 {
     const struct expr *target = stmt->targets[0];
     struct ev old = eval_expr(eval, scope, target), now;
+    const bool tensor = old.kind == EV_TENSOR || old.kind == EV_COMPLEX;
+    bool whole = tensor && target->kind != EXPR_INDEX;
 
-    if ((old.kind == EV_TENSOR || old.kind == EV_COMPLEX) && eval->no_grad && !self_attribute(target)) {
+    if (tensor && target->kind == EXPR_INDEX) { /* an item of a list is the tensor itself */
+        const struct ev base = eval_expr(eval, scope, target->a);
+
+        whole = ev_is_sequence(&base);
+    }
+    if (tensor && eval->no_grad && !eval->building && !self_attribute(target)) {
         diag_error(eval->cx, stmt->loc, "what has gradients is not changed in place under no_grad");
         diag_hint(eval->cx, "write the operation out: h = h + x");
         return;
     }
     now = ev_fresh(eval, *value);
-    if (!extended(eval, stmt, &old, &now))
-        eval_assign(eval, scope, target, augmented(eval, stmt, &old, &now));
+    if (extended(eval, stmt, &old, &now))
+        return;
+    now = augmented(eval, stmt, whole, &old, &now);
+    if (!tensor || !eval->building || target->kind != EXPR_ATTR) /* whose tensor is the same */
+        eval_assign(eval, scope, target, now);
 }

@@ -17,9 +17,6 @@
 /* What torch.float16 and the like are, which no value has: other types are not equal to it. */
 #define EVAL_DTYPE "dtype"
 
-/* What a tensor of the model is while the tree is built. */
-#define EVAL_TENSOR "tensor"
-
 /* The fault that such a type is used; `loc` is the place of its name. */
 void eval_refuse_dtype(struct eval *eval, struct loc loc);
 /* ---- build.c ---- */
@@ -84,9 +81,6 @@ bool eval_listed(struct eval *eval, struct scope *scope, const struct expr *expr
 /* ---- eval_names.c ---- */
 
 struct ev eval_name(struct eval *eval, struct scope *scope, const struct expr *expr);
-
-/* A name in the scopes of the spec. */
-bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
 
 /* NAME_ of the name space, if PyTorch has it: NAME, which changes what is given to it. */
 bool eval_find_in_place(struct eval *eval, const char *name, unsigned flags, unsigned spaces, struct loc loc,
@@ -215,9 +209,6 @@ struct ev eval_math(struct eval *eval, const char *name, const struct call *call
 
 /* ---- eval_statements.c ---- */
 
-/* The tensor x after it became `out` in place, in the type and the shape that it has. */
-struct ev eval_become(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
-                      const struct ev *out);
 /* target = value */
 void eval_assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value);
 void eval_augment(struct eval *eval, struct scope *scope, const struct stmt *stmt, const struct ev *value);

@@ -14,7 +14,7 @@ static struct ev fn_uniform(struct eval *eval, struct ev *args, int count, struc
 
     if (!need_shape(eval, "this", &args[0], NULL, dims, &ndim))
         return BAD;
-    if (!eval->graph) {
+    if (!eval->graph || eval->building) {
         diag_error(eval->cx, loc, "random numbers are not known while generating");
         return BAD;
     }

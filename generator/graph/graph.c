@@ -4,11 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
-struct graph *graph_new(struct cx *cx)
+struct graph *graph_of_tree(struct cx *cx)
 {
     struct graph *graph = ARENA_NEW(&cx->arena, struct graph);
 
     graph->cx = cx;
+    graph->of_tree = true;
+    graph->name = "what the modules are made of";
     return graph;
 }
 

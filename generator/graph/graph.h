@@ -32,8 +32,9 @@ struct graph {
     const struct module *root; /* region: the representative instance; else the model's root */
     struct region *region;     /* NULL: an entry's graph */
     bool training, fenced;
-    bool loss;  /* of `training:`: its one result is what gradients are of */
-    bool saves; /* what backward needs is kept: see note [two calls] in backward/backward.c */
+    bool of_tree; /* of no model: it is computed while the module tree is built */
+    bool loss;    /* of `training:`: its one result is what gradients are of */
+    bool saves;   /* what backward needs is kept: see note [two calls] in backward/backward.c */
     struct value **inputs;
     int input_count;
     const char **output_names; /* of results */
@@ -173,8 +174,8 @@ const struct module_tensor *region_tensor(const struct op *call, const struct mo
 /* How often the module draws random numbers in the graph, itself or in regions. */
 int graph_draws(const struct graph *graph, const struct module *module);
 
-/* One of no model, for what is computed while generating. */
-struct graph *graph_new(struct cx *cx);
+/* One of no model, for what is computed while the module tree is built. */
+struct graph *graph_of_tree(struct cx *cx);
 
 /* Values and ops anew; dags, which nobody changes, and calls are shared. */
 struct graph *graph_clone(const struct graph *graph);

@@ -135,8 +135,8 @@ static struct value *lower(struct site site, struct op *op)
         value->sharing.view = op->code == GRAPH_OP_VIEW ? op : NULL;
         return value;
     }
-    if (!graph) {
-        assert(is_known(op)); /* there are no inputs yet */
+    assert(graph || is_known(op)); /* without one there are no inputs */
+    if (!graph || (graph->of_tree && is_known(op))) {
         diag_error(site.cx, site.loc, "this is too much to be computed while generating");
         return NULL;
     }

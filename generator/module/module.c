@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/backend.h"
+#include "graph/graph.h"
 #include "module/module_builder.h"
 #include "module/module_paths.h"
 
@@ -293,6 +294,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     build.eval.partial = spec->partial;
     build.eval.building = &module_building;
     build.eval.module_scope = module_init_scope;
+    build.eval.graph = graph_of_tree(cx);
     module_find_changes(&build);
     module_check_class_names(cx, spec);
     read_sizes(&build);
@@ -300,6 +302,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     module_build_class(&build, tree->root, &spec->root, NULL);
     if (!tree->root->layer && strcmp(tree->root->class_name, "Sequential") != 0)
         tree->root->class_name = spec->model;
+    module_settle(&build);
     number_modules(&build, tree->root);
     module_check_changes(&build);
     tree->partial = spec->partial;

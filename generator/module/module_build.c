@@ -217,7 +217,6 @@ bool module_build_class(struct builder *build, struct module *module, const stru
                                    class->modules->children[i]);
     }
     module_build_added(build, module);
-    module_settle(build, module);
     return true;
 }
 

@@ -210,8 +210,13 @@ bool module_is_parameter(const struct ev *value);
 void module_add_parameter(struct builder *build, struct module *self, const char *name, struct loc loc,
                           const struct ev *value);
 
-/* What __init__ left of lists and of modules without a place, as statements may have it. */
-void module_settle(struct builder *build, struct module *module);
+/* What __init__ left of tensors, lists and modules without a place, as statements may have it: when the tree is whole. */
+void module_settle(struct builder *build);
+
+/* For struct eval_building. */
+struct ev module_read_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc);
+void module_change_tensor(struct eval *eval, const struct module_tensor *tensor, struct loc loc);
+bool module_assign_to(struct eval *eval, const struct ev *base, const struct expr *target, struct ev value);
 
 /* ---- module_containers.c: lists and mappings of modules ---- */
 

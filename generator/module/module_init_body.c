@@ -5,7 +5,13 @@
  * Its statements run while the tree is built, over what is known then; modules are values until they have a place (note [made
  * modules] in module_made.c). What `self.NAME = value` is depends on the value: a module is a child, an nn.Parameter a
  * parameter, a tensor a constant buffer, all else a constant of the instance. What changes initial values behind that
- * (nn.init.NAME_, self.apply, x.data.NAME_) is drawn in its turn. */
+ * (nn.init.NAME_, self.apply, x.data.NAME_) is drawn in its turn.
+ *
+ * note [tensors of __init__]
+ * The tree is built in a graph of its own, so that what changes in place does so under all its names: locals, items of lists,
+ * attributes, parameters and buffers. A tensor of the tree is a value there (`computed`); when the tree is whole, what that
+ * has become is what the tensor begins with (module_settle). One that is drawn is a value without elements: its shape is known,
+ * and a change of it by other means than torch.nn.init's is left out, with a warning. */
 #include "module/module_builder.h"
 
 #include <string.h>
@@ -60,6 +66,14 @@ static void set_constant(struct builder *build, struct module *self, const char 
     ARENA_PUSH(&build->cx->arena, self->constants, self->constant_count, ((struct binding){name, value}));
 }
 
+static void set_buffer(struct builder *build, struct module_tensor *tensor, const struct ev *value)
+{
+    tensor->none = value->kind == EV_NONE;
+    if (!tensor->none)
+        tensor->faulty = !module_set_value(build, tensor, *value, false);
+    tensor->is_constant = !tensor->persistent && !tensor->none && !tensor->written;
+}
+
 static void add_buffer(struct builder *build, struct module *self, const char *name, struct loc loc,
                        const struct ev *value, bool persistent)
 {
@@ -67,10 +81,7 @@ static void add_buffer(struct builder *build, struct module *self, const char *n
 
     tensor->persistent = persistent;
     tensor->written = module_writes(build, self, name);
-    tensor->none = value->kind == EV_NONE;
-    if (!tensor->none)
-        tensor->faulty = !module_set_value(build, tensor, *value, false);
-    tensor->is_constant = !persistent && !tensor->none && !tensor->written;
+    set_buffer(build, tensor, value);
 }
 
 /* randn(2, 3) * 0.02: which function draws, its arguments, and the factor. NULL: nothing is drawn. */
@@ -180,7 +191,17 @@ void module_add_parameter(struct builder *build, struct module *self, const char
 void module_assign(struct eval *eval, struct module *self, const char *name, struct loc loc, struct ev value)
 {
     struct builder *build = builder_of(eval);
+    struct module_tensor *mine;
 
+    mine = module_find_tensor(self, name);
+    if (value.kind == EV_TENSOR && value.own && value.own == mine)
+        return;
+    if (value.kind == EV_TENSOR && value.own && value.own->kind == MODULE_PARAMETER) {
+        diag_error(eval->cx, loc, "this parameter has a place already, '%s': it cannot be '%s' too",
+                   value.own->path, name);
+        diag_hint(eval->cx, "`tie:` shares parameters; what is read alone may stand in a list");
+        return;
+    }
     switch (value.kind) {
     case EV_BAD:
         self->faulty = true;
@@ -195,7 +216,11 @@ void module_assign(struct eval *eval, struct module *self, const char *name, str
             module_place_value(build, self, name, loc, &value);
         return;
     case EV_TENSOR:
-        if (!is_taken(build, self, name, loc))
+        if (value.own && !mine) /* another name of a buffer */
+            set_constant(build, self, name, value);
+        else if (mine && mine->kind == MODULE_BUFFER && !mine->faulty)
+            set_buffer(build, mine, &value);
+        else if (!is_taken(build, self, name, loc))
             add_buffer(build, self, name, loc, &value, false);
         return;
     case EV_MODULE:
@@ -230,18 +255,12 @@ static bool run_body(struct builder *build, struct module *module, const struct 
     const int errors = diag_errors(build->cx);
 
     struct module *outer = build->running;
-    struct graph *graph = build->eval.graph;
 
-    if (!graph) /* so that tensors change in place, and all names of one see it */
-        build->eval.graph = graph_new(build->cx);
     own->outer = module_init_scope(&build->eval, module);
     own->self = module;
     build->running = module;
     eval_statements(&build->eval, own, init->statements, init->count);
     build->running = outer;
-    for (int i = 0; i < module->constant_count; i++) /* what became of tensors in lists */
-        module->constants[i].value = ev_fresh(&build->eval, module->constants[i].value);
-    build->eval.graph = graph;
     return diag_errors(build->cx) == errors;
 }
 
@@ -345,32 +364,93 @@ static void add_module(struct builder *build, struct module *self, struct scope 
 /* ---- initial values ---- */
 
 /* What modc does not follow: said once for each place. */
-static void leave_out(struct builder *build, const struct expr *expr)
+static void leave_out(struct builder *build, struct loc loc)
 {
-    if (diag_said(build->cx, expr->loc))
+    if (diag_said(build->cx, loc))
         return;
-    diag_warning(build->cx, expr->loc, "initial values are those of the constructors: this is left out");
+    diag_warning(build->cx, loc, "initial values are those of the constructors: this is left out");
 }
 
-/* normal_(std=0.02) of a tensor that is there: drawn again in its place among the draws of the __init__ that runs. */
-static void begin_again(struct builder *build, struct scope *scope, struct module_tensor *tensor,
+/* A value of the tensor's shape, of which nothing else is known. */
+static struct value *unknown(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    struct op *op = op_new(eval, GRAPH_OP_TENSOR, tensor->name, NULL, 0);
+    struct value *value;
+
+    op->tensor.tensor = tensor;
+    op->loc = loc;
+    value = graph_value(eval->graph, op, tensor->dtype, tensor->ndim, tensor->shape);
+    graph_append(eval->graph, op);
+    return value;
+}
+
+struct ev module_read_tensor(struct eval *eval, struct module_tensor *tensor, struct loc loc)
+{
+    struct ev out;
+
+    if (!tensor->computed)
+        tensor->computed = unknown(eval, tensor, loc);
+    out = ev_fresh(eval, ev_tensor(loc, tensor->computed));
+    out.own = tensor;
+    return out;
+}
+
+void module_change_tensor(struct eval *eval, const struct module_tensor *tensor, struct loc loc)
+{
+    (void)tensor;
+    leave_out(builder_of(eval), loc);
+}
+
+/* What the function of torch.nn.init gives a tensor of that form; the scalars are those of its draws. */
+static struct module_tensor initial_form(struct builder *build, struct scope *scope, const struct ev *x,
+                                         const struct expr *init)
+{
+    struct module_tensor form = {.kind = MODULE_BUFFER, .path = "the tensor"};
+
+    if (x->own)
+        form = *x->own;
+    form.dtype = x->tensor->dtype;
+    form.ndim = x->tensor->ndim;
+    form.zero_row = -1;
+    form.a = form.b = 0;
+    for (int i = 0; i < form.ndim; i++) {
+        form.shape[i] = x->tensor->dims[i];
+        dim_is_const(form.shape[i], &form.dims[i]);
+    }
+    module_set_init(build, scope, &form, init);
+    return form;
+}
+
+/* normal_(std=0.02) of a tensor: what is known of it changes in place; a tensor of the tree is drawn again, in its place among the
+ * draws of the __init__ that runs. */
+static void begin_again(struct builder *build, struct scope *scope, const struct ev *x,
                         const struct expr *init)
 {
-    const struct module_tensor before = *tensor;
-    struct module_draw draw = {.tensor = tensor, .zero_row = -1, .moment = build->moment++};
+    struct eval *eval = &build->eval;
+    const struct module_tensor form = initial_form(build, scope, x, init);
+    const struct module_draw draw = {.tensor = x->own,
+                                     .init = form.init,
+                                     .a = form.a,
+                                     .b = form.b,
+                                     .low = form.low,
+                                     .high = form.high,
+                                     .zero_row = -1,
+                                     .moment = build->moment++};
+    struct ev number = ev_float(init->loc, form.a);
+    struct value *to = NULL;
 
-    tensor->a = tensor->b = 0;
-    module_set_init(build, scope, tensor, init);
-    draw.init = tensor->init;
-    draw.a = tensor->a;
-    draw.b = tensor->b;
-    draw.low = tensor->low;
-    draw.high = tensor->high;
-    *tensor = before;
-    if (draw.init > INIT_WITHIN || !build->running)
-        leave_out(build, init);
+    if (x->tensor->constant && form.init == INIT_VALUE)
+        to = build_const(eval, init->loc, form.value);
+    else if (x->tensor->constant && form.init == INIT_CONSTANT)
+        to = build_filling(eval, init->loc, init->a->text, x->tensor, &number);
+    else if (!x->own || form.init > INIT_WITHIN || !build->running || x->own->parametrization)
+        leave_out(build, init->loc);
     else
         ARENA_PUSH(&build->cx->arena, build->running->resets, build->running->reset_count, draw);
+    if (x->own && x->tensor->constant && init_draws(form.init))
+        to = unknown(eval, x->own, init->loc);
+    if (to)
+        build_in_place(eval, init->loc, init->a->text, x->tensor, to);
 }
 
 /* The call `name` of the arguments from `first` on. */
@@ -401,37 +481,69 @@ static void call_initial(struct builder *build, struct scope *scope, const struc
         known |= strncmp(module_inits[i], expr->a->text, strlen(expr->a->text)) == 0;
     if (tensor.kind == EV_BAD || tensor.kind == EV_NONE)
         return;
-    if (known && tensor.kind == EV_SPACE && tensor.own && !tensor.own->parametrization)
-        begin_again(build, scope, tensor.own, call_of(build, expr, expr->a->text, 1));
+    if (known && tensor.kind == EV_TENSOR)
+        begin_again(build, scope, &tensor, call_of(build, expr, expr->a->text, 1));
     else
-        leave_out(build, expr);
+        leave_out(build, expr->loc);
 }
 
-/* Methods of tensors that begin again by a function of torch.nn.init. */
+/* Methods of tensors that begin again by a function of torch.nn.init; NULL: there is none. */
 static const struct {
     const char *method, *function;
-} changes[] = {{"normal_", "normal_"}, {"uniform_", "uniform_"}, {"zero_", "zeros_"}, {"fill_", "constant_"}};
+} changes[] = {{"normal_", "normal_"}, {"uniform_", "uniform_"}, {"zero_", "zeros_"},
+               {"fill_", "constant_"}, {"bernoulli_", NULL},     {"cauchy_", NULL},
+               {"exponential_", NULL}, {"geometric_", NULL},     {"log_normal_", NULL},
+               {"random_", NULL}};
 
 /* self.fc.weight.data.zero_(). False: it is none. */
-static bool call_change(struct builder *build, struct scope *scope, const struct expr *expr)
+static bool call_change(struct builder *build, struct scope *scope, const struct expr *expr, struct ev *out)
 {
     const struct expr *callee = expr->a;
     const size_t length = strlen(callee->text);
     struct ev base;
 
     if (callee->kind != EXPR_ATTR || length < 2 || callee->text[length - 1] != '_' ||
-        callee->text[length - 2] == '_' || callee->a->kind != EXPR_ATTR)
+        callee->text[length - 2] == '_')
         return false;
-    base = eval_expr(&build->eval, scope, callee->a);
-    if (base.kind != EV_SPACE || !base.own)
+    if (callee->a->kind == EXPR_ATTR)
+        base = eval_expr(&build->eval, scope, callee->a);
+    else if (callee->a->kind != EXPR_NAME || !eval_find_name(&build->eval, scope, callee->a, &base))
+        return false;
+    if (base.kind != EV_TENSOR || !base.own)
         return base.kind == EV_NONE || base.kind == EV_BAD;
     for (int i = 0; i < COUNT(changes); i++) {
-        if (strcmp(changes[i].method, callee->text) != 0 || base.own->parametrization)
+        if (strcmp(changes[i].method, callee->text) != 0)
             continue;
-        begin_again(build, scope, base.own, call_of(build, expr, changes[i].function, 0));
+        if (changes[i].function)
+            begin_again(build, scope, &base, call_of(build, expr, changes[i].function, 0));
+        else
+            leave_out(build, expr->loc);
+        *out = ev_fresh(&build->eval, base);
         return true;
     }
-    leave_out(build, expr);
+    return false;
+}
+
+/* self.fc.weight.data = x, self.fc.weight.requires_grad = False */
+bool module_assign_to(struct eval *eval, const struct ev *base, const struct expr *target, struct ev value)
+{
+    struct builder *build = builder_of(eval);
+
+    if (value.kind == EV_BAD)
+        return true;
+    if (base->kind == EV_MODULE && module_find_tensor(base->module, target->text)) {
+        diag_error(build->cx, target->loc, "a module that is there keeps its parameters and buffers");
+        diag_hint(build->cx,
+                  "`tie:` shares a parameter; nn.init.NAME_(x) and x.data.NAME_() say how it begins");
+        return true;
+    }
+    if (base->kind != EV_TENSOR || !base->own)
+        return false;
+    if (strcmp(target->text, "requires_grad") == 0 && ev_get_bool(&value, &base->own->requires_grad))
+        return true;
+    if (strcmp(target->text, "data") != 0)
+        return false;
+    eval_become(eval, target->loc, base->own->name, base, &value);
     return true;
 }
 
@@ -461,7 +573,7 @@ static void apply(struct builder *build, struct module *self, struct scope *scop
     if (function.kind == EV_METHOD || function.kind == EV_FUNCTION)
         apply_to(build, scope, self, &function, expr);
     else
-        leave_out(build, expr);
+        leave_out(build, expr->loc);
 }
 
 static const struct {
@@ -548,7 +660,7 @@ bool module_call_init(struct eval *eval, struct scope *scope, const struct expr 
         call_initial(build, scope, expr);
         return true;
     }
-    if (call_change(build, scope, expr))
+    if (call_change(build, scope, expr, out))
         return true;
     if (self && is_named(callee, "setattr") && expr->count == 3 && is_named(expr->items[0], "self")) {
         struct ev name = eval_expr(eval, scope, expr->items[1]);
@@ -568,39 +680,4 @@ bool module_call_init(struct eval *eval, struct scope *scope, const struct expr 
         return true;
     }
     return call_container(build, scope, expr);
-}
-
-/* ---- what is left ---- */
-
-static bool is_below(const struct module *module, const struct module *outer)
-{
-    while (module && module != outer)
-        module = module->parent;
-    return module != NULL;
-}
-
-/* Lists that nothing changes any more, with the modules that values in them became. */
-static struct ev settled(struct builder *build, const struct module *self, struct ev value)
-{
-    struct ev *items;
-
-    if (value.kind == EV_CONSTRUCTOR && value.made && value.made->module &&
-        is_below(value.made->module, self))
-        return value.made->module->faulty ? ev_bad(value.loc) : ev_module(value.loc, value.made->module);
-    value = ev_without_graph(&build->eval, value);
-    if (value.kind != EV_TUPLE && value.kind != EV_DICT)
-        return value;
-    items = ARENA_ARRAY(&build->cx->arena, value.count + 1, struct ev);
-    for (int i = 0; i < value.count; i++)
-        items[i] = settled(build, self, value.items[i]);
-    value.items = items;
-    return value;
-}
-
-void module_settle(struct builder *build, struct module *module)
-{
-    for (int i = 0; i < module->constant_count; i++)
-        module->constants[i].value = settled(build, module, module->constants[i].value);
-    for (int i = 0; i < module->arg_count; i++)
-        module->args[i].value = settled(build, module, module->args[i].value);
 }

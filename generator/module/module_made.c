@@ -29,6 +29,7 @@ static struct ev made_value(struct builder *build, const char *class_name, const
 
     made->call = *call;
     made->moment = build->moment++;
+    made->changes = build->eval.changes;
     out.made = made;
     return out;
 }
@@ -143,6 +144,9 @@ const struct eval_building module_building = {
     .call = call,
     .attribute = class_attribute,
     .assign = module_assign,
+    .assign_to = module_assign_to,
+    .read = module_read_tensor,
+    .change = module_change_tensor,
 };
 
 /* ---- values where modules are written ---- */
@@ -226,6 +230,16 @@ static void no_module(struct builder *build, const struct ev *value)
         diag_hint(build->cx, "Identity() gives its input; a name of a mapping may be None");
 }
 
+/* Its __init__ runs now, and not where the class was called. */
+static bool changed_since(struct builder *build, const struct made_module *made)
+{
+    bool changed = false;
+
+    for (int i = 0; i < made->call.count && made->changes != build->eval.changes; i++)
+        changed |= ev_is_stale(&build->eval, &made->call.args[i]);
+    return changed;
+}
+
 static void become_made(struct builder *build, struct module *module, const struct ev *value)
 {
     struct made_module *made = value->made;
@@ -234,6 +248,12 @@ static void become_made(struct builder *build, struct module *module, const stru
         diag_error(build->cx, value->loc, "this module has a place already, '%s': it cannot be '%s' too",
                    made->module->path, module->path);
         diag_hint(build->cx, "make one for each, and `tie:` their parameters where they are shared");
+        return;
+    }
+    if (changed_since(build, made)) {
+        diag_error(build->cx, value->loc, "what this module is given changed before it got its place, '%s'",
+                   module->path);
+        diag_hint(build->cx, "give it the place first, or a copy: x.clone()");
         return;
     }
     made->module = module;

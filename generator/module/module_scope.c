@@ -41,11 +41,12 @@ static bool find_module_name(struct eval *eval, struct scope *scope, const char 
     return false;
 }
 
-static bool find_constant(const struct module_tree *tree, const char *name, struct loc loc, struct ev *out)
+static bool find_constant(struct eval *eval, const struct module_tree *tree, const char *name, struct loc loc,
+                          struct ev *out)
 {
     for (int i = 0; i < tree->constant_count; i++) {
         if (strcmp(tree->constants[i].name, name) == 0) {
-            *out = tree->constants[i].value;
+            *out = ev_given(eval, tree->constants[i].value);
             out->loc = loc;
             return true;
         }
@@ -80,7 +81,7 @@ static bool find_global_name(struct eval *eval, struct scope *scope, const char 
 {
     const struct module_tree *tree = scope->data;
 
-    if (find_constant(tree, name, loc, out))
+    if (find_constant(eval, tree, name, loc, out))
         return true;
     for (int i = 0; i < tree->size_count; i++) {
         if (strcmp(tree->sizes[i].name, name) == 0) {
@@ -98,7 +99,7 @@ bool module_find_fixed(struct eval *eval, struct scope *scope, const char *name,
 {
     const struct module_tree *tree = scope->data;
 
-    if (find_constant(tree, name, loc, out))
+    if (find_constant(eval, tree, name, loc, out))
         return true;
     for (int i = 0; i < tree->size_count; i++) {
         if (strcmp(tree->sizes[i].name, name) == 0) {

@@ -79,6 +79,10 @@ bool module_set_value(struct builder *build, struct module_tensor *tensor, struc
         diag_error(build->cx, value.loc,
                    "the value of '%s' must be a tensor that is known while generating, found %s",
                    tensor->path, ev_kind_text(&value));
+        if (value.kind == EV_TENSOR)
+            diag_hint(
+                build->cx,
+                "what begins with draws is an nn.Parameter; what is made of one is computed in forward");
         if (value.kind == EV_TUPLE)
             diag_hint(build->cx, "lists of numbers that are all of one length make one");
         return false;
@@ -89,6 +93,7 @@ bool module_set_value(struct builder *build, struct module_tensor *tensor, struc
         return false;
     tensor->init = INIT_VALUE;
     tensor->value = value.tensor->constant;
+    tensor->computed = build->eval.graph ? value.tensor : NULL;
     tensor->dtype = value.tensor->dtype;
     tensor->ndim = value.tensor->ndim;
     for (int i = 0; i < tensor->ndim; i++) {

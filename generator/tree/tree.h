@@ -14,6 +14,7 @@ struct rollout;
 struct spec;
 struct spec_class;
 struct tensor;
+struct value;
 struct training;
 
 enum module_tensor_kind { MODULE_PARAMETER, MODULE_BUFFER, MODULE_STATE };
@@ -78,7 +79,9 @@ struct module_tensor {
     double a, b, low, high;
     int64_t zero_row;           /* drawn, then this row is 0; -1: none */
     const struct tensor *value; /* INIT_VALUE */
-    int key; /* index among the model's keys (parameters and buffers) or states; -1: constant */
+    struct value
+        *computed; /* while the tree is built: its elements, known or not; note [tensors of __init__] */
+    int key;       /* index among the model's keys (parameters and buffers) or states; -1: constant */
     /* module_paths.c, note [ties]. source: the one that the spec ties it to, or NULL; first: itself, where it is not
      * tied. */
     struct module_tensor *source, *first;

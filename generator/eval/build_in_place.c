@@ -7,8 +7,13 @@
  * (flip, repeat, a reshape of what has gaps): these are marked `own`, and nothing goes through them. Where strides decide
  * between the two and are not known, the view is `unsure`: then what one of the two became in place is not known of the other,
  * and to read it is an error. The same holds of what shares memory through calls of regions and boundaries with hooks,
- * where no view leads (`with`), unless it is the same tensor. */
+ * where no view leads (`with`), unless it is the same tensor.
+ *
+ * x.t_() leaves the memory as it is, and all views of it: x itself, under all its names, is another view from then on
+ * (`turned`, which build_shown follows). Two views of one shape are one value here, and two tensors in PyTorch: such a value
+ * (`twice`) is not turned. */
 #include <assert.h>
+#include <string.h>
 
 #include "eval/evaluator.h"
 #include "graph/graph.h"
@@ -321,6 +326,54 @@ struct value *build_newest(struct eval *eval, struct loc loc, struct value *valu
     if (base && !base->sharing.own && view_of(base)) /* so that who asks again finds it */
         value->newer = base;
     return base;
+}
+
+struct value *build_shown(struct eval *eval, struct loc loc, struct value *value)
+{
+    struct value *last;
+
+    do {
+        last = value;
+        while (value->turned || value->newer)
+            value = value->turned ? value->turned : value->newer;
+        value = build_newest(eval, loc, value);
+    } while (value && value != last);
+    return value;
+}
+
+struct ev build_seen(struct ev out, int first)
+{
+    for (int i = 0; out.kind == EV_TUPLE && i < out.count; i++)
+        build_seen(out.items[i], first);
+    if ((out.kind == EV_TENSOR || out.kind == EV_COMPLEX) && out.tensor->id < first)
+        out.tensor->sharing.twice = true;
+    return out;
+}
+
+bool build_turn(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to)
+{
+    const struct op *op = x->op;
+    const bool given = x->sharing.with || (op->code == GRAPH_OP_INPUT && eval->graph->region) ||
+                       (op->code == GRAPH_OP_FENCE && op->fence.kind == FENCE_FORWARD_PRE &&
+                        op->fence.module != eval->graph->root);
+
+    if (x->sharing.fixed || value_is_slot(x)) {
+        diag_error(eval->cx, loc, "%s: a parameter, buffer, state or constant of a module keeps its shape",
+                   what);
+        diag_hint(eval->cx, "write x = x.%.*s(...), which is another view of it", (int)strlen(what) - 1,
+                  what);
+        return false;
+    }
+    if (given || x->sharing.twice) {
+        diag_error(eval->cx, loc,
+                   "%s: this tensor has names elsewhere, and it is not known whether these see its shape",
+                   what);
+        diag_hint(eval->cx, "write x = x.%.*s(...)", (int)strlen(what) - 1, what);
+        return false;
+    }
+    eval->changes++;
+    x->turned = to;
+    return true;
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------------------ */

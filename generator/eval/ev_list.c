@@ -110,7 +110,7 @@ static bool may_walk(struct eval *eval, struct loc loc, int count)
 bool ev_is_stale(struct eval *eval, const struct ev *value)
 {
     if (value->kind == EV_TENSOR || value->kind == EV_COMPLEX)
-        return eval->graph && build_newest(eval, value->loc, value->tensor) != value->tensor;
+        return eval->graph && build_shown(eval, value->loc, value->tensor) != value->tensor;
     if (!ev_is_sequence(value))
         return false;
     if (value->cell || value->changes)
@@ -127,7 +127,7 @@ struct ev ev_fresh(struct eval *eval, struct ev value)
     bool stale = false;
 
     if ((value.kind == EV_TENSOR || value.kind == EV_COMPLEX) && eval->graph) {
-        value.tensor = build_newest(eval, loc, value.tensor);
+        value.tensor = build_shown(eval, loc, value.tensor);
         return value.tensor ? value : ev_bad(loc);
     }
     if (value.kind == EV_METHOD && value.items) {

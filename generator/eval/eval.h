@@ -347,6 +347,12 @@ struct value *build_storage(struct value *value);
 /* A number or a tensor that becomes what fits x; NULL after an error. */
 struct value *build_filling(struct eval *eval, struct loc loc, const char *what, const struct value *x,
                             const struct ev *source);
+/* What a tensor is now that is the value: that became something in place, or another view of its memory. NULL after an error. */
+struct value *build_shown(struct eval *eval, struct loc loc, struct value *value);
+/* x shows what `to` does, in another shape, from now on, under all its names. False after a fault. */
+bool build_turn(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to);
+/* Values with a number below `first` have one more tensor that is them. */
+struct ev build_seen(struct ev out, int first);
 /* What the value became in place; NULL after an error: that is not known. */
 struct value *build_newest(struct eval *eval, struct loc loc, struct value *value);
 /* `value` stands for `of` from now on, and `other` for `base`: they share memory, if these do. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "eval/pytorch.h"
+#include "graph/graph.h"
 
 static struct ev tensor_shape(struct eval *eval, struct loc loc, const struct value *value)
 {
@@ -343,10 +344,6 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
     if (base->kind == EV_TENSOR &&
         (pytorch_has(PYTORCH_TORCH | PYTORCH_METHOD, name) || pytorch_why("x", name))) {
         eval_missing(eval, loc, "x", name, arena_format(arena, "the method '%s'", name), HABIT_METHOD);
-        if (name[strlen(name) - 1] == '_' &&
-            function_find(arena_copy(arena, name, strlen(name) - 1), FUNCTION_METHOD))
-            diag_hint(eval->cx, "x = x.%.*s(...): a tensor keeps its shape and its place in memory",
-                      (int)strlen(name) - 1, name);
         return;
     }
     if (base->kind == EV_TENSOR) {
@@ -379,6 +376,7 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
 {
     struct ev base = *value;
     const char *name = expr->text;
+    const int first = eval->graph ? eval->graph->value_count : 0;
     struct ev out;
 
     switch (base.kind) {
@@ -432,9 +430,9 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
             return ev_bad(expr->loc);
         }
         if (strcmp(name, "T") == 0 || strcmp(name, "mT") == 0)
-            return tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T');
+            return build_seen(tensor_transposed(eval, expr->loc, base.tensor, name[0] == 'T'), first);
         if (tensor_fact(eval, &base, name, expr->loc, &out))
-            return out;
+            return build_seen(out, first);
         if (eval_find_function(name, FUNCTION_METHOD, expr->loc, &out) ||
             eval_find_in_place(eval, name, FUNCTION_METHOD, PYTORCH_METHOD, expr->loc, &out))
             return method_of(eval, &base, out);

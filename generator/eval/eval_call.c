@@ -75,12 +75,45 @@ static struct ev call_elementwise(struct eval *eval, const struct elementwise_ro
     return build_elementwise(eval, call->loc, row, args, signature->count - may);
 }
 
+/* x.t_() */
+static struct ev turned(struct eval *eval, struct loc loc, const char *what, const struct ev *x,
+                        const struct ev *out)
+{
+    struct ev self = *x;
+
+    if (!eval->graph || out->kind != x->kind)
+        return *out;
+    if (strcmp(what, "detach_") == 0 && build_storage(x->tensor) != x->tensor) {
+        diag_error(eval->cx, loc, "detach_: a view cannot be detached in place");
+        diag_hint(eval->cx, "write x = x.detach()");
+        return ev_bad(loc);
+    }
+    if (out->tensor == x->tensor)
+        return *out;
+    self.loc = loc;
+    return build_turn(eval, loc, what, x->tensor, out->tensor) ? ev_fresh(eval, self) : ev_bad(loc);
+}
+
+/* Of views, those that give the tensor that they are given where there is nothing to do; all others make a tensor. */
+static bool gives_itself(const char *name)
+{
+    static const char *const names[] = {"contiguous", "to",   "type",         "type_as",    "float", "double",
+                                        "long",       "int",  "short",        "char",       "byte",  "bool",
+                                        "positive",   "conj", "resolve_conj", "resolve_neg"};
+
+    for (int i = 0; i < COUNT(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* A function of the tables. What the spec calls gives what shares memory with its arguments or not, as PyTorch's does; what
  * bodies call is their own matter. */
 static struct ev call_tables(struct eval *eval, const struct ev *callee, const struct call *call, bool method)
 {
     const struct function_row *row = callee->function;
     const int first = eval->graph ? eval->graph->value_count : 0;
+    const bool is_view = row && (row->flags & FUNCTION_VIEW);
     struct ev args[EVAL_MAX_ROW_ARGS], out;
     bool in_place = false;
 
@@ -90,8 +123,12 @@ static struct ev call_tables(struct eval *eval, const struct ev *callee, const s
         out = call_elementwise(eval, callee->elementwise, call, args, &in_place);
     if (out.kind == EV_BAD)
         return out;
-    if (!eval->within && !(row && (row->flags & FUNCTION_VIEW)))
+    if (!eval->within && !is_view)
         out = build_apart(eval, out, first);
+    if (callee->in_place && is_view)
+        return turned(eval, call->loc, callee->text, &args[0], &out);
+    if (!eval->within && is_view && !gives_itself(callee->text))
+        build_seen(out, first);
     return in_place || callee->in_place ? eval_become(eval, call->loc, callee->text, &args[0], &out) : out;
 }
 

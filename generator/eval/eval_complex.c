@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "eval/pytorch.h"
 #include "graph/make.h"
 
 struct ev ev_complex_dtype(struct loc loc, enum dtype part)
@@ -152,7 +153,7 @@ static bool find_function(struct eval *eval, const char *name, struct loc loc, s
         if (!in_place ||
             !eval_find_function(arena_format(arena, "complex.%.*s", (int)length - 1, name), FUNCTION_COMPLEX,
                                 loc, out) ||
-            (out->function->flags & FUNCTION_VIEW))
+            ((out->function->flags & FUNCTION_VIEW) && !pytorch_has(PYTORCH_METHOD, name)))
             return false;
     }
     out->text = name;

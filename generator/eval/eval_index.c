@@ -632,6 +632,7 @@ struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *
 {
     struct ev base = eval_expr(eval, scope, expr->a);
     struct ev *items = ARENA_ARRAY(&eval->cx->arena, expr->count, struct ev);
+    const int first = eval->graph ? eval->graph->value_count : 0;
 
     for (int i = 0; i < expr->count; i++)
         items[i] = eval_expr(eval, scope, expr->items[i]);
@@ -640,9 +641,9 @@ struct ev eval_index(struct eval *eval, struct scope *scope, const struct expr *
     if (base.kind == EV_SPACE && base.module) /* self[0] */
         base = ev_module(base.loc, base.module);
     if (base.kind == EV_TENSOR)
-        return index_tensor(eval, expr->loc, base.tensor, items, expr->count);
+        return build_seen(index_tensor(eval, expr->loc, base.tensor, items, expr->count), first);
     if (base.kind == EV_COMPLEX)
-        return index_complex(eval, expr->loc, base.tensor, items, expr->count);
+        return build_seen(index_complex(eval, expr->loc, base.tensor, items, expr->count), first);
     for (int i = 0; i < expr->count; i++)
         if (items[i].kind == EV_BAD)
             return items[i];

@@ -91,7 +91,8 @@ bool eval_find_in_place(struct eval *eval, const char *name, unsigned flags, uns
 
     if (length < 2 || name[length - 1] != '_' || !pytorch_has(spaces, name) ||
         !eval_find_function(arena_copy(&eval->cx->arena, name, length - 1), flags, loc, out) ||
-        (out->function && (out->function->flags & FUNCTION_VIEW)))
+        (out->function && (out->function->flags & FUNCTION_VIEW) &&
+         !(out->function->flags & FUNCTION_METHOD)))
         return false;
     out->text = name;
     out->in_place = true;

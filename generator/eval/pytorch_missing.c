@@ -43,16 +43,22 @@ const struct pytorch_class pytorch_classes[] = {
      "is_pinned is_shared is_vulkan is_vulkan_available mtia pin_memory "
      "record_stream set_default_device share_memory_ to_mkldnn xpu "},
     {"Memory", "is about memory, which modc lays out", "reshape, expand and as_strided name elements",
-     " torch.as_strided_ as_strided_scatter const_data_ptr data_ptr dim_order embedding_renorm_ empty_permuted "
-     "empty_strided from_dlpack from_file frombuffer is_set_to is_storage new_empty_strided resize "
-     "resize_ resize_as resize_as_ set_ slice_inverse storage storage_offset storage_type to_dlpack "
+     " as_strided_scatter const_data_ptr data_ptr dim_order embedding_renorm_ empty_permuted "
+     "empty_strided from_dlpack from_file frombuffer is_set_to is_storage new_empty_strided "
+     "slice_inverse storage storage_offset storage_type to_dlpack "
      "untyped_storage "},
+    {"Memory of another size", "would give a tensor memory of another size",
+     "x = x.reshape(...) has the same elements, x = y.clone() those of another",
+     " resize resize_ resize_as resize_as_ set_ "},
     {"Gradients", "belongs to training, which a spec only describes",
      "leave it out: 'backward: true' computes gradients",
-     " backward detach_ grad grad_dtype grad_fn is_anomaly_check_nan_enabled is_anomaly_enabled "
+     " backward grad grad_dtype grad_fn is_anomaly_check_nan_enabled is_anomaly_enabled "
      "is_grad_enabled is_inference is_inference_mode_enabled is_leaf output_nr register_hook "
-     "register_post_accumulate_grad_hook reinforce requires_grad requires_grad_ retain_grad retains_grad "
+     "register_post_accumulate_grad_hook reinforce retain_grad retains_grad "
      "set_anomaly_enabled volatile "},
+    {"Which tensors want gradients", "says which tensors want gradients, and is no matter of a call",
+     "'requires_grad: false' stands at an input or parameter, 'freeze:' names parameters, x.detach() has none",
+     " requires_grad requires_grad_ "},
     {"Settings of PyTorch", "is a setting of PyTorch's process, which a model has none of",
      "types, seeds and threads are the spec's and the caller's",
      " are_deterministic_algorithms_enabled autocast_decrement_nesting autocast_increment_nesting can_cast "
@@ -98,11 +104,9 @@ const struct pytorch_class pytorch_classes[] = {
      " gru gru_cell lstm lstm_cell F.multi_head_attention_forward rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell "},
     {"Gone from PyTorch", "is gone from PyTorch", "torch.linalg has it",
      " cholesky lstsq matrix_rank qr solve "},
-    {"In place, of another shape", "would change the shape of a tensor in place", NULL,
-     " x.as_strided_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unsqueeze_ "},
     {"In place, of what has no memory", "is for tensors that others see",
      "assign the result: x = F.dropout(x, 0.1, self.training)",
-     " alpha_dropout_ conj_physical_ dropout_ feature_alpha_dropout_ feature_dropout_ "},
+     " alpha_dropout_ dropout_ feature_alpha_dropout_ feature_dropout_ "},
     {"Random numbers", "draws from a distribution that modc has not",
      "rand, randn, randint, bernoulli, multinomial and exponential_ draw", " binomial poisson "},
     {"Factors that are not there", "is not supported yet by this version of modc",

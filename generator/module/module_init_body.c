@@ -547,6 +547,39 @@ bool module_assign_to(struct eval *eval, const struct ev *base, const struct exp
     return true;
 }
 
+static void want_gradients(struct module *module, bool wanted)
+{
+    for (int i = 0; i < module->tensor_count; i++)
+        if (module->tensors[i]->kind == MODULE_PARAMETER)
+            module->tensors[i]->requires_grad = wanted;
+    for (int i = 0; i < module->child_count; i++)
+        want_gradients(module->children[i], wanted);
+}
+
+/* self.fc.requires_grad_(False), self.fc.weight.requires_grad_(False). False: it is none of a module or tensor of the tree. */
+static bool call_requires_grad(struct builder *build, struct scope *scope, const struct expr *expr,
+                               struct ev *out)
+{
+    struct ev base, truth = ev_bool(expr->loc, true);
+    bool wanted;
+
+    if (expr->a->kind != EXPR_ATTR || strcmp(expr->a->text, "requires_grad_") != 0 || expr->count > 1)
+        return false;
+    base = eval_expr(&build->eval, scope, expr->a->a);
+    if (expr->count == 1)
+        truth = eval_expr(&build->eval, scope, expr->items[0]);
+    if (base.kind == EV_SPACE && base.module)
+        base = ev_module(base.loc, base.module);
+    if (!ev_get_bool(&truth, &wanted) || !(base.kind == EV_MODULE || (base.kind == EV_TENSOR && base.own)))
+        return base.kind == EV_BAD;
+    if (base.kind == EV_MODULE)
+        want_gradients(base.module, wanted);
+    else
+        base.own->requires_grad = wanted;
+    *out = base;
+    return true;
+}
+
 static void apply_to(struct builder *build, struct scope *scope, struct module *module, struct ev *function,
                      const struct expr *expr)
 {
@@ -660,7 +693,7 @@ bool module_call_init(struct eval *eval, struct scope *scope, const struct expr 
         call_initial(build, scope, expr);
         return true;
     }
-    if (call_change(build, scope, expr, out))
+    if (call_requires_grad(build, scope, expr, out) || call_change(build, scope, expr, out))
         return true;
     if (self && is_named(callee, "setattr") && expr->count == 3 && is_named(expr->items[0], "self")) {
         struct ev name = eval_expr(eval, scope, expr->items[1]);

@@ -47,7 +47,7 @@ static struct module_tensor *memory_of(const struct memories *memories, struct v
 static void settle_tensor(struct builder *build, struct module_tensor *tensor, struct memories *memories)
 {
     struct value *value = tensor->computed && !tensor->faulty
-                              ? build_newest(&build->eval, tensor->loc, tensor->computed)
+                              ? build_shown(&build->eval, tensor->loc, tensor->computed)
                               : NULL;
 
     if (!value) {
@@ -56,7 +56,7 @@ static void settle_tensor(struct builder *build, struct module_tensor *tensor, s
     }
     tensor->computed = value;
     if (value->constant) {
-        tensor->value = value->constant;
+        module_set_value(build, tensor, ev_tensor(tensor->loc, value), false);
         if (!tensor->is_constant)
             ARENA_PUSH(&build->cx->arena, memories->list, memories->count,
                        ((struct memory){build_storage(value), tensor}));

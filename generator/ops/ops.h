@@ -44,6 +44,7 @@ struct sharing {
     bool part; /* of what `with` shows it shows a part, or the same in another order */
     bool own;  /* a view, and yet a copy */
     bool unsure; /* a view or a copy: that is decided by strides that are not known */
+    bool twice;  /* several tensors of PyTorch are this value: views that change nothing */
     bool fixed;  /* of the model, and a constant of the emitted code */
     const struct loc
         *lost; /* something changed it in place there, in a way that is not known; NULL: nothing */
@@ -68,6 +69,8 @@ struct value {
     struct sharing sharing;
     struct value *
         newer; /* slots: the version that a write made of it; others: what it became in place; see graph_renew */
+    struct value
+        *turned; /* what the tensor shows since its shape changed in place: another view of its memory */
     int renewals; /* so many there were of the graph's when lowering saw that it is the newest, as are those that it shows */
 
     /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). From plan_make on they

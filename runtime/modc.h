@@ -77,7 +77,7 @@ enum modc_status {
     MODC_SIZE,       /* a size is negative or over its maximum, or sizes disagree */
     MODC_POINTER,    /* a needed pointer is NULL */
     MODC_HOOK_SHAPE, /* a hook changed the dtype or shape of a value */
-    MODC_HOOK_ERROR, /* a hook returned an error of its own */
+    MODC_HOOK_ERROR, /* a hook, or the body of an Extern, returned an error of its own */
     MODC_INDEX,      /* an index is out of range */
     MODC_DIVISION,   /* integer division by zero */
     MODC_FILE,       /* a file cannot be read or written */
@@ -227,6 +227,7 @@ struct modc_params;
 struct modc_context;
 struct modc_training;
 struct modc_rollout_table;
+struct modc_extern_row;
 
 enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
 
@@ -399,6 +400,10 @@ struct modc_model {
     /* What calls require of sizes, as the spec says it, and the first of these that `sizes` do not meet (-1: none); NULL. */
     const char *const *requirements;
     int (*unmet)(const int *sizes);
+    /* Of Externs, modc_extern.h: the bodies that the program is linked with, and where struct MODEL has its own. */
+    int extern_count;
+    const struct modc_extern_row *externs;
+    size_t extern_list;
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */
@@ -921,6 +926,7 @@ enum modc_status modc_backward_failed(struct modc_context *net, enum modc_status
 #define MODC_BACKWARD_LEAVE_NONE(net, name)                                                                  \
     MODC_TRY_BACKWARD(modc_backward_call_end(&(net)->base, &name, NULL, 0))
 
+#include "modc_extern.h"
 #include "modc_safetensors.h"
 
 /* ---- numbers ------------------------------------------------------------------------------------------- */

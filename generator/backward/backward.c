@@ -825,6 +825,55 @@ static void leave_call(struct backward *b, struct op *forward, struct value **gr
             ARENA_PUSH(arena, b->commits, b->commit_count, add_part(b, forward, CALL_COMMIT, &block, 1));
 }
 
+/* ---- bodies of the user's ------------------------------------------------------------------------------------------ */
+
+/* To the second function of the body: what went in, what came out, and the gradients that came, for those of its inputs. */
+static void leave_extern(struct backward *b, struct op *forward, struct value **gradients)
+{
+    struct graph *graph = b->graph;
+    struct arena *arena = &graph->cx->arena;
+    const struct module *module = forward->external.module;
+    struct value **inputs = NULL;
+    int count = 0, given_count = 0, wanted_count = 0, *given = NULL, *wanted = NULL;
+    struct op *op;
+
+    if (!module->body->backward) {
+        diag_error(graph->cx, module->loc, "gradients come to '%s', whose body '%s' has no backward",
+                   module->path, module->body->name);
+        diag_hint(graph->cx,
+                  "say backward=True and write %s_extern_%s_backward, or detach() what it is called with",
+                  graph->program->tree->name, module->body->name);
+        return;
+    }
+    for (int i = 0; i < forward->input_count; i++)
+        ARENA_PUSH(arena, inputs, count, forward->inputs[i]);
+    for (int i = 0; i < forward->output_count; i++)
+        ARENA_PUSH(arena, inputs, count, forward->outputs[i]);
+    for (int i = 0; i < forward->output_count; i++) {
+        if (!gradients[i])
+            continue;
+        ARENA_PUSH(arena, given, given_count, i);
+        ARENA_PUSH(arena, inputs, count, gradients[i]);
+    }
+    op = op_new(&b->eval, GRAPH_OP_EXTERN, arena_format(arena, "d%s", forward->label), inputs, count);
+    op->loc = forward->loc;
+    op->external = forward->external;
+    op->external.backward = true;
+    for (int i = 0; i < forward->input_count; i++) {
+        const struct value *input = forward->inputs[i];
+
+        if (!b->wanted[input->id])
+            continue;
+        ARENA_PUSH(arena, wanted, wanted_count, i);
+        graph_value(graph, op, input->dtype, input->ndim, input->dims);
+    }
+    op->external.given = given;
+    op->external.wanted = wanted;
+    graph_append(graph, op);
+    for (int i = 0; i < wanted_count; i++)
+        give(&b->adjoint, forward->inputs[wanted[i]], op->outputs[i]);
+}
+
 /* ---- all ---------------------------------------------------------------------------------------------------------- */
 
 static void leave_parameter(struct backward *b, struct op *op, struct value **gradients)
@@ -851,6 +900,7 @@ static void (*const leavers[GRAPH_OP_COUNT])(struct backward *b, struct op *op, 
     [GRAPH_OP_TENSOR] = leave_parameter,
     [GRAPH_OP_FENCE] = leave_boundary,
     [GRAPH_OP_CALL] = leave_call,
+    [GRAPH_OP_EXTERN] = leave_extern,
 };
 
 static void write_backward(struct graph *graph)

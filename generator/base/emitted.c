@@ -149,8 +149,9 @@ const char *const emitted_functions[] = {
     "attach", "bind", "bind_all", "bind_embedded", "changed", "code", "code_of", "create", "destroy", "eval",
     "get", "get_gradient", "init", "isa", "load", "load_bytes", "model", "named_buffers", "named_parameters",
     "pack", "pack_all", "packed_fits", "print", "register_forward_hook", "register_forward_pre_hook", "reset",
-    "reset_state", "save", "save_bytes", "schedule_step", "seed", "set_executor", "set_grad_enabled",
-    "set_isa", "set_threads", "train", "training_load_bytes", "training_save_bytes", "unpack", "weights",
+    "reset_state", "save", "save_bytes", "schedule_step", "seed", "set_executor", "set_extern",
+    "set_grad_enabled", "set_isa", "set_threads", "train", "training_load_bytes", "training_save_bytes",
+    "unpack", "weights",
     /* of later versions */
     "apply", "backward", "buffers", "children", "clip", "extra_repr", "get_buffer", "get_parameter",
     "get_submodule", "load_state_dict", "loss", "loss_backward", "modules", "n_step", "named_children",
@@ -184,6 +185,8 @@ const char *const emitted_endings[] = {"_eval",
 
 bool emitted_function(const char *name)
 {
+    if (begins_with(name, "extern_")) /* bodies of the user's */
+        return true;
     for (int i = 0; emitted_functions[i]; i++)
         if (strcmp(emitted_functions[i], name) == 0)
             return true;

@@ -72,6 +72,7 @@ struct options {
     bool dispatch;               /* several instruction sets in one library: dispatch.h */
     const struct target *target; /* NULL: none was named; see target_of */
     const char *keep;            /* run: folder of sources and program */
+    const char *bodies;          /* run: a file of C with the bodies of Externs */
     struct run_option *run_options;
     int run_option_count;
 };

@@ -25,6 +25,7 @@ static const char *const kind_texts[] = {
     [ARG_OPTION] = "None, or a value",
     [ARG_MODULE] = "a module",
     [ARG_CALLABLE] = "a function or a module",
+    [ARG_SIZES] = "a shape over sizes, several, or a function that gives them",
 };
 
 static void print_args(struct text *text, const struct layer_row *row)

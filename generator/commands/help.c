@@ -120,6 +120,7 @@ const struct option_row option_rows[] = {
      "multiply the gradient of a module's input by X"},
     {"--backward-pre-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0,
      "multiply the gradient of a module's output by X"},
+    {"--extern", "FILE.c", RUN, OPTION_TEXT, FIELD(bodies), "the bodies of the spec's Externs, in C"},
     {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
 

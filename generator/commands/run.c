@@ -28,6 +28,7 @@ struct run {
     const struct options *options;
     const struct plan *plan;
     const char *folder; /* of sources and program */
+    const char *bodies; /* the file of --extern among the sources; or NULL */
     bool temporary;     /* to be removed */
     const char *program, *stamp;
     struct output_file *files; /* with the runtime */
@@ -107,9 +108,30 @@ static int check_entry(struct run *run, const char *name)
     return EXIT_COMMAND_LINE;
 }
 
+/* The bodies of Externs are there, if there are Externs. */
+static int check_bodies(struct run *run)
+{
+    const struct module_tree *tree = run->plan->program->tree;
+    const struct extern_body *body = tree->extern_count > 0 ? tree->externs[0] : NULL;
+    const struct run_option option = {.name = "--extern", .value = run->options->bodies, .reads = true};
+
+    if (body && !option.value) {
+        diag_error(run->cx, body->loc, "the body '%s' is yours to write: --extern FILE.c has it", body->name);
+        diag_hint(run->cx,
+                  "it includes %s.h and defines enum modc_status %s_extern_%s(struct modc_extern_call *call)",
+                  tree->name, tree->name, body->name);
+        return EXIT_COMMAND_LINE;
+    }
+    if (option.value && !body) {
+        diag_error(run->cx, nowhere, "--extern: %s has no Extern", run->plan->model);
+        return EXIT_COMMAND_LINE;
+    }
+    return !option.value || check_read(run->cx, &option) ? EXIT_DONE : EXIT_FILE;
+}
+
 static int check_options(struct run *run)
 {
-    int status = EXIT_DONE;
+    int status = check_bodies(run);
 
     for (int i = 0; i < run->options->run_option_count && status == EXIT_DONE; i++)
         if (strcmp(run->options->run_options[i].name, "--entry") == 0)
@@ -170,6 +192,28 @@ static int write_sources(struct run *run)
     return EXIT_FILE;
 }
 
+/* The files, and behind them that of --extern. */
+static const struct output_file *with_bodies(struct run *run, const struct output_file *files, int *count)
+{
+    enum { MOST = 16 << 20 };
+    struct output_file *all;
+    const struct source *source;
+    const char *error = NULL;
+
+    if (!run->options->bodies)
+        return files;
+    source = source_read(run->cx, run->options->bodies, MOST, &error);
+    if (!source) {
+        diag_error(run->cx, nowhere, "--extern: cannot read '%s': %s", run->options->bodies, error);
+        return NULL;
+    }
+    all = ARENA_ARRAY(&run->cx->arena, *count + 1, struct output_file);
+    memcpy(all, files, (size_t)*count * sizeof *all);
+    run->bodies = arena_format(&run->cx->arena, "%s_extern.c", run->plan->model);
+    all[(*count)++] = (struct output_file){run->bodies, source->text, source->length, NULL};
+    return all;
+}
+
 /* ---- compiling -------------------------------------------------------------------------------------------- */
 
 static int run_compilers(struct run *run, struct process *list, int count)
@@ -212,6 +256,15 @@ static struct process object_process(const struct run *run, const struct output_
     own.said = arena_format(arena, "%s/%s.said", folder, file->path);
     compiler_flags(run->cx, &own, file);
     process_word(run->cx, &own, arena_format(arena, "-I%s", folder));
+    if (file->path == run->bodies) { /* what it includes lies where it does */
+        const char *slash = strrchr(run->options->bodies, '/');
+
+        process_word(run->cx, &own, "-I");
+        process_word(run->cx, &own,
+                     slash
+                         ? arena_copy(arena, run->options->bodies, (size_t)(slash - run->options->bodies) + 1)
+                         : ".");
+    }
     process_word(run->cx, &own, "-DMODC_LIBM"); /* modc_reset.c: PyTorch's bits for float64 too */
     if (!cache_takes(file))
         process_word(run->cx, &own, arena_format(arena, "-DMODC_MODEL=%s_model", run->plan->model));
@@ -383,6 +436,10 @@ int run_model(struct cx *cx, const struct plan *plan, const struct output_file *
 
     if (status != EXIT_DONE)
         return status;
+    files = with_bodies(&run, files, &run.own);
+    if (!files)
+        return EXIT_FILE;
+    run.count = run.own;
     run.files = bundle_runtime(cx, files, &run.count, true);
     run.compiler = compiler_words(cx, "cc", "-O3 -march=native");
     status = find_folder(&run);

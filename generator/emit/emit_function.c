@@ -169,6 +169,14 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
     }
 }
 
+/* What a call that ends with a status stands in. */
+static const char *try_macro(const struct variant *variant, enum part part)
+{
+    return !variant->graph->fenced ? "MODC_TRY"
+           : part == PART_FORWARD  ? "MODC_TRY_HOOKED"
+                                   : "MODC_TRY_BACKWARD";
+}
+
 /* Of the elements of an input, by modc_check_index and its like. */
 static void print_check(struct emit *e, struct text *out, const struct variant *variant, const struct op *op,
                         enum part part)
@@ -180,10 +188,7 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
                              ? dim_c_text(e->cx, use_dim(e->uses, op->check.extent), true)
                              : "";
 
-    text_printf(out, "    %s(modc_check_%s(&%s->base, %s, %s, %s, %s",
-                !variant->graph->fenced ? "MODC_TRY"
-                : part == PART_FORWARD  ? "MODC_TRY_HOOKED"
-                                        : "MODC_TRY_BACKWARD",
+    text_printf(out, "    %s(modc_check_%s(&%s->base, %s, %s, %s, %s", try_macro(variant, part),
                 names[op->check.kind], use(e->uses, "net"),
                 module_number(e, variant, op->call ? op->call->module : variant->graph->root),
                 value_pointer(e->cx, variant, e->uses, value), dtype_rows[value->dtype].modc,
@@ -191,6 +196,49 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
     if (op->check.kind == CHECK_INDEX)
         text_printf(out, ", %s%s, %s", op->check.negative ? "-" : "", op->check.negative ? extent : "0",
                     extent);
+    text_add(out, "));\n");
+}
+
+/* A list of tensors that a body of the user's reads or writes, one a line; those that are not there (NULL) are as others are. */
+static void print_tensors(struct emit *e, struct text *out, const struct variant *variant, const char *macro,
+                          struct value *const *values, struct value *const *like, int count)
+{
+    const char *begin = ",\n        ";
+
+    if (count == 0)
+        text_printf(out, "%sNULL", begin);
+    for (int i = 0; i < count; i++)
+        text_printf(out, "%s%s%s{%s, %s}", i ? ",\n" : begin,
+                    i ? arena_format(&e->cx->arena, "%*s", 9 + (int)strlen(macro), "") : macro, i ? "" : "(",
+                    values[i] ? value_pointer(e->cx, variant, e->uses, values[i]) : "NULL",
+                    tensor_text(e, like[i]));
+    text_add(out, count > 0 ? ")" : "");
+}
+
+/* The call of such a body, or of its backward. */
+static void print_extern(struct emit *e, struct text *out, const struct variant *variant, const struct op *op,
+                         enum part part)
+{
+    struct arena *arena = &e->cx->arena;
+    const bool backward = op->external.backward;
+    const int inputs = op->external.inputs, results = op->external.results;
+    struct value *const *forward = backward ? op->inputs + inputs : op->outputs;
+    struct value **given = ARENA_ARRAY(arena, results + 1, struct value *);
+    struct value **wanted = ARENA_ARRAY(arena, inputs + 1, struct value *);
+
+    text_printf(out, "    %s(modc_call_extern%s(&%s->base, \"%s\", %s, %d, %d", try_macro(variant, part),
+                backward ? "_backward" : "", use(e->uses, "net"), op->external.module->body->name,
+                module_number(e, variant, op->external.module), inputs, results);
+    print_tensors(e, out, variant, "MODC_READS", op->inputs, op->inputs, inputs);
+    print_tensors(e, out, variant, backward ? "MODC_READS" : "MODC_WRITES", forward, forward, results);
+    for (int i = inputs + results; i < op->input_count; i++)
+        given[op->external.given[i - inputs - results]] = op->inputs[i];
+    for (int i = 0; backward && i < op->output_count; i++)
+        wanted[op->external.wanted[i]] = op->outputs[i];
+    if (backward) {
+        print_tensors(e, out, variant, "MODC_READS", given, forward, results);
+        print_tensors(e, out, variant, "MODC_WRITES", wanted, op->inputs, inputs);
+    }
     text_add(out, "));\n");
 }
 
@@ -462,6 +510,8 @@ static void print_later_steps(struct emit *e, struct text *body, const struct va
             last = op->call && !fence ? op->call : last;
             if (op->code == GRAPH_OP_CHECK)
                 print_check(e, &steps, variant, op, part);
+            else if (op->code == GRAPH_OP_EXTERN)
+                print_extern(e, &steps, variant, op, part);
             else if (fence)
                 print_fence(e, &steps, variant, step);
             else if (op->code == GRAPH_OP_UPDATE)
@@ -512,6 +562,8 @@ static void print_steps(struct emit *e, struct text *body, const struct variant 
             print_region_call(e, body, variant, step);
         else if (step->op->code == GRAPH_OP_CHECK)
             print_check(e, body, variant, step->op, PART_FORWARD);
+        else if (step->op->code == GRAPH_OP_EXTERN)
+            print_extern(e, body, variant, step->op, PART_FORWARD);
         else
             text_add(body, kernel_step(e->cx, variant, e->uses, step));
     }

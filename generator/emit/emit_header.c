@@ -297,6 +297,11 @@ static bool has_backward_hooks(const struct emit *e)
     return has_hooks(e) && has_backward(e);
 }
 
+static bool has_externs(const struct emit *e)
+{
+    return e->tree->extern_count > 0;
+}
+
 static bool is_split(const struct emit *e)
 {
     return e->plan->threads > 0;
@@ -319,6 +324,7 @@ static const struct wrappers wrappers[] = {
     {"HOOK_FUNCTIONS", "register_forward_pre_hook register_forward_hook attach", has_hooks},
     {"BACKWARD_HOOK_FUNCTIONS", "register_full_backward_pre_hook register_full_backward_hook",
      has_backward_hooks},
+    {"EXTERN_FUNCTIONS", "set_extern", has_externs},
     {"THREAD_FUNCTIONS", "set_executor set_threads", is_split},
 };
 
@@ -461,13 +467,35 @@ static void print_header_includes(struct emit *e, struct text *out)
         MODC_ABI, e->m);
 }
 
+/* The bodies that the program is linked with. */
+static void print_externs(struct emit *e, struct text *out)
+{
+    if (!has_externs(e))
+        return;
+    text_printf(
+        out,
+        "/* What you write, for the Externs of the spec: see struct modc_extern_call. Compiled with\n"
+        " * -DMODC_NO_EXTERNS the model needs none of them: contexts have their own then, by %s_set_extern. */\n",
+        e->m);
+    for (int i = 0; i < e->tree->extern_count; i++) {
+        const struct extern_body *body = e->tree->externs[i];
+
+        text_printf(out, "enum modc_status %s_extern_%s(struct modc_extern_call *call);\n", e->m, body->name);
+        if (has_backward(e) && body->backward)
+            text_printf(out, "enum modc_status %s_extern_%s_backward(struct modc_extern_call *call);\n", e->m,
+                        body->name);
+    }
+    text_add(out, "\n");
+}
+
 static void print_context(struct emit *e, struct text *out)
 {
     text_printf(
         out,
         "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
-        "    struct modc_context base;\n%s%s%s};\n\n",
-        e->m, e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
+        "    struct modc_context base;\n%s%s%s%s};\n\n",
+        e->m, has_externs(e) ? "    struct modc_extern *externs; /* bodies of its own */\n" : "",
+        e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
         e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "",
         saved_members(e));
 }
@@ -515,6 +543,7 @@ void print_header(struct emit *e, struct text *out)
     print_header_includes(e, out);
     print_header_sizes(e, out);
     print_header_modules(e, out);
+    print_externs(e, out);
     print_context(e, out);
     print_params(e, out); /* what changes with the extents of a module stands together from here on */
     print_header_gradients(e, out);

@@ -193,6 +193,32 @@ static void print_requirements_table(struct emit *e, struct text *out)
     text_printf(out, "\n%s    return -1;\n}\n\n", tests.data);
 }
 
+/* Bodies of the user's. */
+static void print_externs_table(struct emit *e, struct text *out)
+{
+    const struct module_tree *tree = e->tree;
+
+    if (tree->extern_count == 0)
+        return;
+    for (int linked = 1; linked >= 0; linked--) {
+        text_add(out, linked ? "#ifndef MODC_NO_EXTERNS\n" : "#else\n");
+        text_add(out, "static const struct modc_extern_row externs_table[] = {\n");
+        for (int i = 0; i < tree->extern_count; i++) {
+            const char *name = tree->externs[i]->name;
+
+            if (!linked)
+                text_printf(out, "    {\"%s\", NULL, NULL},\n", name);
+            else if (has_backward(e) && tree->externs[i]->backward)
+                text_printf(out, "    {\"%s\", %s_extern_%s, %s_extern_%s_backward},\n", name, e->m, name,
+                            e->m, name);
+            else
+                text_printf(out, "    {\"%s\", %s_extern_%s, NULL},\n", name, e->m, name);
+        }
+        text_add(out, "};\n");
+    }
+    text_add(out, "#endif\n\n");
+}
+
 /* Of struct modc_model: blocks, and the tables that the file has. */
 static void print_model_tables(struct emit *e, struct text *out)
 {
@@ -247,6 +273,11 @@ static void print_model_abilities(struct emit *e, struct text *out)
             out,
             "    .training_block = %s_TRAINING_BYTES,\n    .training_init = training_init_call,\n    .train_step = train_step_call,\n",
             e->M);
+    if (e->tree->extern_count > 0)
+        text_printf(out,
+                    "    .extern_count = MODC_ROWS(externs_table), .externs = externs_table,\n"
+                    "    .extern_list = offsetof(struct %s, externs),\n",
+                    e->m);
     if (e->tree->rollout)
         text_printf(out, "    .rollout = &%s_rollout_table,\n", e->m);
 }
@@ -258,6 +289,7 @@ void print_tables(struct emit *e, struct text *out)
     text_add(out, "/* ---- tables ---- */\n\n");
     print_sizes_table(e, out);
     print_requirements_table(e, out);
+    print_externs_table(e, out);
     for (int i = 0; i < program->entry_count; i++) {
         const struct entry *entry = &program->entries[i];
 

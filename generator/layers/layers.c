@@ -9,7 +9,7 @@
 extern const struct layer_row linear_rows[], conv_rows[], pooling_rows[], norm_rows[], activation_rows[],
     dropout_rows[], flatten_rows[], container_rows[], lazy_rows[], return_rows[], sparse_rows[],
     padding_rows[], fold_rows[], shuffle_rows[], distance_rows[], upsampling_rows[], rnn_rows[], loss_rows[],
-    transformer_rows[];
+    transformer_rows[], extern_rows[];
 
 const struct layer_family layer_families[] = {
     {"containers", container_rows},
@@ -31,6 +31,7 @@ const struct layer_family layer_families[] = {
     {"losses", loss_rows},
     {"lazy", lazy_rows},
     {"returns", return_rows},
+    {"bodies in C", extern_rows},
     {NULL, NULL},
     {NULL, NULL},
 };
@@ -42,7 +43,7 @@ extern const struct function_row product_functions[], linalg_functions[], conv_f
     arithmetic_functions[], join_functions[], arrange_functions[], combine_functions[], distance_functions[],
     shuffle_functions[], resample_functions[], einsum_functions[], attention_functions[],
     transformer_functions[], rnn_functions[], loss_functions[], return_functions[], fft_functions[],
-    complex_functions[], grid_functions[], box_functions[], second_names[];
+    complex_functions[], grid_functions[], box_functions[], extern_functions[], second_names[];
 
 const struct function_family function_families[] = {
     {"products", product_functions},
@@ -77,6 +78,7 @@ const struct function_family function_families[] = {
     {"recurrent", rnn_functions},
     {"losses", loss_functions},
     {"returns", return_functions},
+    {"bodies in C", extern_functions},
     {"Fourier transforms", fft_functions},
     {"complex tensors", complex_functions},
     {"sampling", grid_functions},

@@ -23,12 +23,13 @@ enum arg_kind {
     ARG_TRIPLE, /* of three */
     ARG_FOUR,
     ARG_SIX,
-    ARG_TUPLE,   /* a tuple or list of integers, as given */
-    ARG_INTS,    /* an int or a tuple: always a tuple */
-    ARG_FLOATS,  /* None, a number or a tuple of them: floats */
-    ARG_OPTION,  /* as given: None, a string, a number */
-    ARG_MODULE,  /* None, or a constructor: children are made by its name, in their calls */
-    ARG_CALLABLE /* a function, a word for one, or a constructor */
+    ARG_TUPLE,    /* a tuple or list of integers, as given */
+    ARG_INTS,     /* an int or a tuple: always a tuple */
+    ARG_FLOATS,   /* None, a number or a tuple of them: floats */
+    ARG_OPTION,   /* as given: None, a string, a number */
+    ARG_MODULE,   /* None, or a constructor: children are made by its name, in their calls */
+    ARG_CALLABLE, /* a function, a word for one, or a constructor */
+    ARG_SIZES     /* as given, over sizes, which have their current values there */
 };
 
 struct layer_arg {
@@ -106,7 +107,8 @@ struct layer_row {
         [LAYER_MAX_METHODS]; /* "log_prob(input): return ...", called as criterion.log_prob(x), around the module's hooks */
     const char *extra_repr; /* with {arg} holes; {arg!r} as Python's repr; see eval_fill */
     enum layer_container container;
-    bool region; /* equal modules share a function, as instances of a class of the spec do */
+    bool external; /* its body is the user's: struct extern_body */
+    bool region;   /* equal modules share a function, as instances of a class of the spec do */
     /* Lazy forms: the class that the first call makes of it, whose arguments are one that stands before those of this row;
      * it is the extent of the first input along `axis`. */
     const char *becomes;

@@ -134,7 +134,7 @@ static bool needs_inline(const struct graph *graph)
         if (graph->inputs[i]->newer || graph->inputs[i]->sharing.lost)
             return true;
     for (int i = 0; i < graph->op_count && !graph->fenced; i++)
-        if (graph->ops[i]->code == GRAPH_OP_CHECK)
+        if (op_rows[graph->ops[i]->code]->fails)
             return true;
     return false;
 }

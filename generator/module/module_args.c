@@ -15,9 +15,24 @@ static enum arg_kind kind_of(const struct layer_row *row, const struct expr *cal
     return ARG_ANY;
 }
 
+/* The same names, but sizes are not refused: they have their current values. */
+static struct scope *with_sizes(struct builder *build, const struct scope *scope)
+{
+    struct scope *own = ARENA_NEW(&build->cx->arena, struct scope);
+
+    *own = *scope;
+    if (scope->find == module_find_fixed)
+        own->find = module_global_scope(&build->eval, build->tree, true)->find;
+    if (scope->outer)
+        own->outer = with_sizes(build, scope->outer);
+    return own;
+}
+
 static struct ev eval_arg(struct builder *build, struct scope *scope, const struct expr *expr,
                           enum arg_kind kind)
 {
+    if (kind == ARG_SIZES)
+        scope = with_sizes(build, scope);
     if (kind == ARG_MODULE || kind == ARG_CALLABLE) {
         expr = module_choose_call(build, scope, expr);
         if (!expr)
@@ -262,6 +277,11 @@ bool module_check_arg(struct builder *build, const struct module *module, const 
     case ARG_CALLABLE:
         fits = value->kind == EV_CONSTRUCTOR || value->kind == EV_FUNCTION || value->kind == EV_STRING;
         return check_kind(build, module, arg, value, fits, "a function or a module");
+    case ARG_SIZES:
+        fits = value->kind == EV_TUPLE || value->kind == EV_FUNCTION;
+        *value = ev_frozen(&build->eval, *value); /* what a module holds does not change */
+        return check_kind(build, module, arg, value, fits,
+                          "a shape, as [batch, 8], or a function that gives one");
     case ARG_ANY:
     case ARG_OPTION:
         return true;

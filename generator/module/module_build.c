@@ -71,7 +71,7 @@ void module_unknown_class(struct builder *build, struct loc loc, const char *nam
         ARENA_PUSH(&build->cx->arena, known, count, build->tree->spec->classes[i]->name);
     for (int i = 0; i < layers; i++)
         ARENA_PUSH(&build->cx->arena, known, count, names[i]);
-    if (pytorch_has(PYTORCH_MODULE, name) || strcmp(name, "Extern") == 0) { /* Extern is modc's own */
+    if (pytorch_has(PYTORCH_MODULE, name)) {
         diag_error(build->cx, loc, "%s is not supported yet by this version of modc", name);
         diag_hint(build->cx, "'modc layers' lists what it has; 'classes:' defines modules of your own");
         return;

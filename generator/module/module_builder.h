@@ -116,6 +116,11 @@ bool module_build_layer(struct builder *build, struct module *module, const stru
 bool module_build_activation(struct builder *build, struct module *module, const struct elementwise_row *row,
                              const struct call *call);
 
+/* ---- module_extern.c ---- */
+
+/* Gives an Extern, whose arguments are there, its body. False after a fault. */
+bool module_note_extern(struct builder *build, struct module *module);
+
 /* ---- module_parametrize.c: weight_norm(Linear(4, 2)) ---- */
 
 /* A call of one of those functions, around a constructor. */

@@ -148,6 +148,8 @@ bool module_build_layer(struct builder *build, struct module *module, const stru
                 !module_check_arg(build, module, &row->args[i], &scope->items[j].value))
                 return false;
     module_store_args(build, module, scope, names, count);
+    if (row->external && !module_note_extern(build, module))
+        return false;
     if (!row->becomes)
         return complete_layer(build, module, row);
     module->lazy = row;

@@ -1,4 +1,5 @@
-/* effect.c - ops that do something beside their results: checks, boundaries, calls, the end of a call, updates. */
+/* effect.c - ops that do something beside their results: checks, boundaries, calls, bodies of
+ * the user's, the end of a call, updates. */
 #include <string.h>
 
 #include "base/text.h"
@@ -87,6 +88,35 @@ const struct op_row op_row_call = {
 const struct op_row op_row_yield = {
     .name = "yield", .infer = given_infer, .lent = true, .stays = true, .parts = true};
 const struct op_row op_row_commit = {.name = "commit", .infer = given_infer, .stays = true, .parts = true};
+
+static const char *external_broken(struct cx *cx, const struct op *op)
+{
+    const int forward = op->external.inputs + op->external.results;
+    (void)cx;
+
+    if (!op->external.module || !op->external.module->body)
+        return "its body is of no Extern";
+    if (!op->external.backward)
+        return op->external.inputs == op->input_count && op->external.results == op->output_count
+                   ? NULL
+                   : "it has not the values that it counts";
+    return op->input_count > forward && op->output_count > 0 ? NULL : "no gradient comes to it, or goes";
+}
+
+static void external_dump(struct text *text, const struct op *op)
+{
+    text_printf(text, " %s%s", op->external.module->body->name, op->external.backward ? ", backward" : "");
+}
+
+const struct op_row op_row_external = {.name = "extern",
+                                       .broken = external_broken,
+                                       .infer = given_infer,
+                                       .accepts = dense_accepts,
+                                       .dump = external_dump,
+                                       .order = OP_ORDER_DENSE,
+                                       .acts = true,
+                                       .stays = true,
+                                       .fails = true};
 
 static void update_dump(struct text *text, const struct op *op)
 {

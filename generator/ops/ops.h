@@ -126,11 +126,12 @@ static inline void value_take_name(struct value *to, const struct value *from)
     OP(CONST, const)   /* elements known while generating */                                                 \
     OP(VIEW, view)     /* permute, slice, expand, reshape, window of input 0 */                              \
     OPS_COMPUTED(OP)                                                                                         \
-    OP(CHECK, check)   /* ends the call with a status where input 0, integers, has what is not allowed */    \
-    OP(FENCE, fence)   /* a module boundary with hooks: n values -> n values */                              \
-    OP(CALL, call)     /* a region: inputs -> outputs */                                                     \
-    OP(YIELD, yield)   /* the forward call ends here; its results' gradients come with backward */           \
-    OP(COMMIT, commit) /* of a region: what stands behind waits until backward's last hook has run */        \
+    OP(CHECK, check)     /* ends the call with a status where input 0, integers, has what is not allowed */  \
+    OP(FENCE, fence)     /* a module boundary with hooks: n values -> n values */                            \
+    OP(CALL, call)       /* a region: inputs -> outputs */                                                   \
+    OP(YIELD, yield)     /* the forward call ends here; its results' gradients come with backward */         \
+    OP(COMMIT, commit)   /* of a region: what stands behind waits until backward's last hook has run */      \
+    OP(EXTERN, external) /* a body of the user's: inputs -> outputs; backward: see struct op */              \
     OP(UPDATE, update) /* an optimiser's step with input 0, the gradient of a parameter: `update: fused` */  \
     OP(GRADIENT, gradient) /* a parameter's before the call, or whether there is one: 1 or 0 */
 
@@ -415,6 +416,14 @@ struct op {
             const bool
                 *reads; /* BACKWARD: by input of the region, then by result: it is an input of this op */
         } invoke;       /* CALL; count > 1: of neighbours */
+        /* Backward: the first `inputs` and, behind them, `results` values are those of forward, the others gradients: of which
+         * result each is `given` says, and `wanted` of which input each of the op's own results is the gradient. */
+        struct {
+            const struct module *module;
+            bool backward;
+            int inputs, results;
+            const int *given, *wanted;
+        } external;
         struct {
             const struct module *module;
             int draw;

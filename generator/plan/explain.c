@@ -128,7 +128,9 @@ void plan_explain(struct text *text, const struct plan *plan)
             if (step->algorithm)
                 explain_choice(text, variant, step);
             else
-                text_add(text, op->code == GRAPH_OP_CALL ? "the region's function" : "a loop nest");
+                text_add(text, op->code == GRAPH_OP_CALL     ? "the region's function"
+                               : op->code == GRAPH_OP_EXTERN ? "your function"
+                                                             : "a loop nest");
             explain_split(text, variant, step);
             text_add(text, "\n");
         }

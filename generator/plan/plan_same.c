@@ -127,6 +127,20 @@ static bool same_origin(const struct op *a, const struct op *b)
                               : a->call == b->call;
 }
 
+static bool same_extern(const struct pair *pair, const struct op *a, const struct op *b)
+{
+    const size_t given = (size_t)(a->input_count - a->external.inputs - a->external.results);
+    (void)pair;
+
+    if (a->external.module != b->external.module || a->external.backward != b->external.backward ||
+        a->external.inputs != b->external.inputs || a->external.results != b->external.results)
+        return false;
+    return !a->external.backward ||
+           (a->input_count == b->input_count && a->output_count == b->output_count &&
+            memcmp(a->external.given, b->external.given, given * sizeof(int)) == 0 &&
+            memcmp(a->external.wanted, b->external.wanted, (size_t)a->output_count * sizeof(int)) == 0);
+}
+
 static bool same_update(const struct pair *pair, const struct op *a, const struct op *b)
 {
     (void)pair, (void)a, (void)b;
@@ -138,6 +152,7 @@ static bool (*const comparers[GRAPH_OP_COUNT])(const struct pair *pair, const st
                                                const struct op *b) = {[GRAPH_OP_FENCE] = same_fence,
                                                                       [GRAPH_OP_CHECK] = same_check,
                                                                       [GRAPH_OP_CALL] = same_invocation,
+                                                                      [GRAPH_OP_EXTERN] = same_extern,
                                                                       [GRAPH_OP_UPDATE] = same_update};
 
 /* What of an op no kernel says. */

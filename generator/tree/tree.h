@@ -101,6 +101,13 @@ struct module_draw {
     int moment; /* of an __init__, when it ran */
 };
 
+/* What the user supplies for Externs of this name, in C. */
+struct extern_body {
+    const char *name;
+    struct loc loc; /* of the first */
+    bool backward;  /* some of them say that it has one */
+};
+
 struct module {
     struct module *parent;
     const char *name, *path;
@@ -115,6 +122,7 @@ struct module {
     const struct layer_row *layer;
     const struct elementwise_row *elementwise;
     const struct spec_class *spec_class;
+    const struct extern_body *body; /* of an Extern; else NULL */
 
     struct binding *args; /* constructor arguments, defaults filled in */
     int arg_count;
@@ -186,6 +194,8 @@ struct module_tree {
     struct module **lazy,
         **resolved; /* note [lazy modules]: all, and those whose first call is known, by that */
     int lazy_count, resolved_count;
+    struct extern_body **externs; /* in order */
+    int extern_count;
     struct size *sizes;
     int size_count;
     bool *sizes_used; /* by a statement, a shape or a value; requirements do not count */

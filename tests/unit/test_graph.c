@@ -160,6 +160,10 @@ static const struct made ATTENDED = {
 static const struct made REMEMBERED = {
     .spec = "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [3, 2, 4]}\nmodules: {rnn: 'GRU(4, 5)'}\nforward:\n"
             "  - y, h = rnn(x)\n  - return y\n"};
+static const struct made EXTERN = {
+    .spec =
+        "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [2, 4]}\nmodules: {f: 'Extern(\"f\", [2])'}\nforward:\n"
+        "  - return f(x)\n"};
 static const struct made HOOKED = {
     .spec = "modc: 1\nmodel: m\ninputs: {x: [2, 4]}\nmodules: {act: ReLU()}\nforward:\n  - return act(x)\n",
     .fenced = true};
@@ -439,6 +443,18 @@ BREAK(look_at_two)
 {
     graph_value(b->graph, b->op, DTYPE_FLOAT32, b->x->ndim, b->x->dims);
 }
+BREAK(of_no_extern)
+{
+    b->op->external.module = b->graph->root;
+}
+BREAK(extern_counts)
+{
+    b->op->external.inputs = 2;
+}
+BREAK(extern_alone)
+{
+    b->op->external.backward = true;
+}
 BREAK(no_bound)
 {
     b->op->check.extent = NULL;
@@ -599,6 +615,9 @@ static const struct broken_case {
     {&PICKED, GRAPH_OP_GATHER, gather_one, "it has two inputs", TYPES},
     {&PICKED, GRAPH_OP_CHECK, look_at_two, "it looks at one value", TYPES},
     {&PICKED, GRAPH_OP_CHECK, no_bound, "its bound is not there", TYPES},
+    {&EXTERN, GRAPH_OP_EXTERN, of_no_extern, "its body is of no Extern", TYPES},
+    {&EXTERN, GRAPH_OP_EXTERN, extern_counts, "it has not the values that it counts", TYPES},
+    {&EXTERN, GRAPH_OP_EXTERN, extern_alone, "no gradient comes to it, or goes", TYPES},
     {&PUT, GRAPH_OP_SCATTER, put_another_type, "it puts another type", TYPES},
     {&PUT, GRAPH_OP_SCATTER, index_that_is_real, "its index is no integer", TYPES},
     {&ALIGNED, GRAPH_OP_CTC, align_numbers, "it takes log-probabilities", TYPES},

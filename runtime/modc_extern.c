@@ -72,6 +72,7 @@ static enum modc_status run(struct modc_context *net, struct modc_extern_call *c
     call->context = net;
     call->model = net->model;
     call->path = net->model->modules[call->module].path;
+    call->training = net->training;
     call->user = own != NULL ? own->user : NULL;
     if (body != NULL) {
         net->busy = true;

@@ -30,6 +30,7 @@ struct modc_extern_call {
     const char *name; /* the body's */
     int module;       /* the Extern's, a constant of the header */
     const char *path; /* and its path */
+    bool training;    /* the mode of the call */
     void *user;       /* of modc_set_extern; NULL where the program's own body runs */
     const struct modc_const_tensor *inputs;
     int input_count;

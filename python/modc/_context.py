@@ -1,11 +1,13 @@
 """What a net, its entries and its threads share, and what each thread has of its own: contexts, hooks, gradients."""
 import ctypes
+import math
 import os
 import threading
 import weakref
 
 from modc import _library as lib
-from modc._arrays import OWN, is_dense, view_of
+from modc._arrays import DTYPES, OWN, is_dense, view_of
+from modc._extern import Body
 from modc._library import Library
 
 CALLS_NESTED = 32  # a hook that calls the net, whose hook calls it, and so on
@@ -57,6 +59,18 @@ class Memory:
         library.destroy(pointer)
 
 
+def fitting(tensor, value, of):
+    """The view of what a function of the caller's returned for a tensor in C. TypeError, ValueError: it is something else."""
+    view, _ = view_of(value)
+    dtype, shape = lib.DTYPE_NAMES[tensor.dtype], tensor.shape()
+    if view is None or view.fault is not None or view.dtype != dtype or view.shape != shape:
+        found = f"what {view.fault}" if view and view.fault else view and f"{view.dtype} {view.shape}"
+        raise TypeError(f"{of} returned {found or type(value).__name__}, not {dtype} {shape}")
+    if not is_dense(view.shape, view.strides):
+        raise ValueError(f"{of} returned a tensor that is not contiguous")
+    return view
+
+
 class Context:
     """What one thread calls with: workspace, mode, state, hooks, and gradients."""
 
@@ -67,6 +81,7 @@ class Context:
         self.paths = [module["path"] for module in core.about["modules"]]
         self.version = -1  # of the net's settings that it has
         self.running, self.error, self.kind = False, None, OWN
+        self.bodies = {}  # by the name of an Extern's body: what C has of it
         self.ready, self.last, self.replaced = {}, None, []
 
     @staticmethod
@@ -83,6 +98,8 @@ class Context:
         self.end_hooks(self.library, self.hooks, None)
         for hook in core.hooks:
             self.add(hook)
+        for name in self.library.about["externs"]:
+            self.set_extern(name, core.externs)
         pools = [core.pool] if core.pool is not None else []
         if pools != self.pools:
             executor = core.pool.pointer if pools else None
@@ -115,6 +132,60 @@ class Context:
         if status != lib.OK:
             self.last = None
             entry.core.raise_for(self, entry.name, status)
+
+    # -- bodies of Externs
+
+    def set_extern(self, name, externs):
+        """The functions of the caller's, by the path of a module or the name of a body, in the place of C's."""
+        reference = weakref.ref(self)
+
+        def runner(backward):
+            def run(call):
+                context = reference()
+                try:
+                    return context.run_extern(externs, call.contents, backward)
+                except BaseException as error:  # as of hooks
+                    context.error = context.error or error
+                    return lib.HOOK_ERROR
+            return lib.ExternFunction(run)
+        body = lib.Extern(runner(False), runner(True))
+        self.library.check(self.library.set_extern(self.pointer, name.encode(), ctypes.byref(body)), f"the body of {name}")
+        self.bodies[name] = body
+
+    def run_extern(self, externs, call, backward):
+        path, name = self.paths[call.module], call.name.decode()
+        body = Body.of(externs, path, name)
+        kind = body.kind or self.kind
+        of = f"the body of '{path}'"
+
+        def arrays(tensors, count):
+            return [kind.over(tensors[i].data, tensors[i].shape(), lib.DTYPE_NAMES[tensors[i].dtype], self.memory)
+                    if tensors[i].data or 0 in tensors[i].shape() else None for i in range(count)]
+
+        inputs = arrays(call.inputs, call.input_count)
+        if backward:
+            targets, count = call.grad_inputs, call.input_count
+            wanted = [bool(targets[i].data) for i in range(count)]
+            found = body.backward(inputs, arrays(call.results, call.output_count), arrays(call.grad_outputs, call.output_count),
+                                  wanted, of)
+        else:
+            targets, count = call.outputs, call.output_count
+            wanted, found = [True] * count, body.forward(inputs, call.training)
+        if len(found) != count:
+            raise TypeError(f"{of} returned {len(found)} {'gradients' if backward else 'tensors'} for {count}")
+        for i in range(count):
+            if wanted[i]:
+                self.write(targets[i], found[i], of)
+        return lib.OK
+
+    @staticmethod
+    def write(tensor, value, of):
+        """What a body gave to where the model wants it; None is 0."""
+        size = math.prod(tensor.shape()) * DTYPES[lib.DTYPE_NAMES[tensor.dtype]][0]
+        if value is None:
+            ctypes.memset(tensor.data, 0, size)
+        elif size > 0:
+            ctypes.memmove(tensor.data, fitting(tensor, value, of).address, size)
 
     # -- hooks
 
@@ -173,14 +244,8 @@ class Context:
 
     def replace(self, tensor, value, of):
         """Lets the rest of the call read a copy of what a hook returned, which may lie in memory that is used again."""
-        view, _ = view_of(value)
-        dtype, shape = lib.DTYPE_NAMES[tensor.dtype], tensor.shape()
-        if view is None or view.fault is not None or view.dtype != dtype or view.shape != shape:
-            found = f"what {view.fault}" if view and view.fault else view and f"{view.dtype} {view.shape}"
-            text = found or type(value).__name__
-            raise TypeError(f"{of} returned {text}, not {dtype} {shape}")
-        if not is_dense(view.shape, view.strides):
-            raise ValueError(f"{of} returned a tensor that is not contiguous")
+        view = fitting(tensor, value, of)
+        dtype, shape = view.dtype, view.shape
         if view.address != tensor.data and 0 not in shape:
             array, address = OWN.empty(shape, dtype)
             ctypes.memmove(address, view.address, array.nbytes)
@@ -215,12 +280,12 @@ class Core:
     """What a net, its entries and its contexts share. It knows neither of them but this thread's contexts, so that all of it
     ends with the last who uses it, and not when Python looks for cycles."""
 
-    def __init__(self, folder, name, block):
+    def __init__(self, folder, name, block, externs):
         self.name, self.library = name, Library(folder / f"{name}.so")
         self.about = self.library.about
         self.params = Params(self.library, block)
         self.lock, self.local = threading.Lock(), threading.local()
-        self.hooks, self.version = [], 0
+        self.hooks, self.version, self.externs = [], 0, externs or {}
         self.training, self.grad_enabled, self.pool = False, True, None
         self.has_backward = any(entry["backward"] for entry in self.about["entries"])
         _cores.add(self)

@@ -4,7 +4,7 @@ import json
 
 from modc._errors import CallError, Error
 
-BINDING = 2
+BINDING = 3
 MAX_DIMS = 8
 (OK, STALE, ALIGNMENT, WORKSPACE, SIZE, POINTER, HOOK_SHAPE, HOOK_ERROR, INDEX, DIVISION, FILE, FORMAT, KEYS, NAME, READ_ONLY,
  MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY) = range(21)
@@ -27,6 +27,23 @@ class HookCall(ctypes.Structure):
                 ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int),
                 ("grad_inputs", ctypes.POINTER(Tensor)), ("grad_input_count", ctypes.c_int),
                 ("grad_outputs", ctypes.POINTER(Tensor)), ("grad_output_count", ctypes.c_int)]
+
+
+class ExternCall(ctypes.Structure):
+    _fields_ = [("context", ctypes.c_void_p), ("model", ctypes.c_void_p), ("name", ctypes.c_char_p), ("module", ctypes.c_int),
+                ("path", ctypes.c_char_p), ("training", ctypes.c_bool), ("user", ctypes.c_void_p),
+                ("inputs", ctypes.POINTER(Tensor)), ("input_count", ctypes.c_int),
+                ("outputs", ctypes.POINTER(Tensor)), ("output_count", ctypes.c_int),
+                ("results", ctypes.POINTER(Tensor)), ("grad_outputs", ctypes.POINTER(Tensor)),
+                ("grad_inputs", ctypes.POINTER(Tensor))]
+
+
+ExternFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ExternCall))
+
+
+class Extern(ctypes.Structure):
+    _fields_ = [("call", ExternFunction), ("backward", ExternFunction), ("user", ctypes.c_void_p), ("name", ctypes.c_char_p),
+                ("next", ctypes.c_void_p), ("list", ctypes.c_void_p)]
 
 
 HookFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(HookCall))
@@ -80,6 +97,7 @@ _FUNCTIONS = {  # result, arguments
     "modc_pool_create": (_I, _I, _P),
     "modc_pool_destroy": (None, _P),
     "modc_set_executor": (_I, _P, _P),
+    "modc_set_extern": (_I, _P, _T, ctypes.POINTER(Extern)),
 }
 
 
@@ -97,7 +115,8 @@ class Library:
             raise Error(f"{path} has version {self.version()} of the binding, this package knows {BINDING}: "
                         "remove it from the cache")
         self.about = self.json(self.describe)
-        if (self.about["hook_bytes"], self.about["tensor_bytes"]) != (ctypes.sizeof(HookCall), ctypes.sizeof(Tensor)):
+        if [self.about[f"{name}_bytes"] for name in ("hook", "tensor", "extern")] != [
+                ctypes.sizeof(kind) for kind in (HookCall, Tensor, ExternCall)]:
             raise Error(f"{path} was compiled with other limits than modc.h has")
 
     @staticmethod

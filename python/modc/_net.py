@@ -14,6 +14,7 @@ from modc._build import build, build_sources, made_of
 from modc._call import Entry
 from modc._context import Core, Hook, Pool
 from modc._errors import Error
+from modc._extern import check_externs
 
 HOOKS_HELD = 32  # MODC_MAX_HOOKS
 KIND_NAMES = ("forward pre-hooks", "forward hooks", "full backward pre-hooks", "full backward hooks")
@@ -22,14 +23,15 @@ ONES = {"float16": b"\x00\x3c", "bfloat16": b"\x80\x3f", "float32": struct.pack(
         "complex64": struct.pack("=ff", 1, 0)}
 
 
-def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, cflags=None, **export):
+def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, cflags=None, externs=None, **export):
     """A model to call: net = modc.compile("net.yaml", weights="net.safetensors"); y = net(x).
 
     spec: the path of a spec, or its text (which has a newline), or a torch.nn.Module, which modc.export turns into one with
     `args` and `export`'s arguments. weights: a file that modc.load_file reads, or a dict by state_dict keys; without them the
     parameters are what PyTorch initialises with seed 0, and a module's are its own. dtype: which one of a spec's list, else its
     first. options: words of `modc generate`, such as "--backward" or "--set", "hidden=128". cc, cflags: the C compiler, else
-    $CC and $CFLAGS, else cc -O3 -march=native.
+    $CC and $CFLAGS, else cc -O3 -march=native. externs: functions in the place of the spec's Externs, by their names or by the
+    paths of modules: they take and give tensors of the call's kind, PyTorch's where they are modules of torch.nn.
 
     The library lies in a cache ($MODC_CACHE, else ~/.cache/modc/libraries) and is made again when the emitted code, modc's
     runtime, the compiler or its flags are others.
@@ -41,7 +43,7 @@ def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, c
         with tempfile.TemporaryDirectory(prefix="modc-") as work:
             made = export_module(spec, args if args is not None else (), Path(work) / "net.yaml", **{"check": False, **export})
             return compile(made.spec, weights=made.weights if weights is None else weights, dtype=dtype, options=options, cc=cc,
-                           cflags=cflags)
+                           cflags=cflags, externs={**made.externs, **(externs or {})})
     elif args is not None or export:
         raise TypeError("args and arguments of export are for a torch.nn.Module, not for a spec")
     if isinstance(spec, str) and "\n" not in spec:
@@ -50,7 +52,7 @@ def compile(spec, args=None, *, weights=None, dtype=None, options=(), cc=None, c
     if dtype is not None:
         words += ["--dtype", str(dtype).replace("torch.", "")]
     folder, name = build(spec, words, cc, cflags)
-    return Net(folder, name, weights)
+    return Net(folder, name, weights, externs=externs)
 
 
 class IncompatibleKeys(collections.namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -64,8 +66,8 @@ class IncompatibleKeys(collections.namedtuple("_IncompatibleKeys", ["missing_key
     __str__ = __repr__
 
 
-def _load_pickled(name, sources, cc, cflags, state, settings, hooks):
-    net = Net(build_sources(name, sources, cc, cflags), name, state)
+def _load_pickled(name, sources, cc, cflags, state, settings, hooks, externs=None):
+    net = Net(build_sources(name, sources, cc, cflags), name, state, externs=externs)
     net._core.training, net._core.grad_enabled = settings
     for hook in hooks:
         net._register(*hook)
@@ -80,10 +82,11 @@ class Net:
     are given by name.
     """
 
-    def __init__(self, folder, name, weights=None, block=None):
+    def __init__(self, folder, name, weights=None, block=None, externs=None):
         self.folder, self.name = Path(folder), name
-        self._core = core = Core(self.folder, name, block)
+        self._core = core = Core(self.folder, name, block, externs)
         self.library, self.about = core.library, core.about
+        check_externs(self.about, core.externs)
         self._params_owner, self._params = core.params, core.params.pointer
         self.entries = {about["name"]: Entry(core, i, about) for i, about in enumerate(self.about["entries"])}
         self._forward = self.entries["forward"]
@@ -116,7 +119,7 @@ class Net:
         hooks = [(self.about["modules"][hook.module]["path"], hook.kind, hook.function, False, bool(hook.flags))
                  for hook in core.hooks]
         return _load_pickled, (self.name, made["sources"], made["cc"], made["cflags"], self._saved(),
-                               (core.training, core.grad_enabled), hooks)
+                               (core.training, core.grad_enabled), hooks, core.externs)
 
     def _saved(self):
         """The state_dict as the bytes of a safetensors file. None: it is in the code."""
@@ -127,7 +130,7 @@ class Net:
         raise TypeError("a net is one with its parameters: copy.deepcopy copies it, and contexts of threads share it")
 
     def __deepcopy__(self, memo):
-        made = Net(self.folder, self.name, self._saved())
+        made = Net(self.folder, self.name, self._saved(), externs=self._core.externs)
         core = made._core
         core.training, core.grad_enabled, core.hooks = self._core.training, self._core.grad_enabled, list(self._core.hooks)
         core.version += 1

@@ -175,8 +175,14 @@ size_t modc_binding_describe(char *out, size_t capacity)
     say(&text, ",\"rtol\":%.9g,\"threads\":%d,\"training\":%s,\"embedded\":%s", (double)model->rtol,
         model->threads, model->train_step != NULL ? "true" : "false",
         model->bind_embedded != NULL ? "true" : "false");
-    say(&text, ",\"hook_bytes\":%d,\"tensor_bytes\":%d", (int)sizeof(struct modc_hook_call),
-        (int)sizeof(struct modc_tensor));
+    say(&text, ",\"hook_bytes\":%d,\"tensor_bytes\":%d,\"extern_bytes\":%d", (int)sizeof(struct modc_hook_call),
+        (int)sizeof(struct modc_tensor), (int)sizeof(struct modc_extern_call));
+    say(&text, ",\"externs\":[");
+    for (int i = 0; i < model->extern_count; i++) {
+        put(&text, ",", i > 0);
+        say_string(&text, model->externs[i].name);
+    }
+    say(&text, "]");
     say(&text, ",\"sizes\":[");
     for (int i = 0; i < model->size_count; i++) {
         say(&text, i > 0 ? ",{" : "{");

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MODC_BINDING 2 /* counts changes of this file; the first function may be asked before all others */
+#define MODC_BINDING 3 /* counts changes of this file; the first function may be asked before all others */
 int modc_binding_version(void);
 
 const struct modc_model *modc_binding_model(void);

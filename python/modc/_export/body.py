@@ -201,6 +201,10 @@ class Body:
         for name, value in self.arguments:
             self.texts[value] = name
             self.bound[name] = value
+        if [call.name for call in self.scope.calls if not isinstance(call, SizeNames)] == ["extern"]:
+            call, = self.scope.calls
+            self.current = call
+            return [name for name, _ in self.arguments], ["return " + self.call_text(call)[0]]
         for call in self.scope.calls:
             self.current = call
             if isinstance(call, SizeNames):
@@ -269,7 +273,7 @@ class Body:
         if not call.results:
             self.settle_all()
             self.lines.append(text[0])
-        elif len(call.results) == 1 and (not isinstance(call.structure, (list, tuple, dict)) or call.child is not None):
+        elif len(call.results) == 1 and (not isinstance(call.structure, (list, tuple, dict)) or call.flat):
             value = call.results[0]
             if not used:
                 self.lines.append(text[0])
@@ -322,7 +326,7 @@ class Body:
     def paths(call):
         """Where each result lies in the structure that the call gave: "[1][0]"."""
         found = {}
-        if call.child is not None:
+        if call.flat:
             return {value: f"[{i}]" for i, value in enumerate(call.results)}
         by_id = {id(value.tensor): value for value in call.results}
 
@@ -528,6 +532,8 @@ class Body:
             return self.module_text(call), ATOM
         name, args, kwargs = call.name, call.args, {key: item for key, item in call.kwargs.items() if key not in DROPPED}
         place, _, last = name.rpartition(".")
+        if name == "extern":
+            return f"self.{self.whole.left_at(self.scope.module).slot}({self.list_of(args, {})})", ATOM
         if last == "__get__":
             attribute = place.rpartition(".")[2]
             if attribute in ("data", "grad"):

@@ -31,6 +31,7 @@ def parser():
     made.add_argument("--name", help="the model's name in the spec, and so in C")
     made.add_argument("--mode", choices=("eval", "both"), help="evaluation alone, or training has to be there, too; else "
                       "training is there if it can be read")
+    made.add_argument("--partial", action="store_true", help="leave modules that cannot be read as Externs, whose bodies you write")
     made.add_argument("--no-check", action="store_true", help="do not compile the spec and compare it with PyTorch")
     return made
 
@@ -114,7 +115,8 @@ def main(arguments):
             args = tuple(tensor for name, tensor in given if name is None)
             kwargs = {**kwargs, **{name: tensor for name, tensor in given if name is not None}}
         made = export(model, args, options.output, kwargs=kwargs, dynamic_shapes=dynamic_of(options.dynamic), name=options.name,
-                      training={"eval": False, "both": True, None: None}[options.mode], check=not options.no_check)
+                      training={"eval": False, "both": True, None: None}[options.mode], check=not options.no_check,
+                      partial=options.partial)
     except (Error, RuntimeError, TypeError, ValueError, ImportError, OSError) as error:
         text = str(error) or type(error).__name__
         print(text if isinstance(error, ExportError) else f"modc: error: {text}", file=sys.stderr)

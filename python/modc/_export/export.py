@@ -12,10 +12,11 @@ from pathlib import Path
 import torch
 
 from modc._build import run_command
-from modc._errors import ExportError, ExportWarning
+from modc._errors import ExportError, ExportWarning, SpecError
 from modc._files import safetensors_bytes
 from modc._export.constructors import base_class, constructor
 from modc._export.guards import extents_of, guards, others_of
+from modc._export.left import Left, kind_of, snake
 from modc._export.modes import Calm, calm_calls, calm_modules
 from modc._export.trace import copied, named_tensors, tensors_of, trace, undisturbed
 from modc._export.write import Whole
@@ -43,10 +44,11 @@ class Catalogue:
 
 
 class Exported:
-    """What modc.export made: the paths of its files, and how far the compiled model is from PyTorch."""
+    """What modc.export made: the paths of its files, how far the compiled model is from PyTorch, and, of modules that are left
+    as Externs, what modc.compile takes in the place of their bodies."""
 
-    def __init__(self, spec, weights, tables, differences):
-        self.spec, self.weights, self.tables, self.differences = spec, weights, tables, differences
+    def __init__(self, spec, weights, tables, differences, externs):
+        self.spec, self.weights, self.tables, self.differences, self.externs = spec, weights, tables, differences, externs
 
     def __repr__(self):
         worst = max(self.differences, default=0.0)
@@ -56,13 +58,16 @@ class Exported:
 class Reading:
     """A model as it was seen in evaluation mode and, if that is wanted and can be, in training mode.
 
-    training: True, it has to be there; False, it is left out; None, it is there if it can be, else `lacks` says why."""
+    training: True, it has to be there; False, it is left out; None, it is there if it can be, else `lacks` says why. left: by
+    path, modules that are not looked into."""
 
-    def __init__(self, model, args, kwargs, training):
-        self.model, self.args, self.kwargs = model, args, kwargs
+    def __init__(self, model, args, kwargs, training, left, sizes):
+        self.model, self.args, self.kwargs, self.left = model, args, kwargs, left
         self.catalogue, self.lacks = Catalogue(), None
         with self.mode(False):
             self.evaluation, self.training = self.trace(), None
+            if left and sizes:
+                self.fit(sizes)
         self.always = ["*"]
         if training is False:
             return
@@ -92,7 +97,24 @@ class Reading:
 
     def trace(self, args=None, kwargs=None):
         return trace(self.model, self.args if args is None else args, self.kwargs if kwargs is None else kwargs,
-                     self.catalogue.is_leaf)
+                     self.catalogue.is_leaf, self.left)
+
+    def fit(self, sizes):
+        """How what left modules give follows from the sizes of calls: by runs with others."""
+        extents, runs = extents_of(self.model, self.args, self.kwargs, sizes), []
+        for by in (1, 2, 3):
+            for moved in [*([size] for size in sizes), list(sizes)]:
+                chosen = {size: extent if size not in moved else extent - by if extent > by else extent + by
+                          for size, extent in extents.items()}
+                if all(extent <= sizes[size][0] for size, extent in chosen.items()) and chosen not in runs:
+                    runs.append(chosen)
+        seen = {path: [(extents, left.seen)] for path, left in self.left.items()}
+        for chosen in runs:
+            self.trace(*others_of(self.model, self.args, self.kwargs, sizes, chosen))
+            for path, left in self.left.items():
+                seen[path].append((chosen, left.seen))
+        for path, left in self.left.items():
+            left.fit(seen[path])
 
     def results(self, training, args, kwargs, count):
         """What PyTorch gives in so many calls, each with the buffers behind it; in training mode nothing is dropped."""
@@ -130,6 +152,13 @@ class Reading:
         for value, place in self.evaluation.spoiled.values():
             name = next(iter(value.names), "an argument")
             yield f"{place}: the model changes its argument '{name}' in place; the compiled model leaves it as it is"
+        bodies = {}
+        for left in self.left.values():
+            bodies.setdefault(left.name, []).append(left)
+        for name, members in bodies.items():
+            paths = [f"'{left.path}'" for left in members]
+            named = f"{', '.join(paths[:-1])} and {paths[-1]} are" if len(paths) > 1 else f"{paths[0]} is"
+            yield f"{named} left as the Extern '{name}', whose body is yours to write: {members[0].cause}"
         for name, place in self.evaluation.functions.items():
             yield f"{place}: {name} has a backward of its own; the compiled model differentiates what its forward computes"
 
@@ -174,7 +203,70 @@ def dynamic_sizes(model, args, kwargs, dynamic_shapes):
     return sizes
 
 
-def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None, name=None, training=None, check=True, rtol=None):
+class Leaving:
+    """Which modules of a model are left as Externs: those in which something cannot be told."""
+
+    def __init__(self, model):
+        self.model, self.modules, self.names = model, {}, {}
+
+    def take(self, path, cause):
+        """Whether a module was not left yet, and can be: the model itself cannot. It is from now on."""
+        if not path or path in self.modules:
+            return False
+        module = self.model.get_submodule(path)
+        kind = kind_of(module)
+        if kind not in self.names:
+            base, i = snake(type(module).__name__), 2
+            name = base
+            while name in self.names.values():
+                name, i = f"{base}_{i}", i + 1
+            self.names[kind] = name
+        self.modules[path] = Left(module, path, cause, self.names[kind])
+        return True
+
+    def leave(self, problem):
+        """Whether modules were found without which what an export failed with may not come again."""
+        if isinstance(problem, SpecError):
+            return any([self.take(path, cause) for path, cause in within(problem, problem.whole)])
+        if isinstance(problem, ExportError):
+            return self.take(problem.module, str(problem))
+        return self.take(getattr(problem, "within", ""), f"{type(problem).__name__}: {problem}")
+
+
+def within(problem, whole):
+    """(path, what the command says) of modules in whose classes the command refuses something."""
+    for found in re.finditer(r":(\d+):\d+: error: (.*)", str(problem)):
+        for definition in whole.definitions:
+            if definition.first < int(found.group(1)) <= definition.last:
+                for path, _ in definition.modules:
+                    yield path, found.group(2)
+
+
+class Attempt:
+    """The text of a spec, as far as it can be told without looking into the modules that are left."""
+
+    def __init__(self, model, args, kwargs, training, name, path, sizes, check, left):
+        self.reading = Reading(model, args, kwargs, training, left, sizes)
+        self.tables_name = f"{path.stem}.tables.safetensors"
+        self.whole = self.reading.whole(name, self.tables_name, sizes)
+        self.whole.requires = guards(self.reading, sizes)
+        self.text = self.whole.spec()
+        self.calm = self.reading.calm(self.whole) if check else None
+
+    def write(self, folder, path):
+        """The spec and its tables, which the command takes. SpecError: it does not."""
+        (folder / path.name).write_text(self.text, encoding="utf-8")
+        if self.whole.tables:
+            (folder / self.tables_name).write_bytes(safetensors_bytes(self.whole.tables))
+        try:
+            run_command(["check", folder / path.name])
+        except SpecError as problem:
+            problem.whole = self.whole
+            raise
+
+
+def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None, name=None, training=None, partial=False, check=True,
+           rtol=None):
     """Writes a spec of a torch.nn.Module, and its weights beside it in safetensors (net.safetensors; net.tables.safetensors for
     constants that are no part of the state_dict). args, kwargs: what it is called with once, to see what it does.
 
@@ -182,7 +274,9 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
     or torch.export.Dim. training: whether the spec has training mode, too; None: if it can be read, else an ExportWarning says
     why not. check: the spec is compiled and must give PyTorch's numbers for args and others, in both modes, with dropout of
     nothing; RuntimeError if it does not, and nothing is written. Returns the paths and the differences. ExportError says what
-    cannot be told, where and what to do.
+    cannot be told, where and what to do. partial: modules in which something cannot be told are left as Externs, with their
+    parameters, an ExportWarning for each; they themselves are the bodies then with which the spec is tried, and which the result
+    has for modc.compile, by path, as `externs`.
     """
     path = Path(path)
     args, kwargs = args if isinstance(args, tuple) else (args,), kwargs or {}
@@ -197,42 +291,44 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
         raise ExportError(f"{type(model).__name__}.forward({words}) cannot be called so: {problem}", None, "",
                           "args and kwargs are those of one call") from None
     sizes = dynamic_sizes(model, args, kwargs, dynamic_shapes)
-    tables_name = f"{path.stem}.tables.safetensors"
-    reading = Reading(model, args, kwargs, training)
-    whole = reading.whole(name, tables_name, sizes)
-    whole.requires = guards(reading, sizes)
-    text = whole.spec()
-    calm = reading.calm(whole) if check else None
+    leaving = Leaving(model)
     weights = {key: tensor.detach() for key, tensor in model.state_dict(keep_vars=True).items()}
 
     with tempfile.TemporaryDirectory(prefix="modc-") as work:
         made = Path(work)
-        (made / path.name).write_text(text, encoding="utf-8")
-        if whole.tables:
-            (made / tables_name).write_bytes(safetensors_bytes(whole.tables))
+        while True:
+            try:
+                attempt = Attempt(model, args, kwargs, training, name, path, sizes, check, leaving.modules)
+                attempt.write(made, path)
+                break
+            except Exception as problem:
+                if not partial or not leaving.leave(problem):
+                    raise
+        reading, whole = attempt.reading, attempt.whole
         (made / f"{path.stem}.safetensors").write_bytes(safetensors_bytes(weights))
-        run_command(["check", made / path.name])
+        externs = {path: left.stand_in() for path, left in leaving.modules.items()}
         differences = []
         if check:
             tried = made / f"{path.stem}.tried.yaml"
-            tried.write_text((calm or text) + "\nhooks: none\n", encoding="utf-8")  # half of the code
-            differences = compare(tried, made / f"{path.stem}.safetensors", reading, whole, sizes, calm is not None, rtol)
+            tried.write_text((attempt.calm or attempt.text) + "\nhooks: none\n", encoding="utf-8")  # half of the code
+            differences = compare(tried, made / f"{path.stem}.safetensors", attempt, externs, sizes, rtol)
             tried.unlink()
         path.parent.mkdir(parents=True, exist_ok=True)
         for item in made.iterdir():
             os.replace(shutil.copy(item, path.parent / f".{item.name}.part"), path.parent / item.name)
     for text in reading.warnings(path):
         warnings.warn(text, ExportWarning, stacklevel=2)
-    return Exported(path, path.parent / f"{path.stem}.safetensors", path.parent / tables_name if whole.tables else None,
-                    differences)
+    return Exported(path, path.parent / f"{path.stem}.safetensors", path.parent / attempt.tables_name if whole.tables else None,
+                    differences, externs)
 
 
-def compare(spec, weights, reading, whole, sizes, train, rtol):
+def compare(spec, weights, attempt, externs, sizes, rtol):
     """The largest differences of the compiled model's outputs from PyTorch's, relative to the largest output: for the arguments
-    of the trace, and for others, since what was read of one run has to hold for all. train: in training mode, too. What calls
-    leave in buffers is compared, and where they keep more than that, a second call."""
+    of the trace, and for others, since what was read of one run has to hold for all; in training mode, too, if it can be made
+    calm. What calls leave in buffers is compared, and where they keep more than that, a second call."""
     from modc._net import compile as compile_spec
-    net = compile_spec(spec, weights=weights, cflags="-O0 -march=native")  # it runs a few times alone
+    reading, whole = attempt.reading, attempt.whole
+    net = compile_spec(spec, weights=weights, cflags="-O0 -march=native", externs=externs)  # it runs a few times alone
     trials = [(False, reading.args, reading.kwargs, "")]
     extents = extents_of(reading.model, reading.args, reading.kwargs, sizes)
     for seed in (1, 2) if sizes else (0,):
@@ -240,7 +336,7 @@ def compare(spec, weights, reading, whole, sizes, train, rtol):
         if all(requirement.holds(chosen) for requirement in whole.requires):
             trials.append((False, *others_of(reading.model, reading.args, reading.kwargs, sizes, chosen, seed),
                            " for other arguments"))
-    if train:
+    if attempt.calm is not None:
         trials.append((True, reading.args, reading.kwargs, " in training mode"))
     differences = []
     for training, args, kwargs, what in trials:

@@ -60,6 +60,11 @@ class Call:
         self.module = self.child = None
         self.results, self.structure, self.effect = [], None, False
 
+    @property
+    def flat(self):
+        """Whether it gives its results in order, whatever they lie in."""
+        return self.child is not None or self.name == "extern"
+
 
 class Scope:
     """One call of a module with a forward of its own: what it was given, what it called, what it returned."""
@@ -311,11 +316,12 @@ def named_tensors(model, kind):
 
 
 class Tracer(TorchFunctionMode):
-    """The run of one model. is_leaf(module): whether modc has its class, so that its call is not looked into."""
+    """The run of one model. is_leaf(module): whether modc has its class, so that its call is not looked into. left: by path, what
+    is not looked into since it cannot be read."""
 
-    def __init__(self, model, is_leaf):
+    def __init__(self, model, is_leaf, left):
         super().__init__()
-        self.model, self.is_leaf = model, is_leaf
+        self.model, self.is_leaf, self.left = model, is_leaf, left
         self.values, self.kept = {}, []  # by id of a tensor, which is kept so that the id stays its own
         self.paths, self.paused = {}, 0
         for path, module in model.named_modules(remove_duplicate=False):
@@ -365,8 +371,9 @@ class Tracer(TorchFunctionMode):
             tracer.note_attribute(module, name, item, before)
 
         def apply(kind, *args, **kwargs):
-            place, _ = place_of(sys._getframe(1))
-            tracer.functions.setdefault(kind.__name__, place)
+            if not tracer.paused:
+                place, _ = place_of(sys._getframe(1))
+                tracer.functions.setdefault(kind.__name__, place)
             return applying.__get__(None, kind)(*args, **kwargs)
 
         setting = torch.nn.Module.__setattr__
@@ -405,7 +412,11 @@ class Tracer(TorchFunctionMode):
         return lambda *args: self.__torch_function__(function, (), args)
 
     def refuses_random(self, name):
+        function = getattr(random, name)
+
         def refuse(*args, **kwargs):
+            if self.paused:
+                return function(*args, **kwargs)
             self.fail(f"the model asks Python for a random number (random.{name}), and what it does with it is not in the tensors",
                       "draw with torch.rand, and choose by multiplying or torch.where")
         return refuse
@@ -535,11 +546,36 @@ class Tracer(TorchFunctionMode):
         self.remember(scope, scope.given)
         outer, self.scope = self.scope, scope
         try:
-            result = original(module, *args, **kwargs)
+            left = self.left.get(path)
+            result = original(module, *args, **kwargs) if left is None else self.call_left(original, left, args, kwargs)
+        except Exception as error:
+            if not hasattr(error, "within"):
+                error.within = path  # where it came from
+            raise
         finally:
             self.scope = outer
         scope.returned = result
         return result
+
+    def call_left(self, original, left, args, kwargs):
+        """A module that is not looked into: one function, of what it is given and of all that it holds."""
+        given = list({id(tensor): tensor for tensor in tensors_of((args, kwargs), [])}.values())
+        tensors = (*given, *left.held.values())
+        self.note_inputs(tensors, {})
+        call = Call("extern", tensors, {}, None, self.scope)
+        self.remember(call, tensors)
+        before = [tensor._version for tensor in tensors]
+        self.paused += 1
+        try:
+            result = original(left.module, *plain(args), **{key: plain(item) for key, item in kwargs.items()})
+            left.note(self, args, kwargs, result)
+        finally:
+            self.paused -= 1
+        if [tensor._version for tensor in tensors] != before:
+            self.fail(f"'{left.path}', which is left as an Extern, changes a tensor in place that it is given, or a buffer",
+                      "let it return what it computes")
+        self.scope.calls.append(call)
+        return self.keep_results(call, result, (args, kwargs))
 
     # ---- functions
 
@@ -604,7 +640,7 @@ class Tracer(TorchFunctionMode):
         place: so it is known which of both is read."""
         found = tensors_of(result, [])
         inputs = {id(tensor) for tensor in tensors_of(given, [])}
-        fixed = call.module is None and bool(call.args or call.kwargs or not found) and all(
+        fixed = call.module is None and not call.flat and bool(call.args or call.kwargs or not found) and all(
             self.values[id(tensor)].fixed for tensor in tensors_of(given, []) if id(tensor) in self.values)
         last = call.name.rsplit(".", 1)[-1]
         drawn = last in RANDOM
@@ -743,9 +779,9 @@ class SizeNames:
         self.names, self.value, self.scope = names, value, scope
 
 
-def trace(model, args, kwargs, is_leaf):
+def trace(model, args, kwargs, is_leaf, left=None):
     """The Tracer of one run, with the model's result in tracer.result."""
-    tracer, made = Tracer(model, is_leaf), {}
+    tracer, made = Tracer(model, is_leaf, left or {}), {}
     args, kwargs = copied(args, made), copied(kwargs, made)
     for given, tensor in made.values():
         tracer.keep(Value(tensor, "input")).given = given

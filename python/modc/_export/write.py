@@ -318,6 +318,9 @@ class Whole:
         """The lines below a class's name, for one instance."""
         lines = []
         children = self.children(path, module)
+        left = self.left_at(module)
+        if left is not None:
+            children.append((left.slot, left.text(self.dtype)))
         if children:
             lines.append("modules:")
             lines += ["  " + line for line in mapped(children)]
@@ -328,6 +331,9 @@ class Whole:
             lines.append(f"forward({', '.join(arguments)}): |")
             lines += ["  " + line for line in rolled(body, module)]
         return lines
+
+    def left_at(self, module):
+        return self.tracer.left.get(self.tracer.paths[id(module)])
 
     def forward_of(self, path, module):
         """(arguments, statements) of a module's forward, of both modes; None: it is not called."""
@@ -533,8 +539,11 @@ class Whole:
             lines += ["", "classes:"]
             for definition in definitions:
                 lines.append(f"  {definition.header}:")
+                definition.first = len(lines)
                 lines += ["    " + line for line in definition.text] + [""]
+                definition.last = len(lines)
             lines.pop()
+        self.definitions = definitions
         children = self.children("", self.model)
         threaded = children and self.is_plain_list(self.model)  # which threads its input through by itself
         if children:

@@ -81,7 +81,7 @@ class Body:
 
         try:
             bound = inspect.signature(type(self.scope.module).forward).bind(self.scope.module, *args, **kwargs)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, AttributeError):
             bound = None
         if bound is None:
             for i, item in enumerate(args):

@@ -60,8 +60,13 @@ def base_class(module):
     """The class of torch.nn whose forward and keys this module has; None: it has a forward of its own."""
     for kind in type(module).__mro__:
         if getattr(kind, "__module__", "").startswith("torch.nn.modules"):
-            return kind if type(module).forward is kind.forward else None
+            return kind if getattr(type(module), "forward", None) is kind.forward else None  # a ScriptModule's class has none
     return None
+
+
+def class_name(module):
+    """The class that the user wrote."""
+    return module.original_name if isinstance(module, torch.jit.ScriptModule) else type(module).__name__
 
 
 def parameters_of(kind):

@@ -14,11 +14,11 @@ import torch
 from modc._build import run_command
 from modc._errors import ExportError, ExportWarning, SpecError
 from modc._files import safetensors_bytes
-from modc._export.constructors import base_class, constructor
+from modc._export.constructors import base_class, class_name, constructor
 from modc._export.guards import extents_of, guards, others_of
 from modc._export.left import Left, kind_of, snake
 from modc._export.modes import Calm, calm_calls, calm_modules
-from modc._export.trace import copied, named_tensors, tensors_of, trace, undisturbed
+from modc._export.trace import FROM_PYTHON, SCRIPTED, copied, named_tensors, tensors_of, trace, undisturbed
 from modc._export.write import Whole
 
 
@@ -119,16 +119,21 @@ class Reading:
     def results(self, training, args, kwargs, count):
         """What PyTorch gives in so many calls, each with the buffers behind it; in training mode nothing is dropped."""
         found = []
-        calm = (calm_modules(self.model), Calm()) if training else ()
-        with contextlib.ExitStack() as stack:
-            for item in (self.mode(training), undisturbed(self.model), torch.no_grad(), *calm):
-                stack.enter_context(item)
+        with self.mode(training), undisturbed(self.model), torch.no_grad(), self.calmed(training):
             for _ in range(count):
                 made = {}
                 result = self.model(*copied(args, made), **copied(kwargs, made))
                 outputs = list({id(tensor): tensor.detach().clone() for tensor in tensors_of(result, [])}.values())
                 found.append((outputs, {name: tensor.detach().clone() for name, tensor in named_tensors(self.model, "buffer")}))
         return found
+
+    @contextlib.contextmanager
+    def calmed(self, training):
+        """A block in which nothing is drawn, in training mode."""
+        with contextlib.ExitStack() as stack:
+            for item in (calm_modules(self.model), Calm()) if training else ():
+                stack.enter_context(item)
+            yield
 
     def check_outputs(self):
         """Both modes give as many tensors."""
@@ -216,7 +221,7 @@ class Leaving:
         module = self.model.get_submodule(path)
         kind = kind_of(module)
         if kind not in self.names:
-            base, i = snake(type(module).__name__), 2
+            base, i = snake(class_name(module)), 2
             name = base
             while name in self.names.values():
                 name, i = f"{base}_{i}", i + 1
@@ -282,6 +287,8 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
     args, kwargs = args if isinstance(args, tuple) else (args,), kwargs or {}
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"modc.export takes a torch.nn.Module, not what is of type {type(model).__name__}")
+    if isinstance(model, torch.jit.ScriptModule):
+        raise ExportError(SCRIPTED, None, "", FROM_PYTHON)
     name = name or re.sub(r"\W", "_", type(model).__name__).lower()
     signature = inspect.signature(type(model).forward)
     try:
@@ -351,7 +358,8 @@ def compare(spec, weights, attempt, externs, sizes, rtol):
         net.train(training)
         for count, (wanted, buffers) in enumerate(results):
             where = what + (" in a second call" if count else "")
-            differences += apart(net, inputs, wanted, rtol, where, whole.hint() if count else None)
+            with reading.calmed(training):  # modules that are left as Externs, too
+                differences += apart(net, inputs, wanted, rtol, where, whole.hint() if count else None)
             have = net.state_dict("torch")
             names = [name for name in buffers if name in have]
             differences += distances([have[name] for name in names], [buffers[name] for name in names], rtol, where, names)

@@ -161,12 +161,30 @@ class StandIn:
         except ImportError:
             from torch.nn.utils.stateless import functional_call
         args, kwargs = filled(self.given, tensors[:self.count])
+        held = dict(zip(self.names, tensors[self.count:]))
         modes = [(module, module.training) for module in self.module.modules()]
         try:
             if self.module.training != self.training:
                 self.module.train(self.training)
-            result = functional_call(self.module, dict(zip(self.names, tensors[self.count:])), args, kwargs)
+            if isinstance(self.module, torch.jit.ScriptModule):
+                result = self.scripted(held, args, kwargs)
+            else:
+                result = functional_call(self.module, held, args, kwargs)
         finally:
             for module, mode in modes:
                 module.training = mode
         return once(tensors_of(result, []))
+
+    def scripted(self, held, args, kwargs):
+        """A ScriptModule takes no other tensors in the place of its own: it gets their values."""
+        if torch.is_grad_enabled():
+            raise RuntimeError(f"{self!r}: a ScriptModule has no backward here")
+        own = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
+        before = {name: own[name].detach().clone() for name in held}
+        try:
+            for name, tensor in held.items():
+                own[name].copy_(tensor)
+            return self.module(*args, **kwargs)
+        finally:
+            for name, tensor in before.items():
+                own[name].copy_(tensor)

@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from modc._errors import ExportError
 from modc._export.extent import Expression, Extent, plain
+from modc._export.hidden import Hidden, level
 
 
 class Place:
@@ -94,6 +95,10 @@ RANDOM = set("""rand randn rand_like randn_like randint randint_like randperm be
     log_normal_ cauchy_ geometric_ fractional_max_pool2d fractional_max_pool3d""".split())
 UNIFORM = {"rand", "rand_like"}  # from 0 to 1, 1 left out
 COMPARED = {"lt", "__lt__", "less", "ge", "__ge__", "greater_equal"}  # which a number of at most 0 or at least 1 decides
+
+
+SCRIPTED = "a torch.jit.ScriptModule is compiled, so that no function of Python's is called"
+FROM_PYTHON = "export the module that it was made of"
 
 
 def is_in_place(name, kwargs):
@@ -231,11 +236,12 @@ def copied(item, made):
 
 
 class Dependence(TorchDispatchMode):
-    """Follows, below all of PyTorch's functions, which memory depends on inputs, parameters or buffers."""
+    """Follows, below all of PyTorch's functions, which memory depends on inputs, parameters or buffers. see(function, args, kwargs,
+    result): is told what was called with such."""
 
-    def __init__(self, tensors):
+    def __init__(self, tensors, see):
         super().__init__()
-        self.depends = {}
+        self.depends, self.see = {}, see
         for tensor in tensors:
             self.note(tensor, True)
 
@@ -252,7 +258,11 @@ class Dependence(TorchDispatchMode):
     def of(self, tensor):
         return self.depends.get(self.key(tensor), False)
 
+    supports_higher_order_operators = True
+
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if not hasattr(function, "_schema"):
+            self.see(function, args, kwargs, None)
         result = function(*args, **(kwargs or {}))
         given = tensors_of((args, kwargs or {}), [])
         depends = any(self.of(tensor) for tensor in given)
@@ -262,6 +272,8 @@ class Dependence(TorchDispatchMode):
                 self.note(tensor, depends)
         if depends and str(function).rsplit(".", 2)[-2].endswith("_") and given:
             self.note(given[0], True)
+        if depends:
+            self.see(function, args, kwargs or {}, result)
         return result
 
 
@@ -289,7 +301,8 @@ def held_by(model):
 @contextlib.contextmanager
 def undisturbed(model):
     """A block after which a model has the buffers, attributes and modes, and PyTorch the random numbers, that they had before."""
-    held = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()]
+    held = [(module, dict(vars(module)), dict(module._buffers)) for module in model.modules()
+            if not isinstance(module, torch.jit.ScriptModule)]
     tensors = {**held_by(model), **{id(tensor): tensor for tensor in model.buffers()}}
     copies = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
     state = torch.get_rng_state()
@@ -323,7 +336,8 @@ class Tracer(TorchFunctionMode):
         super().__init__()
         self.model, self.is_leaf, self.left = model, is_leaf, left
         self.values, self.kept = {}, []  # by id of a tensor, which is kept so that the id stays its own
-        self.paths, self.paused = {}, 0
+        self.paths, self.paused, self.hidden = {}, 0, Hidden()
+        self.aside = 0  # whether what is left runs, as it does without being looked at
         for path, module in model.named_modules(remove_duplicate=False):
             self.paths.setdefault(id(module), path)
         for kind in ("parameter", "buffer"):
@@ -371,7 +385,7 @@ class Tracer(TorchFunctionMode):
             tracer.note_attribute(module, name, item, before)
 
         def apply(kind, *args, **kwargs):
-            if not tracer.paused:
+            if not tracer.paused and kind.__name__ != "CheckpointFunction":  # whose gradients are those of what it calls
                 place, _ = place_of(sys._getframe(1))
                 tracer.functions.setdefault(kind.__name__, place)
             return applying.__get__(None, kind)(*args, **kwargs)
@@ -385,7 +399,7 @@ class Tracer(TorchFunctionMode):
         for owner, name in ((getattr(torch, "compiler", None), "is_compiling"), (getattr(torch, "compiler", None), "is_exporting")):
             if owner is not None and hasattr(owner, name):  # as torch.export reads a model: without questions about values
                 changed.append((owner, name, getattr(owner, name)))
-                setattr(owner, name, lambda: True)
+                setattr(owner, name, lambda: self.aside == 0)
         changed.append((torch.nn.functional, "_verify_batch_size", torch.nn.functional._verify_batch_size))
         torch.nn.functional._verify_batch_size = lambda size: None  # one value a channel is enough to see what is done with it
         for name in ("random", "uniform", "randint", "randrange", "choice", "gauss", "sample", "shuffle"):
@@ -396,7 +410,7 @@ class Tracer(TorchFunctionMode):
                 before = getattr(torch.Tensor, name)
                 changed.append((torch.Tensor, name, before))
                 setattr(torch.Tensor, name, self.seen_subscript(before))
-        self.dependence = Dependence([value.tensor for value in self.kept])
+        self.dependence = Dependence([value.tensor for value in self.kept], self.see_operator)
         try:
             with torch.no_grad(), self.dependence, self:
                 return self.model(*args, **kwargs)
@@ -435,8 +449,17 @@ class Tracer(TorchFunctionMode):
             torch.zeros(1)[0]
         return len(seen) > 1
 
-    def fail(self, cause, hint=None):
-        place, _ = place_of(sys._getframe(1))
+    def see_operator(self, function, args, kwargs, result):
+        if not hasattr(function, "_schema"):
+            self.fail(f"the model calls torch.{function}, which chooses among functions when it runs",
+                      "choose by torch.where, or let an argument of the module decide")
+        if self.scope is not None and not self.paused:
+            place, _ = place_of(sys._getframe(1))
+            self.hidden.note(function, args, kwargs, result, place, Dependence.key)
+
+    def fail(self, cause, hint=None, place=None):
+        if place is None:
+            place, _ = place_of(sys._getframe(1))
         raise ExportError(cause, place, self.scope.path if self.scope else "", hint)
 
     def decide(self, symbol, left, right, outcome):
@@ -504,7 +527,7 @@ class Tracer(TorchFunctionMode):
     # ---- modules
 
     def call_module(self, original, module, args, kwargs):
-        if self.paused:
+        if self.paused or level() is not None:
             return original(module, *args, **kwargs)
         path = self.paths.get(id(module))
         if path is None:  # it may have come into the tree meanwhile
@@ -537,6 +560,9 @@ class Tracer(TorchFunctionMode):
         return self.keep_results(call, result, (args, kwargs))
 
     def open_scope(self, original, module, path, args, kwargs, call=None):
+        if isinstance(module, torch.jit.ScriptModule) and path not in self.left:
+            place, _ = place_of(sys._getframe(1))
+            raise ExportError(SCRIPTED, place, path, FROM_PYTHON)
         scope = Scope(module, path, self.scope)
         if call is not None:
             call.child, scope.call = scope, call
@@ -548,6 +574,7 @@ class Tracer(TorchFunctionMode):
         try:
             left = self.left.get(path)
             result = original(module, *args, **kwargs) if left is None else self.call_left(original, left, args, kwargs)
+            self.note_hidden(result)
         except Exception as error:
             if not hasattr(error, "within"):
                 error.within = path  # where it came from
@@ -556,6 +583,12 @@ class Tracer(TorchFunctionMode):
             self.scope = outer
         scope.returned = result
         return result
+
+    def note_hidden(self, result):
+        """What a scope returns may have been made by operators alone."""
+        for tensor in tensors_of(result, []):
+            if id(tensor) not in self.values and self.dependence.of(tensor):
+                self.hidden.tell(self, tensor)
 
     def call_left(self, original, left, args, kwargs):
         """A module that is not looked into: one function, of what it is given and of all that it holds."""
@@ -566,11 +599,13 @@ class Tracer(TorchFunctionMode):
         self.remember(call, tensors)
         before = [tensor._version for tensor in tensors]
         self.paused += 1
+        self.aside += 1
         try:
             result = original(left.module, *plain(args), **{key: plain(item) for key, item in kwargs.items()})
             left.note(self, args, kwargs, result)
         finally:
             self.paused -= 1
+            self.aside -= 1
         if [tensor._version for tensor in tensors] != before:
             self.fail(f"'{left.path}', which is left as an Extern, changes a tensor in place that it is given, or a buffer",
                       "let it return what it computes")
@@ -583,6 +618,8 @@ class Tracer(TorchFunctionMode):
         kwargs = kwargs or {}
         if self.paused or self.scope is None:
             return function(*args, **kwargs)
+        if level() is not None:  # of torch.func: the operators are seen
+            return function(*plain(args), **{key: plain(item) for key, item in kwargs.items()})
         name = resolve_name(function) or getattr(function, "__name__", str(function))
         if name.startswith("__"):
             name = f"torch.Tensor.{name}"
@@ -708,6 +745,8 @@ class Tracer(TorchFunctionMode):
             if id(tensor) in self.values:
                 continue
             if self.dependence.of(tensor) and id(tensor) not in self.held:
+                if self.hidden.tell(self, tensor):
+                    continue
                 self.fail("a tensor is read that no function of PyTorch which modc sees has made, and it depends on the inputs or "
                           "parameters", "functions of C++ and torch.autograd.Function are not seen: write them by functions of "
                           "PyTorch")

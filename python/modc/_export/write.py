@@ -11,7 +11,7 @@ from torch import nn
 
 from modc._errors import ExportError
 from modc._export.body import INLINE, NAME, Body, error, reference
-from modc._export.constructors import constructor, literal, said
+from modc._export.constructors import class_name, constructor, literal, said
 from modc._export.modes import both, signature
 from modc._export.trace import named_tensors, tensors_of
 from modc._spec import SLOT, listed, mapped, quote
@@ -419,7 +419,7 @@ class Whole:
 
     def define(self, group, names):
         """Name, arguments and text of a class, and the constructors of its instances."""
-        base = re.sub(r"\W", "", group.kind.__name__) or "Module"
+        base = re.sub(r"\W", "", class_name(group.modules[0][1])) or "Module"
         if base in self.catalogue.layers or base in ("ModuleList",):
             base += "_"
         group.name, i = base, 2

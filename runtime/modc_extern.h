@@ -43,7 +43,8 @@ struct modc_extern_call {
 /* A body of a context's own. The caller owns it, sets what stands first, leaves the rest 0, and keeps it until it is taken off. */
 struct modc_extern {
     enum modc_status (*call)(struct modc_extern_call *call);
-    enum modc_status (*backward)(struct modc_extern_call *call); /* NULL: it has none, which is MODC_UNSUPPORTED */
+    enum modc_status (*backward)(
+        struct modc_extern_call *call); /* NULL: it has none, which is MODC_UNSUPPORTED */
     void *user;
     const char *name;
     struct modc_extern *next, **list; /* list: NULL while it is set nowhere */

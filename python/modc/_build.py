@@ -200,7 +200,8 @@ def build_sources(name, sources, cc=None, cflags=None, summary=None):
                 unit = made / f"{Path(file).stem}.o"
                 compiler.run(compiler.command("-I", made, own[file], "-c", made / file, "-o", unit))
             units.append(unit)
-        compiler.run(compiler.command("-I", binding.parent, "-I", made, f"-DMODC_MODEL={name}_model", "-DMODC_NO_EXTERNS", "-shared",
+        compiler.run(compiler.command("-I", binding.parent, "-I", made, f"-DMODC_MODEL={name}_model", "-DMODC_NO_EXTERNS",
+                                      "-shared",
                                       "-Wl,-Bsymbolic" if sys.platform != "darwin" else "-Wl,-undefined,error",
                                       *units, binding_source, *objects, "-lm", "-lpthread", "-o", made / f"{name}.so"))
 

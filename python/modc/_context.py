@@ -154,7 +154,7 @@ class Context:
 
     def run_extern(self, externs, call, backward):
         path, name = self.paths[call.module], call.name.decode()
-        body = Body.of(externs, path, name)
+        body = Body.find(externs, path, name)
         kind = body.kind or self.kind
         of = f"the body of '{path}'"
 

@@ -15,18 +15,18 @@ def owner(path):
 
 def check_externs(about, externs):
     """Each Extern has a function, and each function an Extern; else an Error."""
-    paths = [module["path"] for module in about["modules"] if module["class"] == "Extern"]
-    known = {*about["externs"], *paths, *map(owner, paths)}
+    names = {module["path"]: module["extra_repr"].strip("'") for module in about["modules"] if module["class"] == "Extern"}
+    known = {*names.values(), *names, *map(owner, names)}
     for name, function in externs.items():
         if name not in known:
             raise Error(f"externs: the spec has no Extern '{name}'" + (f"\nhint: it has {', '.join(about['externs'])}"
                                                                       if about["externs"] else ""))
         if not callable(function):
             raise TypeError(f"externs: '{name}' is of type {type(function).__name__}, not a function")
-    missing = [name for name in about["externs"] if name not in externs]
-    if missing and not all(path in externs or owner(path) in externs for path in paths):
-        raise Error(f"the body of the Extern '{missing[0]}' is yours to write\n"
-                    f"hint: modc.compile(..., externs={{'{missing[0]}': function}}) takes it; its C is compiled into programs alone")
+    for path, name in names.items():
+        if Body.find(externs, path, name) is None:
+            raise Error(f"the body of the Extern '{name}' is yours to write\n"
+                        f"hint: modc.compile(..., externs={{'{name}': function}}) takes it; its C is compiled into programs alone")
 
 
 class Body:
@@ -37,11 +37,9 @@ class Body:
         self.kind = kind_by_name("torch") if is_module(function) or getattr(function, "takes_torch", False) else None
 
     @classmethod
-    def of(cls, externs, path, name):
-        for key in (path, owner(path), name):
-            if key in externs:
-                return cls(externs[key])
-        raise Error(f"the body of the Extern '{name}' is not there for '{path}'")
+    def find(cls, externs, path, name):
+        """That of the Extern at a path, whose body has a name; None: there is none."""
+        return next((cls(externs[key]) for key in (path, owner(path), name) if key in externs), None)
 
     def forward(self, inputs, training):
         if is_module(self.function) and self.function.training != training:
@@ -61,8 +59,8 @@ class Body:
         if own is not None:
             return listed(own(inputs, results, gradients))
         if not any(type(item).__module__.split(".")[0] == "torch" for item in inputs):
-            raise TypeError(f"{of} has no backward: let it have one, backward(inputs, results, gradients), or call with tensors of "
-                            "PyTorch")
+            raise TypeError(f"{of} has no backward: let it have one, backward(inputs, results, gradients), or call with "
+                            "tensors of PyTorch")
         import torch
         with torch.enable_grad():
             inputs = [item.detach().requires_grad_(want) for item, want in zip(inputs, wanted)]

@@ -157,6 +157,8 @@ static void say_modules(struct text *text, const struct modc_model *model)
         say_name(text, "path", model->modules[i].path);
         say(text, ",");
         say_name(text, "class", model->modules[i].class_name);
+        say(text, ",");
+        say_name(text, "extra_repr", model->modules[i].extra_repr);
         say(text, ",\"parent\":%d}", model->modules[i].parent);
     }
     say(text, "]");
@@ -175,8 +177,9 @@ size_t modc_binding_describe(char *out, size_t capacity)
     say(&text, ",\"rtol\":%.9g,\"threads\":%d,\"training\":%s,\"embedded\":%s", (double)model->rtol,
         model->threads, model->train_step != NULL ? "true" : "false",
         model->bind_embedded != NULL ? "true" : "false");
-    say(&text, ",\"hook_bytes\":%d,\"tensor_bytes\":%d,\"extern_bytes\":%d", (int)sizeof(struct modc_hook_call),
-        (int)sizeof(struct modc_tensor), (int)sizeof(struct modc_extern_call));
+    say(&text, ",\"hook_bytes\":%d,\"tensor_bytes\":%d,\"extern_bytes\":%d",
+        (int)sizeof(struct modc_hook_call), (int)sizeof(struct modc_tensor),
+        (int)sizeof(struct modc_extern_call));
     say(&text, ",\"externs\":[");
     for (int i = 0; i < model->extern_count; i++) {
         put(&text, ",", i > 0);

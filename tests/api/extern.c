@@ -40,8 +40,10 @@ enum modc_status ext_extern_scaled(struct modc_extern_call *call)
     float *y = call->outputs[0].data;
 
     look(call);
-    CHECK(call->input_count == 2 && call->output_count == 1 && call->results == NULL && call->grad_inputs == NULL);
-    CHECK(call->inputs[0].dtype == MODC_FLOAT32 && call->inputs[0].ndim == 2 && call->inputs[0].dims[1] == OUT);
+    CHECK(call->input_count == 2 && call->output_count == 1 && call->results == NULL &&
+          call->grad_inputs == NULL);
+    CHECK(call->inputs[0].dtype == MODC_FLOAT32 && call->inputs[0].ndim == 2 &&
+          call->inputs[0].dims[1] == OUT);
     CHECK(call->outputs[0].dims[0] == call->inputs[0].dims[0] && call->inputs[1].dims[0] == OUT);
     for (int64_t i = 0; i < count(&call->inputs[0]); i++)
         y[i] = x[i] * w[i % OUT];
@@ -113,7 +115,8 @@ static enum modc_status forward(struct ext *context, struct results *r)
 static bool same(const struct results *a, const struct results *b)
 {
     return memcmp(a->y, b->y, sizeof a->y) == 0 && memcmp(a->doubled, b->doubled, sizeof a->doubled) == 0 &&
-           memcmp(a->dx, b->dx, sizeof a->dx) == 0 && memcmp(a->positive, b->positive, sizeof a->positive) == 0;
+           memcmp(a->dx, b->dx, sizeof a->dx) == 0 &&
+           memcmp(a->positive, b->positive, sizeof a->positive) == 0;
 }
 
 static enum modc_status pass(struct modc_hook_call *call)
@@ -129,7 +132,8 @@ static void check_numbers(void)
     struct modc_hook hook = {.call = pass};
 
     CHECK_OK(plain_training_init(&plain_training, &plain, plain_gradients, sizeof plain_gradients));
-    CHECK_OK(plain_forward(&plain, BATCH, x, expected.y, expected.positive, expected.doubled, &expected.calls));
+    CHECK_OK(
+        plain_forward(&plain, BATCH, x, expected.y, expected.positive, expected.doubled, &expected.calls));
     CHECK_OK(plain_backward(&plain, BATCH, dy, NULL, expected.dx));
     CHECK_OK(ext_training_init(&training, &net, gradients, sizeof gradients));
     for (int hooked = 0; hooked < 2; hooked++) {
@@ -144,7 +148,8 @@ static void check_numbers(void)
         CHECK_OK(ext_backward(&net, BATCH, dy, NULL, r.dx));
         CHECK(seen.calls == 5 && seen.module == EXT_SCALED_0_BODY && strcmp(seen.path, "scaled.0.body") == 0);
         CHECK(same(&r, &expected));
-        CHECK(memcmp(training.gradients.fc.weight, plain_training.gradients.fc.weight, sizeof(float) * IN * OUT) == 0);
+        CHECK(memcmp(training.gradients.fc.weight, plain_training.gradients.fc.weight,
+                     sizeof(float) * IN * OUT) == 0);
         for (int i = 0; i < 2; i++)
             CHECK(memcmp(training.gradients.scaled[i].weight, plain_training.gradients.scaled[i].weight,
                          sizeof(float) * OUT) == 0);
@@ -192,7 +197,8 @@ static enum modc_status write_parameters(struct modc_extern_call *call)
 /* A context has bodies of its own, and the other one has not. */
 static void check_swapped(void)
 {
-    struct modc_extern own = {.call = half, .user = &seen}, twice = {.call = half}, writing = {.call = write_parameters};
+    struct modc_extern own = {.call = half, .user = &seen}, twice = {.call = half},
+                       writing = {.call = write_parameters};
     struct results r, expected;
 
     CHECK_OK(forward(&other, &expected));

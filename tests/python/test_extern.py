@@ -202,6 +202,27 @@ class Mapped(nn.Module):
         return torch.func.vmap(lambda row: row.softmax(0)[1:] + row.mean() * 2)(x)
 
 
+class Written(nn.Module):
+    def forward(self, x):
+        return torch.func.vmap(lambda row: row.clone().add_(1))(x)
+
+
+LIBRARY = torch.library.Library("modctest", "DEF")
+LIBRARY.define("twice(Tensor x) -> Tensor")
+LIBRARY.impl("twice", lambda x: x * 2, "CPU")
+LIBRARY.define("both(Tensor x) -> Tensor")  # of operators that are PyTorch's
+LIBRARY.impl("both", lambda x: torch.ops.aten.add(x.sin(), x), "CompositeImplicitAutograd")
+
+
+class Operators(nn.Module):
+    def __init__(self, operator):
+        super().__init__()
+        self.operator = operator
+
+    def forward(self, x):
+        return self.operator(x) + torch.ops.aten.sin(x)
+
+
 class Checkpointed(nn.Module):
     def __init__(self):
         super().__init__()
@@ -227,8 +248,16 @@ class Partial(unittest.TestCase):
             warnings.simplefilter("always")
             made = modc.export(model, args, Path(self.folder.name) / "net.yaml", **{"partial": True, "training": False, **options})
         self.warnings = [str(item.message) for item in caught if item.category is modc.ExportWarning]
-        self.text = made.spec.read_text(encoding="utf-8")
+        self.made, self.text = made, made.spec.read_text(encoding="utf-8")
         return made
+
+    @staticmethod
+    def many(where):
+        """What the command says of Many's function, which modc has not."""
+        return f"""\
+{HERE}:{line_of("return x + x.nonzero()")}: error: the method 'nonzero' would give a shape that depends on the values
+    return x + x.nonzero().sum(){where}
+hint: where(mask, a, b), masked_fill and cumsum keep the shape"""
 
     def refused(self, text, model, *args, **options):
         with self.assertRaises(modc.ExportError) as caught:
@@ -263,8 +292,7 @@ hint: choose by torch.where, or let an argument of the module decide"""
             "'blocks.0.attn' and 'blocks.1.attn' are left as the Extern 'attention', whose body is yours to write: "
             + reason.format(0),
             "'blocks.2.attn' is left as the Extern 'attention_2', whose body is yours to write: " + reason.format(2),
-            "'many' is left as the Extern 'many', whose body is yours to write: the method 'nonzero' would give a shape that depends "
-            "on the values"])
+            "'many' is left as the Extern 'many', whose body is yours to write: " + self.many("\nnote: in module 'many'")])
 
         net = modc.compile(made.spec, weights=made.weights, externs=made.externs, options=["--backward"], cflags="-O0")
         self.assertEqual(list(net.state_dict("torch")), list(model.state_dict()))
@@ -283,6 +311,8 @@ is known only when it runs
     return self.function(self, x, *more) if x.sum() < 1e9 else x
 hint: choose by torch.where, or let an argument of the module decide"""
         self.refused(asked, Asking(lambda self, x: x), x)  # the model itself cannot be left
+        self.refused(self.many(""), Many(), x)
+        self.refused(self.many("\nnote: in module 'inner'"), Odd(Many()), x, partial=False)
         place = f"{HERE}:{line_of('return self.inner(x)')}"
         words = "    return self.inner(x)\nnote: in module 'inner'"
 
@@ -319,13 +349,26 @@ hint: choose by torch.where, or let an argument of the module decide"""
         self.refused(text, Odd(scripted), torch.randn(2, 3), partial=False)
         self.export(Odd(scripted), torch.randn(2, 3))
         self.assertEqual(self.warnings, [f"'inner' is left as the Extern 'sequential', whose body is yours to write: {text}"])
+        with self.assertRaises(RuntimeError) as caught:
+            self.made.externs["inner"](torch.randn(2, 3), *scripted.state_dict().values())
+        self.assertEqual(str(caught.exception), "<Sequential in the place of its body>: a ScriptModule has no backward here")
 
     def test_hidden(self):
         """Operators below functions that hide them are read."""
         self.export(Checkpointed(), torch.randn(2, 4))
         self.assertTrue(self.text.endswith("return self.fc(x)\n"), self.text)
         self.assertEqual(self.warnings, [])
+        self.refused(f"""\
+{HERE}:{line_of("return self.operator(x)")}: error: the model calls modctest::twice, which is no function of PyTorch in Python
+    return self.operator(x) + torch.ops.aten.sin(x)
+hint: write it by functions of PyTorch""", Operators(torch.ops.modctest.twice), torch.randn(2, 4))
+        self.export(Operators(torch.ops.modctest.both), torch.randn(2, 4))
+        self.assertTrue(self.text.endswith("  return x.sin() + x + x.sin()\n"), self.text)
         if hasattr(torch, "func"):
+            self.refused(f"""\
+{HERE}:{line_of("lambda row: row.clone().add_(1)")}: error: add_ changes a tensor in place where modc sees no function of Python's
+    return torch.func.vmap(lambda row: row.clone().add_(1))(x)
+hint: return what is computed""", Written(), torch.randn(2, 4))
             self.export(Mapped(), torch.randn(3, 4))
             self.assertIn("  product = x.mean([1]) * 2.0\n  return x.softmax(1)[:, 1:] + product.view(product.shape[0], 1)\n", self.text)
         if hasattr(torch, "cond"):

@@ -31,7 +31,8 @@ def parser():
     made.add_argument("--name", help="the model's name in the spec, and so in C")
     made.add_argument("--mode", choices=("eval", "both"), help="evaluation alone, or training has to be there, too; else "
                       "training is there if it can be read")
-    made.add_argument("--partial", action="store_true", help="leave modules that cannot be read as Externs, whose bodies you write")
+    made.add_argument("--partial", action="store_true",
+                      help="leave modules that cannot be read as Externs, whose bodies you write")
     made.add_argument("--no-check", action="store_true", help="do not compile the spec and compare it with PyTorch")
     return made
 

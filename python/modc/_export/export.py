@@ -22,6 +22,7 @@ from modc._export.trace import FROM_PYTHON, SCRIPTED, copied, named_tensors, ten
 from modc._export.write import Whole
 
 
+FAULT = re.compile(r":(\d+):(\d+): error: (.*)((?:\n(?!\S*:\d+:\d+: error: ).*)*)")  # row, column, cause, what stands below
 NOISE = 1e-3  # outputs that are all smaller are compared as if the largest were this: they may be rounding alone
 
 
@@ -231,20 +232,24 @@ class Leaving:
 
     def leave(self, problem):
         """Whether modules were found without which what an export failed with may not come again."""
-        if isinstance(problem, SpecError):
-            return any([self.take(path, cause) for path, cause in within(problem, problem.whole)])
         if isinstance(problem, ExportError):
-            return self.take(problem.module, str(problem))
+            return any([self.take(path, str(fault)) for path, fault in getattr(problem, "faults", [(problem.module, problem)])])
         return self.take(getattr(problem, "within", ""), f"{type(problem).__name__}: {problem}")
 
 
-def within(problem, whole):
-    """(path, what the command says) of modules in whose classes the command refuses something."""
-    for found in re.finditer(r":(\d+):\d+: error: (.*)", str(problem)):
-        for definition in whole.definitions:
-            if definition.first < int(found.group(1)) <= definition.last:
-                for path, _ in definition.modules:
-                    yield path, found.group(2)
+def faults(problem, whole, text):
+    """What the command refuses of a spec, in the words of the model: (path of a module, ExportError). whole: what the spec, which
+    is this text, was made of."""
+    lines = text.split("\n")
+    for row, column, cause, more in FAULT.findall(str(problem)):
+        words = set(re.findall(r"\w+", lines[int(row) - 1][int(column) - 1:]))
+        hint = re.search(r"^hint: (.*)", more, re.M)
+        group = next((group for group in whole.definitions if group.first < int(row) <= group.last), None)
+        for path, module in group.modules if group is not None else [("", whole.model)]:
+            call = next((call for scope in whole.scopes_of(module) for call in scope.calls
+                         if getattr(call, "place", None) and call.name.rpartition(".")[2] in words), None)
+            if call is not None or group is not None:
+                yield path, ExportError(cause, call and call.place, path, hint and hint.group(1))
 
 
 class Attempt:
@@ -259,19 +264,22 @@ class Attempt:
         self.calm = self.reading.calm(self.whole) if check else None
 
     def write(self, folder, path):
-        """The spec and its tables, which the command takes. SpecError: it does not."""
+        """The spec and its tables, which the command takes. ExportError, SpecError: it does not."""
         (folder / path.name).write_text(self.text, encoding="utf-8")
         if self.whole.tables:
             (folder / self.tables_name).write_bytes(safetensors_bytes(self.whole.tables))
         try:
             run_command(["check", folder / path.name])
         except SpecError as problem:
-            problem.whole = self.whole
-            raise
+            found = list(faults(problem, self.whole, self.text))
+            if not found:
+                raise
+            found[0][1].faults = found
+            raise found[0][1] from None
 
 
-def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None, name=None, training=None, partial=False, check=True,
-           rtol=None):
+def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None, name=None, training=None, partial=False,
+           check=True, rtol=None):
     """Writes a spec of a torch.nn.Module, and its weights beside it in safetensors (net.safetensors; net.tables.safetensors for
     constants that are no part of the state_dict). args, kwargs: what it is called with once, to see what it does.
 
@@ -280,8 +288,8 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
     why not. check: the spec is compiled and must give PyTorch's numbers for args and others, in both modes, with dropout of
     nothing; RuntimeError if it does not, and nothing is written. Returns the paths and the differences. ExportError says what
     cannot be told, where and what to do. partial: modules in which something cannot be told are left as Externs, with their
-    parameters, an ExportWarning for each; they themselves are the bodies then with which the spec is tried, and which the result
-    has for modc.compile, by path, as `externs`.
+    parameters, and an ExportWarning for each body; they themselves are the bodies with which the spec is tried, and which the
+    result has for modc.compile, by path, as `externs`.
     """
     path = Path(path)
     args, kwargs = args if isinstance(args, tuple) else (args,), kwargs or {}

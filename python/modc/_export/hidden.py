@@ -1,8 +1,8 @@
 """What functions do that hide what they call from Python: those under torch.func, those of C++.
 
 Below all of them PyTorch's dispatcher sees the calls of its operators. They are noted where no function that is seen runs, and
-where something reads a tensor that only they have made, those that it depends on are written as functions: an operator's name is
-mostly that of a function or method; CONVERTED has the others.
+where something reads a tensor that only they have made, those that it depends on are written as functions: an operator's name
+is mostly that of a function or method; CONVERTED has the others.
 """
 import torch
 
@@ -97,7 +97,8 @@ class Hidden:
         space, operator, args, kwargs, result, place = self.made[id(tensor)]
         if Dependence.key(tensor) in self.changed:
             _, operator, *_, place = self.changed[Dependence.key(tensor)]
-            tracer.fail(f"{operator} changes a tensor in place, where modc does not see Python's functions", "return what is computed", place)
+            tracer.fail(f"{operator} changes a tensor in place where modc sees no function of Python's", "return what is computed",
+                        place)
         args = (*args[:1], *(number_of(tracer, item) for item in args[1:]))
         tracer.note_inputs((args, kwargs), {})
         if space == "aten" and operator in SAME:

@@ -5,6 +5,7 @@ import re
 import torch
 
 from modc._errors import ExportError
+from modc._export.constructors import class_name
 from modc._export.extent import Extent
 from modc._export.trace import tensors_of
 
@@ -85,8 +86,8 @@ class Left:
         seen = [tuple(tensor.shape) for tensor in results]
         if self.run is tracer and (given, seen) != (repr(self.given), self.seen) or self.given is not None and given != repr(
                 self.given):
-            tracer.fail(f"'{self.path}', which is left as an Extern, is called in two ways that one body cannot tell apart: with "
-                        f"{repr(self.given)} and {given}")
+            tracer.fail(f"'{self.path}', which is left as an Extern, is called in two ways that one body cannot tell apart: "
+                        f"with {repr(self.given)} and {given}")
         if not results:
             tracer.fail(f"'{self.path}', which is left as an Extern, gives no tensor")
         self.given, self.count = emptied((args, kwargs), {}), len(known)
@@ -145,15 +146,15 @@ def candidates(extents, values):
 
 
 class StandIn:
-    """A module in the place of its Extern's body: takes the tensors that it is called with, and behind them all that it holds, and
-    gives the tensors of its result."""
+    """A module in the place of its Extern's body: takes the tensors that it is called with, and behind them all that it holds,
+    and gives the tensors of its result."""
     takes_torch = True
 
     def __init__(self, module, names, given, count):
         self.module, self.names, self.given, self.count, self.training = module, names, given, count, False
 
     def __repr__(self):
-        return f"<{type(self.module).__name__} in the place of its body>"
+        return f"<{class_name(self.module)} in the place of its body>"
 
     def __call__(self, *tensors):
         try:

@@ -97,6 +97,7 @@ UNIFORM = {"rand", "rand_like"}  # from 0 to 1, 1 left out
 COMPARED = {"lt", "__lt__", "less", "ge", "__ge__", "greater_equal"}  # which a number of at most 0 or at least 1 decides
 
 
+OPERATORS = (torch._ops.OpOverloadPacket, torch._ops.OpOverload)  # torch.ops.space.name
 SCRIPTED = "a torch.jit.ScriptModule is compiled, so that no function of Python's is called"
 FROM_PYTHON = "export the module that it was made of"
 
@@ -236,8 +237,8 @@ def copied(item, made):
 
 
 class Dependence(TorchDispatchMode):
-    """Follows, below all of PyTorch's functions, which memory depends on inputs, parameters or buffers. see(function, args, kwargs,
-    result): is told what was called with such."""
+    """Follows, below all of PyTorch's functions, which memory depends on inputs, parameters or buffers. see(function, args,
+    kwargs, result): is told what was called with such."""
 
     def __init__(self, tensors, see):
         super().__init__()
@@ -329,8 +330,8 @@ def named_tensors(model, kind):
 
 
 class Tracer(TorchFunctionMode):
-    """The run of one model. is_leaf(module): whether modc has its class, so that its call is not looked into. left: by path, what
-    is not looked into since it cannot be read."""
+    """The run of one model. is_leaf(module): whether modc has its class, so that its call is not looked into. left: by path,
+    what is not looked into since it cannot be read."""
 
     def __init__(self, model, is_leaf, left):
         super().__init__()
@@ -618,9 +619,9 @@ class Tracer(TorchFunctionMode):
         kwargs = kwargs or {}
         if self.paused or self.scope is None:
             return function(*args, **kwargs)
-        if level() is not None:  # of torch.func: the operators are seen
-            return function(*plain(args), **{key: plain(item) for key, item in kwargs.items()})
         name = resolve_name(function) or getattr(function, "__name__", str(function))
+        if level() is not None or isinstance(function, OPERATORS) and not name.startswith("torchvision."):
+            return function(*plain(args), **{key: plain(item) for key, item in kwargs.items()})  # the operators are seen
         if name.startswith("__"):
             name = f"torch.Tensor.{name}"
         if name in SILENT or name.rsplit(".", 1)[-1].startswith(("_assert", "_check", "_set_", "_is_", "_has_")):

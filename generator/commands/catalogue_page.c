@@ -98,8 +98,8 @@ static void print_body(struct text *text, const char *what, const char *body)
 
 static void print_row(struct cx *cx, struct text *text, const struct layer_row *row)
 {
-    text_printf(text, "# %s\n\n%s: %s.\n\n    %s\n", row->name, row->external ? "Of modc" : "In torch.nn", row->doc,
-                layer_signature(cx, row));
+    text_printf(text, "# %s\n\n%s: %s.\n\n    %s\n", row->name, row->external ? "Of modc" : "In torch.nn",
+                row->doc, layer_signature(cx, row));
     print_args(text, row);
     print_tensors(text, "parameter", row->params, COUNT(row->params));
     print_tensors(text, "buffer", row->buffers, COUNT(row->buffers));

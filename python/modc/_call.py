@@ -16,14 +16,15 @@ def place(view_dtype, shape, kind):
 class Ready:
     """What a call needs of Python, remembered from one that went through: the next one with such arrays only looks whether
     they are such."""
-    __slots__ = ("kind", "inputs", "addresses", "outputs", "to", "new", "sizes", "shapes")
+    __slots__ = ("kind", "inputs", "addresses", "outputs", "to", "new", "sizes", "shapes", "frame")
 
-    def __init__(self, entry, kind, views, sizes, shapes):
+    def __init__(self, context, entry, kind, views, sizes, shapes):
         self.kind, self.sizes, self.shapes = kind, sizes, shapes
         self.inputs = [place(view.dtype, view.shape, kind) for view in views]
         self.outputs = [place(tensor["dtype"], shape, kind) for shape, tensor in zip(shapes, entry.outputs)]
         self.new = [(shape, tensor["dtype"]) for shape, tensor in zip(shapes, entry.outputs)]
         self.addresses, self.to = (ctypes.c_void_p * len(views))(), (ctypes.c_void_p * max(1, len(shapes)))()
+        self.frame = context.frame(entry, sizes, self.addresses, self.to)
 
     def take(self, arrays):
         """Whether these are such arrays, whose addresses C is then told."""
@@ -262,7 +263,7 @@ class Entry:
                 made = out if isinstance(out, (tuple, list)) else (out,)
                 if not ready.take_out(made):
                     return self.call(context, args, kwargs, out)
-            context.run(self, ready.sizes, ready.addresses, ready.to, ready.kind, args, ready.shapes, made)
+            context.run(self, ready.frame, ready.sizes, ready.kind, args, ready.shapes, made)
             return made[0] if len(made) == 1 else tuple(made)
         finally:
             context.running = False
@@ -274,9 +275,10 @@ class Entry:
         made = self.outputs_for(kind, shapes, out, views)
         inputs = (ctypes.c_void_p * max(1, len(views)))(*[view.address or 64 for view in views])
         outputs = (ctypes.c_void_p * max(1, len(made)))(*[address or 64 for _, address in made])
-        context.run(self, sizes, inputs, outputs, kind, [view.owner for view in views], shapes, [array for array, _ in made])
+        frame = context.frame(self, sizes, inputs, outputs)
+        context.run(self, frame, sizes, kind, [view.owner for view in views], shapes, [array for array, _ in made])
         if views and not given and all(_kinds.get(type(array)) is kind for array in arrays):
             if len(context.ready) >= CALLS_HELD:
                 context.ready.clear()
-            context.ready[self.index, views[0].shape] = Ready(self, kind, views, sizes, shapes)
+            context.ready[self.index, views[0].shape] = Ready(context, self, kind, views, sizes, shapes)
         return made[0][0] if len(made) == 1 else tuple(array for array, _ in made)

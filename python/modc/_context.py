@@ -116,12 +116,18 @@ class Context:
             self.library.train(self.pointer, core.training)  # which `training:` turned on
         return self.trainers[0]
 
-    def run(self, entry, sizes, inputs, outputs, kind, arrays, shapes, made):
+    def frame(self, entry, sizes, inputs, outputs):
+        """What C reads of a call: these arrays, which live as long."""
+        frame = lib.Frame(self.pointer, *map(ctypes.addressof, (sizes, inputs, outputs)), None, None, None, entry.index, 0)
+        frame.kept = sizes, inputs, outputs
+        return ctypes.byref(frame)
+
+    def run(self, entry, frame, sizes, kind, arrays, shapes, made):
         """One call of an entry. What backward reads, and what hooks put in the place of tensors, lives until the next."""
         self.kind, self.replaced = kind, []
         if self.trainers:
             self.last = (entry.name, sizes, shapes, kind, arrays, made)
-        self.try_twice(entry, self.library.call, self.pointer, entry.index, sizes, inputs, outputs)
+        self.try_twice(entry, self.library.run, frame)
 
     def try_twice(self, entry, function, *arguments):
         """A call in C, again behind packing the parameters, where they changed."""

@@ -46,6 +46,24 @@ class Extern(ctypes.Structure):
                 ("next", ctypes.c_void_p), ("list", ctypes.c_void_p)]
 
 
+class Frame(ctypes.Structure):
+    """What a call and its backward take; the arrays are others' to keep."""
+    _fields_ = [("net", ctypes.c_void_p), ("sizes", ctypes.c_void_p), ("inputs", ctypes.c_void_p), ("outputs", ctypes.c_void_p),
+                ("output_gradients", ctypes.c_void_p), ("input_gradients", ctypes.c_void_p), ("gradients", ctypes.c_void_p),
+                ("entry", ctypes.c_int), ("absent", ctypes.c_int)]
+
+
+LOOK_FUNCTIONS = ("PyDict_GetItem", "PyObject_GetAttr", "PyObject_Vectorcall", "PyLong_AsLongLong", "Py_DecRef", "PyErr_Clear")
+
+
+class Look(ctypes.Structure):
+    """What modc_binding_look looks at; the arrays are others' to keep."""
+    _fields_ = [(name, ctypes.c_void_p) for name in (*LOOK_FUNCTIONS, "version", "address_of", "dicts", "names", "objects", "tensors",
+                                                     "addresses")]
+    _fields_ += [("items", ctypes.c_int), ("parameters", ctypes.c_int), ("buffers", ctypes.c_int),
+                 ("buffer_version", ctypes.c_int64)]
+
+
 HookFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(HookCall))
 
 _P, _I, _U, _S, _T = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p
@@ -56,7 +74,6 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_print": (_S, _P, _S),
     "modc_binding_key": (_P, _P, _I),
     "modc_binding_refresh": (_I, _P),
-    "modc_binding_call": (_I, _P, _I, _P, _P, _P),
     "modc_binding_backward": (_I, _P, _I, _P, _P, _P),
     "modc_binding_unmet": (_T, _P),
     "modc_binding_shape": (None, _I, _P, _I, _P),
@@ -73,9 +90,10 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_read_only": (ctypes.c_bool, _P),
     "modc_binding_params_over": (_I, _P, _P),
     "modc_binding_point": (None, _P, _P),
-    "modc_binding_wrote_buffers": (None, _P),
+    "modc_binding_renew": (_I, _P, ctypes.c_bool, ctypes.c_bool),
     "modc_binding_lend_create": (_I, _P, _P),
-    "modc_binding_backward_to": (_I, _P, _I, _P, _P, _P, _P),
+    "modc_binding_run": (_I, ...),  # a byref(Frame), which is not looked at: that takes as long as the rest of the call
+    "modc_binding_run_backward": (_I, ...),
     "modc_status_text": (_T, _I),
     "modc_params_destroy": (None, _P),
     "modc_changed": (None, _P),
@@ -109,7 +127,9 @@ class Library:
         self.c = ctypes.CDLL(str(path))
         for name, (result, *arguments) in _FUNCTIONS.items():
             function = getattr(self.c, name)
-            function.restype, function.argtypes = result, arguments
+            function.restype = result
+            if ... not in arguments:
+                function.argtypes = arguments
             setattr(self, name.replace("modc_binding_", "").replace("modc_", ""), function)
         if self.version() != BINDING:
             raise Error(f"{path} has version {self.version()} of the binding, this package knows {BINDING}: "
@@ -118,6 +138,12 @@ class Library:
         if [self.about[f"{name}_bytes"] for name in ("hook", "tensor", "extern")] != [
                 ctypes.sizeof(kind) for kind in (HookCall, Tensor, ExternCall)]:
             raise Error(f"{path} was compiled with other limits than modc.h has")
+
+    def holding_lock(self, name, result):
+        """A function that is called without giving the interpreter's lock away."""
+        function = getattr(ctypes.PyDLL(str(self.path)), name)
+        function.restype = result
+        return function
 
     @staticmethod
     def text(function, *arguments):

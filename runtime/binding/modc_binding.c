@@ -318,12 +318,6 @@ const char *modc_binding_unmet(const int *sizes)
     return unmet >= 0 ? model->requirements[unmet] : NULL;
 }
 
-enum modc_status modc_binding_call(struct modc_context *net, int entry, const int *sizes,
-                                   const void *const *inputs, void *const *outputs)
-{
-    return MODC_MODEL.entries[entry].call(net, sizes, inputs, outputs);
-}
-
 enum modc_status modc_binding_backward(struct modc_context *net, int entry, const int *sizes,
                                        const void *const *output_gradients, void *const *input_gradients)
 {
@@ -418,11 +412,6 @@ void modc_binding_point(struct modc_params *params, void *const *tensors)
     modc_changed(params);
 }
 
-void modc_binding_wrote_buffers(struct modc_params *params)
-{
-    params->buffer_version++;
-}
-
 enum modc_status modc_binding_lend_create(struct modc_context *net, struct modc_training **training)
 {
     const struct modc_model *model = &MODC_MODEL;
@@ -452,20 +441,77 @@ enum modc_status modc_binding_lend_create(struct modc_context *net, struct modc_
     return MODC_OK;
 }
 
-enum modc_status modc_binding_backward_to(struct modc_context *net, int entry, const int *sizes,
-                                          const void *const *output_gradients, void *const *input_gradients,
-                                          void **gradients)
+enum modc_status modc_binding_renew(struct modc_params *params, bool parameters, bool buffers)
 {
-    struct modc_training *training = net->trainer;
+    if (parameters)
+        modc_changed(params);
+    if (buffers) /* which is no change for a backward to come */
+        params->buffer_version++;
+    return modc_binding_refresh(params);
+}
+
+enum modc_status modc_binding_run(const struct modc_binding_frame *frame)
+{
+    return MODC_MODEL.entries[frame->entry].call(frame->net, frame->sizes, frame->inputs, frame->outputs);
+}
+
+enum modc_status modc_binding_run_backward(struct modc_binding_frame *frame)
+{
+    struct modc_training *training = frame->net->trainer;
     enum modc_status status;
 
     modc_zero_grad(training, true);
+    frame->absent = 0;
     for (int i = 0; i < MODC_MODEL.gradient_count; i++) {
-        training->wants[i] = gradients[i] != NULL;
-        point(training->gradients, modc_gradient_key(&MODC_MODEL, i), gradients[i]);
+        training->wants[i] = frame->gradients[i] != NULL;
+        point(training->gradients, modc_gradient_key(&MODC_MODEL, i), frame->gradients[i]);
     }
-    status = MODC_MODEL.entries[entry].backward(net, sizes, output_gradients, input_gradients);
-    for (int i = 0; i < MODC_MODEL.gradient_count; i++)
-        gradients[i] = modc_gradient_at(training, i);
+    status = MODC_MODEL.entries[frame->entry].backward(frame->net, frame->sizes, frame->output_gradients,
+                                                       frame->input_gradients);
+    for (int i = 0; i < MODC_MODEL.gradient_count; i++) {
+        void *const found = modc_gradient_at(training, i);
+
+        frame->absent += frame->gradients[i] != NULL && found == NULL ? 1 : 0;
+        frame->gradients[i] = found;
+    }
     return status;
+}
+
+/* ---- Python ---------------------------------------------------------------------------------------------- */
+
+/* Takes a reference: the number that it is; -1: there was an error. */
+static int64_t number_of(const struct modc_binding_look *look, void *object)
+{
+    int64_t number;
+
+    if (object == NULL) {
+        look->clear_error();
+        return -1;
+    }
+    number = look->number(object);
+    look->release(object);
+    return number;
+}
+
+int64_t modc_binding_look(struct modc_binding_look *look)
+{
+    int64_t sum = 0, parameters = 0;
+
+    for (int i = 0; i < look->items; i++) {
+        if (look->dict_item(look->dicts[i], look->names[i]) != look->objects[i])
+            return -1;
+    }
+    for (int i = 0; i < look->parameters + look->buffers; i++) {
+        void *const tensor = look->tensors[i];
+        const int64_t version = number_of(look, look->attribute(tensor, look->version));
+        const int64_t address = number_of(look, look->call(look->address_of, &tensor, 1, NULL));
+
+        if (version < 0 || address != (int64_t)(intptr_t)look->addresses[i])
+            return -1;
+        sum += version;
+        if (i == look->parameters - 1)
+            parameters = sum;
+    }
+    look->buffer_version = sum - parameters;
+    return parameters;
 }

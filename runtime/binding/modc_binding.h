@@ -27,9 +27,7 @@ void *modc_binding_key(const struct modc_params *params, int key);
 /* modc_pack, if the parameters changed since it was called last. Not from two threads at a time with the same params. */
 enum modc_status modc_binding_refresh(struct modc_params *params);
 
-/* One call of an entry, and its backward: as modc_entry.call and modc_entry.backward. */
-enum modc_status modc_binding_call(struct modc_context *net, int entry, const int *sizes,
-                                   const void *const *inputs, void *const *outputs);
+/* The backward of an entry's call, as modc_entry.backward. */
 enum modc_status modc_binding_backward(struct modc_context *net, int entry, const int *sizes,
                                        const void *const *output_gradients, void *const *input_gradients);
 
@@ -71,18 +69,50 @@ void modc_binding_report_destroy(struct modc_report *report);
 /* Tensors that lie where the caller has them, as those of another library's model: nothing is copied.
  *
  * Parameters over `tensors`, one for each key, at multiples of their element; what they hold is kept, buffers too. They are
- * freed by modc_params_destroy. modc_binding_point: they lie there from now on, and were changed. modc_binding_wrote_buffers:
- * somebody else wrote to buffers, which is no change for a backward to come. */
+ * freed by modc_params_destroy. modc_binding_point: they lie there from now on, and were changed. */
 enum modc_status modc_binding_params_over(void *const *tensors, struct modc_params **params);
 void modc_binding_point(struct modc_params *params, void *const *tensors);
-void modc_binding_wrote_buffers(struct modc_params *params);
 /* What a context needs for backward, without memory for gradients of parameters; freed by modc_training_destroy. */
 enum modc_status modc_binding_lend_create(struct modc_context *net, struct modc_training **training);
-/* Backward that writes gradients of parameters to `gradients`, in the order of the description; NULL: not wanted. Those that
- * there are none of are NULL then. */
-enum modc_status modc_binding_backward_to(struct modc_context *net, int entry, const int *sizes,
-                                          const void *const *output_gradients, void *const *input_gradients,
-                                          void **gradients);
+/* Others wrote to parameters, or to buffers, or to both: counts that, and packs again. As modc_binding_refresh. */
+enum modc_status modc_binding_renew(struct modc_params *params, bool parameters, bool buffers);
+
+/* All that a call takes, and a backward of tensors of others, in one argument: some languages take long for each. The arrays are
+ * as those of modc_entry.call and modc_entry.backward. gradients: where backward writes those of parameters, in the order of the
+ * description; NULL: not wanted, and behind it NULL where there is none. absent: how many of those that were wanted there are
+ * none of. */
+struct modc_binding_frame {
+    struct modc_context *net;
+    const int *sizes;
+    const void **inputs;
+    void **outputs;
+    const void **output_gradients;
+    void **input_gradients;
+    void **gradients;
+    int entry, absent;
+};
+enum modc_status modc_binding_run(const struct modc_binding_frame *frame);
+enum modc_status modc_binding_run_backward(struct modc_binding_frame *frame);
+
+/* For Python, with its lock held: whether what a caller remembers of objects is still so. Functions of its C API come by address,
+ * since nothing here is compiled or linked with it. */
+struct modc_binding_look {
+    void *(*dict_item)(void *dict, void *name);   /* PyDict_GetItem */
+    void *(*attribute)(void *object, void *name); /* PyObject_GetAttr */
+    void *(*call)(void *function, void *const *arguments, size_t count,
+                  void *names);                         /* PyObject_Vectorcall */
+    long long (*number)(void *object);                  /* PyLong_AsLongLong */
+    void (*release)(void *object);                      /* Py_DecRef */
+    void (*clear_error)(void);                          /* PyErr_Clear */
+    void *version;                                      /* the name of the attribute that counts writes */
+    void *address_of;                                   /* the method that says where a tensor lies */
+    void *const *dicts, *const *names, *const *objects; /* dicts[i][names[i]] is objects[i] */
+    void *const *tensors, *const *addresses;            /* of the parameters, then of the buffers */
+    int items, parameters, buffers;
+    int64_t buffer_version; /* what the versions of the buffers add up to */
+};
+/* What the versions of the parameters add up to; -1: something is not as it was. */
+int64_t modc_binding_look(struct modc_binding_look *look);
 
 #ifdef __cplusplus
 }

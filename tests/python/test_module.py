@@ -12,6 +12,7 @@ import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "python"))
 try:
@@ -376,6 +377,7 @@ class Autograd(Case):
 
 class Changes(Case):
     """What happens to the user's tensors is noticed before the next call."""
+    watched = True  # C looks
 
     def check(self, change):
         model, other, net = strict(Mlp)
@@ -383,8 +385,44 @@ class Changes(Case):
         net.eval()
         with torch.no_grad():
             self.same(net(x), other(x))
-            change(net), change(other)
             self.same(net(x), other(x))
+            self.assertEqual(net._modc.held.watched is not None, self.watched)
+            change(net), change(other)
+            for _ in range(2):
+                self.same(net(x), other(x))
+
+    def test_buffers(self):
+        """They are folded into weights, which are then made again."""
+        model, other, net = strict(Net)
+        x = torch.randn(3, 4)
+        net.eval(), other.eval()
+        with torch.no_grad():
+            for change in (lambda m: None, lambda m: [buffer.add_(1) for buffer in m.buffers()], lambda m: None):
+                change(net), change(other)
+                self.same(net(x), other(x))
+
+    def test_modes(self):
+        model, other, net = strict(Net)
+        x = torch.randn(3, 4)
+        for change in (lambda m: m, lambda m: m.eval(), lambda m: next(m.children()).train(), lambda m: m.train()):
+            change(model), change(other)
+            for _ in range(2):
+                self.same(net(x), other(x), 1e-4)
+
+    def test_inference_mode(self):
+        """Its tensors have no versions, be they arguments or parameters."""
+        model, other, net = strict(Net)
+        for _ in range(2):
+            with torch.inference_mode():
+                x = torch.randn(3, 4)
+                self.same(net(x), other(x))
+        with torch.inference_mode():
+            model, other, net = strict(Mlp)
+            net.eval()
+            x = torch.randn(2, 4)
+            for _ in range(2):
+                self.same(net(x), other(x))
+                model.a.weight.mul_(2), other.a.weight.mul_(2)
 
     def test_in_place(self):
         self.check(lambda m: m.a.weight.mul_(2))
@@ -478,6 +516,17 @@ class Changes(Case):
         before = [(id(tensor), tensor.data_ptr()) for tensor in model.state_dict(keep_vars=True).values()]
         net(torch.randn(3, 4))["y"].sum().backward()
         self.assertEqual([(id(tensor), tensor.data_ptr()) for tensor in model.state_dict(keep_vars=True).values()], before)
+
+
+class ChangesByPython(Changes):
+    """The same where C cannot look."""
+    watched = False
+
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.object(modc._module.held.Watched, "can", lambda held: False)
+        patch.start()
+        self.addCleanup(patch.stop)
 
 
 class Methods(Case):
@@ -719,7 +768,7 @@ class Policies(Case):
             x = torch.randn(2, 4, requires_grad=True)
             y = net(x)
             prepared = next(iter(net._modc.runner.calls.values()))
-            prepared.In = None  # its backward cannot run
+            prepared.compiled.run_backward = None  # its backward cannot run
             if policy == modc.FallbackPolicy.UNSUPPORTED_DATA:
                 self.assertRaises(TypeError, y.sum().backward)
                 continue

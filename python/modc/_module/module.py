@@ -15,7 +15,7 @@ from modc import executable
 from modc._module.compiled import Compiled, Loan
 from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitException, ModuleIOError, ModuleSpecException,
                                    ModuleTorchModelException)
-from modc._module.held import Held
+from modc._module.held import CHANGED, Held
 from modc._module.hooks import Hooks
 from modc._module.options import DebugOptions
 from modc._module.structure import Result, flatten, replaced
@@ -34,6 +34,7 @@ def _asks_autocast():
 
 
 _autocast = _asks_autocast()
+_any_autocast = getattr(torch._C, "_is_any_autocast_enabled", None) or _autocast
 _one_at_a_time = threading.RLock()  # models are read by patching torch.nn.Module
 _grad_enabled = torch.is_grad_enabled
 
@@ -45,13 +46,13 @@ class Run(torch.autograd.Function):
     def forward(ctx, runner, prepared, call, count, *tensors):
         """tensors: `count` arguments of the module, then its trained parameters. call: (args, kwargs), where PyTorch may have
         to run them again."""
-        ctx.set_materialize_grads(False)
         outputs, context, inputs = prepared.forward(tensors[:count], True)
-        ctx.loan = Loan(prepared.compiled.pool, context)
-        ctx.runner, ctx.prepared, ctx.call, ctx.count = runner, prepared, call, count
-        ctx.version, ctx.slots = runner.version, runner.slots
+        ctx.loan = Loan(context, runner, prepared, call, count)
         ctx.save_for_backward(*inputs)
-        ctx.mark_non_differentiable(*[output for output, fixed in zip(outputs, prepared.fixed) if fixed])
+        if len(outputs) > 1:
+            ctx.set_materialize_grads(False)
+        if prepared.fixed:
+            ctx.mark_non_differentiable(*[outputs[i] for i in prepared.fixed])
         return tuple(outputs)
 
     @staticmethod
@@ -60,34 +61,24 @@ class Run(torch.autograd.Function):
 
     @staticmethod
     def gradients(ctx, *gradients):
-        inputs, prepared, count = ctx.saved_tensors, ctx.prepared, ctx.count
-        context, held = ctx.loan.context, ctx.runner.held
+        loan, needs = ctx.loan, ctx.needs_input_grad[4:]
+        ctx.saved_tensors  # which C reads: PyTorch says if they were changed
+        context, runner, prepared, held = loan.context, loan.runner, loan.prepared, loan.runner.held
         if context is None:
             raise RuntimeError("Trying to backward through a modc.Module a second time: what C keeps of a forward serves one backward, "
                                "with retain_graph=True too. Call the module again.")
-        if held.versions(held.parameters) != ctx.version:
+        if held.versions(held.parameters) != loan.version:
             raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: a "
                                "parameter of a modc.Module was changed between its forward and backward")
-        needs = ctx.needs_input_grad[4:]
-        slots = [count + ctx.slots[number] if number in ctx.slots else -1 for number in prepared.variant.parameters]
-        parameters = [held.parameters[number] if slot >= 0 and needs[slot] else None
-                      for number, slot in zip(prepared.variant.parameters, slots)]
         try:
-            of_inputs, of_parameters = prepared.backward(context, gradients, inputs, [needs[i] for i in prepared.positions], parameters)
+            result = prepared.backward(context, gradients, prepared.adjoint(needs, held))
         except Exception as error:
-            if ctx.call is None or prepared.variant.random:  # whose numbers PyTorch would draw anew
+            if loan.call is None or prepared.variant.random:  # whose numbers PyTorch would draw anew
                 raise
-            result = ctx.runner.backward_of_torch(ctx.call, count, needs, gradients)
-            ctx.runner.owner.fallback.take(error)
-            return (None, None, None, None, *result)
+            result = runner.backward_of_torch(loan.call, loan.count, needs, gradients)
+            runner.owner.fallback.take(error)
         finally:
-            ctx.loan.end()
-        result = [None] * len(needs)
-        for position, gradient in zip(prepared.positions, of_inputs):
-            result[position] = gradient
-        for slot, gradient in zip(slots, of_parameters):
-            if slot >= 0:
-                result[slot] = gradient
+            loan.end()
         return (None, None, None, None, *result)
 
     once = staticmethod(once_differentiable(gradients.__func__))  # with create_graph=True: the next derivative is PyTorch's error
@@ -103,6 +94,7 @@ class Runner:
         self.writes = 0  # calls that may have written buffers
         self.calls, self.schemas, self.compiled = {}, {}, {}
         self.trainable, self.trained, self.slots = None, [], {}
+        self.last = None, None  # key and prepared calls
         if owner.hooks is None:
             for path, _, _ in foreign_hooks(owner.module):
                 warnings.warn(f"hooks of the module '{path}' do not fire in modc.Module; with hooks=True they do", RuntimeWarning,
@@ -115,10 +107,9 @@ class Runner:
         self.trained = [self.held.parameters[i] for i in numbers]
         self.slots = {number: slot for slot, number in enumerate(numbers)}
 
-    def run(self, args, kwargs):
-        held, tensors = self.held, []
-        modes = held.modes()
-        key = []
+    def run(self, args, kwargs, version):
+        """version: of the parameters, as held.look() said."""
+        held, tensors, key = self.held, [], []
         for arg in args:  # what flatten does, for calls with tensors alone
             if type(arg) is not torch.Tensor:
                 tensors = []
@@ -130,35 +121,41 @@ class Runner:
             key = tuple(key)
         if kwargs:
             key = (key, flatten(kwargs, tensors, "kwargs"))
-        saves = False
+        saves, trainable = False, None
         if _grad_enabled():
             trainable = held.trainable()
             if trainable != self.trainable:
                 self.set_trainable(trainable)
             saves = bool(self.trained) or any(tensor.requires_grad for tensor in tensors)
-            key = (key, modes, trainable if saves else None)
-        else:
-            key = (key, modes, None)
-        prepared = self.calls.get(key)
-        if prepared is not None:
-            return self.call(prepared, args, kwargs, tensors, saves)
-        prepared, expected = self.prepare(key, args, kwargs, tensors, modes, saves)
+        key = (key, held.modes, trainable if saves else None)
+        last, prepared = self.last
+        if key != last:
+            prepared = self.calls.get(key)
+            if prepared is None:
+                return self.first(key, args, kwargs, tensors, saves, version)
+            self.last = key, prepared
+        return self.call(prepared, args, kwargs, tensors, saves, version)
+
+    def first(self, key, args, kwargs, tensors, saves, version):
+        """A call that comes for the first time. Its results are compared, if it made its variant."""
+        held = self.held
+        prepared, expected = self.prepare(key, args, kwargs, tensors, saves)
         variant = prepared.variant
         before = [buffer.clone() for buffer in held.buffers] if variant.mode else ()
         try:
-            return self.call(prepared, args, kwargs, tensors, saves, expected and (
+            return self.call(prepared, args, kwargs, tensors, saves, version, expected and (
                 lambda outputs: variant.check(outputs, expected, lambda: self.in_float64(args, kwargs, before))))
         except ModuleSpecException:
             with torch.no_grad():
                 for buffer, was in zip(held.buffers, before):
                     buffer.copy_(was)
             self.calls.pop(key, None)
+            self.last = None, None
             raise
 
-    def call(self, prepared, args, kwargs, tensors, saves, check=None):
+    def call(self, prepared, args, kwargs, tensors, saves, version, check=None):
         held, compiled, variant = self.held, prepared.compiled, prepared.variant
-        version, epoch = held.versions(held.parameters), (held.versions(held.buffers), self.writes)
-        self.version = version
+        self.version, epoch = version, (held.buffer_version(), self.writes) if held.buffers else None
         if compiled.version != version or compiled.epoch != epoch or compiled.held is not held or compiled.copies:
             compiled.update(held, version, epoch)
         if saves:
@@ -202,7 +199,7 @@ class Runner:
                                          allow_unused=True))
         return [next(found) if need else None for need in needs]
 
-    def prepare(self, key, args, kwargs, tensors, modes, saves):
+    def prepare(self, key, args, kwargs, tensors, saves):
         """What is done for a call that comes for the first time: prepared calls, and the results that this one shall have, if
         it made its variant; else None."""
         for i, tensor in enumerate(tensors):
@@ -210,16 +207,18 @@ class Runner:
                 raise ModuleIOError(f"tensor {i} of the arguments is {tensor.layout}; modc.Module takes dense tensors")
             if not tensor.is_cpu:
                 self.owner.wrong_device(i, tensor)
+        modes, grad = self.held.modes, _grad_enabled()
         rough = (without_extents(key[0]), modes, self.held.trainable())
         with _one_at_a_time:
             schema = self.schemas.get(rough)
             if schema is None:
                 schema = self.schemas[rough] = Schema(self.owner, modes)
-            prepared = schema.prepared(args, kwargs, tensors, saves)
+            with torch.inference_mode(False), torch.set_grad_enabled(grad):  # whose tensors have no versions
+                prepared = schema.prepared(args, kwargs, tensors, saves)
             expected, prepared.variant.expected = prepared.variant.expected, None
         if len(self.calls) >= CALLS_HELD:
             self.calls.clear()
-        self.calls[key] = prepared
+        self.calls[key], prepared.slots = prepared, self.slots if saves else {}
         self.owner.count_variants()
         return prepared, expected
 
@@ -255,6 +254,7 @@ class State:
         known = self.runner.compiled
         if (text, saves) not in known:
             known[text, saves] = Compiled(*self.libraries.get(text, saves, tables, mode), saves)
+            self.runner.held.watch(known[text, saves].library)
         return known[text, saves]
 
     def wrong_device(self, index, tensor):
@@ -268,13 +268,15 @@ class State:
                           "tensors makes one", RuntimeWarning, stacklevel=6)
 
     def run(self, args, kwargs):
-        if _autocast():
+        if _any_autocast() and _autocast():
             raise ModuleTorchModelException("autocast is enabled, which modc.Module does not follow: convert the model by .bfloat16() or "
                                             ".half() instead, or leave autocast for this call")
         runner = self.runner
-        if runner is None or not runner.held.is_same():
+        version = CHANGED if runner is None else runner.held.look()
+        if version is CHANGED:
             runner = self.runner = Runner(self)
-        return runner.run(args, kwargs)
+            version = runner.held.look()
+        return runner.run(args, kwargs, version)
 
 
 class Module(torch.nn.Module):

@@ -68,6 +68,7 @@ class Trial:
     def __init__(self, owner, args, kwargs):
         self.model = copied(owner.module)
         given = [tensor.detach().clone() for tensor in tensors_in((args, kwargs))]
+        versions = [tensor._version for tensor in given]
         state, before, held = torch.get_rng_state(), attributes(self.model), held_by(self.model)
         try:
             with torch.no_grad():
@@ -77,7 +78,7 @@ class Trial:
         finally:
             torch.set_rng_state(state)
         self.check_attributes(before, held)
-        if any(tensor._version > 0 for tensor in given):
+        if [tensor._version for tensor in given] != versions:
             raise ModuleTorchModelException("forward changes an argument in place; modc.Module gives results alone")
         self.result = Result(result)
 

@@ -187,6 +187,23 @@ class Random(nn.Module):
         return x * random.random()
 
 
+class States(nn.Module):
+    """Parts of results under names that are used again."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.LSTM(4, 4), nn.LSTM(4, 4), nn.LSTM(4, 4)
+        self.register_buffer("one", torch.eye(9), persistent=False)
+        self.register_buffer("other", torch.eye(9), persistent=False)
+
+    def forward(self, x, hidden):
+        results = self.a(x, hidden)
+        y, first = results
+        y, second = self.b(y, first)
+        results = self.c(y, hidden)
+        return results[0] @ self.one[:4, :4], first, second, results[1], y @ self.other[:4, :4]
+
+
 class Changing(nn.Module):
     def forward(self, x):
         x += 1
@@ -346,6 +363,20 @@ forward: |
   return h * 3.0, h.relu()
 """, text)
 
+    def test_parts_of_results(self):
+        state = torch.randn(1, 2, 4), torch.randn(1, 2, 4)
+        text = self.export(States(), torch.randn(3, 2, 4), state, check=True)
+        self.assertIn("""\
+forward: |
+  results = self.a(x, (hidden_0, hidden_1))
+  a = results[1][0]
+  a_1 = results[1][1]
+  y, second = self.b(results[0], (a, a_1))
+  results = self.c(y, (hidden_0, hidden_1))
+  return results[0] @ self.one[:4, :4], a, a_1, second[0], second[1], results[1][0], results[1][1], y @ self.other[:4, :4]
+""", text)
+        self.assertEqual(text.count("{value: \"load_file('net.tables.safetensors')['one']\", persistent: false}"), 2)
+
     def test_sizes(self):
         self.export(Sized(), torch.randn(2, 5, 4), dynamic_shapes={"x": {0: ("batch", 8), 1: ("length", 10)}}, check=True)
         text = self.made.spec.read_text(encoding="utf-8")
@@ -462,6 +493,7 @@ class Command(unittest.TestCase):
         for words, text in (
                 (["test_export"], "'test_export' is not MODULE:NAME, as in torchvision.models:resnet18"),
                 (["nowhere.at_all:x"], "there is no Python module 'nowhere.at_all'\nhint: it is looked for here and in $PYTHONPATH"),
+                (["nowhere/nets.py:x"], "there is no file 'nowhere/nets.py'"),
                 (["test_export:Nothing"], "the module 'test_export' has no 'Nothing'"),
                 (["test_export:ROOT.name"], "'test_export:ROOT.name' is of type str: neither a torch.nn.Module nor a function that makes "
                  "one"),

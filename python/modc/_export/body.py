@@ -51,6 +51,7 @@ class Body:
     def __init__(self, scope, whole):
         self.scope, self.whole, self.lines = scope, whole, []
         self.texts = {}  # Value: text of the name that it has now
+        self.parts = {}  # by name: values that lie in what has it, and have no name yet
         self.bound = {}  # name: the Value that has it now
         self.pending, self.waits = {}, {}  # Value: (text, precedence), the values that its text reads
         self.left = {}  # Value: uses to come
@@ -315,12 +316,24 @@ class Body:
                 base = names[0] if names else targets[0] if targets[0] != "_" else "part"
                 targets = [f"{base}_{i}" if value in used else "_" for i, value in enumerate(call.results)]
             self.assign(call.results, targets, text[0])
+        elif names and isinstance(call.structure, (tuple, list)) and len(names) == len(call.structure) > 1:
+            self.nested(text[0], names, [[value for value in used if paths[value].startswith(f"[{i}]")] for i in range(len(names))],
+                        {value: path.partition("]")[2] for value, path in paths.items()})
         else:
-            name = self.take(names[0] if names and len(names) == 1 else "results", None)
-            self.lines.append(f"{name} = {text[0]}")
-            for value in used:
-                self.pending[value] = (name + paths[value], ATOM)
-                self.waits[value] = set()
+            self.nested(text[0], [names[0] if names and len(names) == 1 else "results"], [used], paths)
+
+    def nested(self, text, names, groups, paths):
+        """Several values under a name: where they lie in it is `paths`."""
+        taken = [self.take(name, group[0] if group and not paths[group[0]] else None) if group else "_"
+                 for name, group in zip(names, groups)]
+        self.lines.append(f"{', '.join(taken)} = {text}")
+        for name, group in zip(taken, groups):
+            for value in group:
+                if paths[value]:
+                    self.pending[value], self.waits[value] = (name + paths[value], ATOM), set()
+                    self.parts.setdefault(name, []).append(value)
+                else:
+                    self.texts[value] = name
 
     @staticmethod
     def paths(call):
@@ -402,6 +415,9 @@ class Body:
         name = self.free(name, ())
         if name in self.whole.sizes:
             name += "_"
+        for part in self.parts.pop(name, ()):
+            if part in self.pending:
+                self.settle(part)
         holder = self.bound.get(name)
         if holder is not None and holder is not value:
             for waiting in [other for other, reads in self.waits.items() if holder in reads and other in self.pending]:
@@ -429,10 +445,13 @@ class Body:
                 self.texts[value] = name
                 self.pending.pop(value, None)
 
-    def settle(self, value):
-        """What waits to be written gets a name now."""
+    def settle(self, value, reading=()):
+        """What waits to be written gets a name now, and none of those that the statement which is being written reads already."""
         text, _ = self.pending.pop(value)
-        self.assign([value], [self.name_for(value)], text)
+        name = self.name_for(value)
+        if any(self.texts.get(other) == name for other in reading if other is not value):
+            name = self.free(name, self.bound)
+        self.assign([value], [name], text)
 
     def settle_all(self):
         for value in list(self.pending):
@@ -450,7 +469,7 @@ class Body:
             self.reading |= self.waits.pop(value, set())
             if self.left[value] > 0:
                 self.pending[value] = text
-                self.settle(value)
+                self.settle(value, self.reading)
                 return self.texts[value], ATOM
             return text
         if value in self.texts:

@@ -1,6 +1,7 @@
 """python -m modc export: a spec and its weights from a module that a Python function makes."""
 import argparse
 import importlib
+import importlib.util
 import os
 import sys
 import warnings
@@ -9,11 +10,13 @@ from pathlib import Path
 from modc._errors import Error, ExportError, ExportWarning
 
 EPILOG = """\
-MODULE:NAME is a function or class that is called without arguments, or a torch.nn.Module. It gives the model, or the
-model, the tuple of its arguments and perhaps the dict of its keyword arguments, for one call to look at.
+MODULE, which may be the path of a .py file, has a function or class NAME that is called without arguments, or a
+torch.nn.Module. It gives the model, or the model, the tuple of its arguments and perhaps the dict of its keyword
+arguments, for one call to look at.
 
 examples:
   python -m modc export torchvision.models:resnet18 -o resnet18.yaml --input 1,3,224,224
+  python -m modc export nets.py:make_model -o net.yaml
   python -m modc export mine.nets:make -o net.yaml --input tokens=2,16:int64:1000 --dynamic tokens:0=batch:64
 """
 
@@ -37,6 +40,18 @@ def parser():
     return made
 
 
+def module_of(path):
+    """The module that a file is, which may stand in a folder that is no package."""
+    if not path.is_file():
+        raise Error(f"there is no file '{path}'")
+    sys.path.insert(0, str(path.resolve().parent))
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_of_file"
+    spec = importlib.util.spec_from_file_location(name, path)
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
 def model_of(name):
     """(model, args, kwargs) of "package.module:name"."""
     import torch
@@ -45,7 +60,7 @@ def model_of(name):
         raise Error(f"'{name}' is not MODULE:NAME, as in torchvision.models:resnet18")
     sys.path.insert(0, os.getcwd())
     try:
-        found = importlib.import_module(place)
+        found = module_of(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     except ModuleNotFoundError as error:
         if error.name and (place == error.name or place.startswith(error.name + ".")):
             raise Error(f"there is no Python module '{place}'\nhint: it is looked for here and in $PYTHONPATH") from None

@@ -141,10 +141,13 @@ class Whole:
             text = literal(tensor.tolist())
             kind = "" if tensor.dtype == torch.float32 and tensor.numel() else f", dtype={tensor.dtype}"
             return f"torch.tensor({text}{kind})"
-        path = self.attribute_of(tensor) or next((path for path, other in self.tables.items() if tensor.dtype == other.dtype
-                                                  and torch.equal(tensor, other)), f"constant_{len(self.tables)}")
-        self.tables.setdefault(path, tensor)
-        return f"load_file('{self.file}')['{path}']"
+        return self.table(tensor, self.attribute_of(tensor) or f"constant_{len(self.tables)}")
+
+    def table(self, tensor, name):
+        """The text that reads a tensor of the tables. Equal ones are one."""
+        name = next((known for known, other in self.tables.items() if tensor.dtype == other.dtype and torch.equal(tensor, other)), name)
+        self.tables.setdefault(name, tensor)
+        return f"load_file('{self.file}')['{name}']"
 
     def attribute_of(self, tensor):
         """The path of the attribute that holds a tensor that is neither a parameter nor a buffer."""
@@ -278,8 +281,7 @@ class Whole:
                 if buffer.numel() <= INLINE:
                     text = f"torch.tensor({literal(buffer.tolist())}, dtype={buffer.dtype})"
                 else:
-                    self.tables.setdefault(prefix + name, buffer.detach())
-                    text = f"load_file('{self.file}')['{prefix + name}']"
+                    text = self.table(buffer.detach(), prefix + name)
                 buffers.append(f'  {quote(name)}: {{value: "{text}", persistent: false}}')
         if buffers:
             lines += ["buffers:"] + buffers

@@ -125,7 +125,8 @@ enum modc_status modc_optimizer_init(struct modc_optimizer *optimizer,
         return MODC_ALIGNMENT;
     if (bytes < table->block)
         return MODC_SIZE;
-    *optimizer = (struct modc_optimizer){.table = table, .training = training, .block = block};
+    *optimizer = (struct modc_optimizer){
+        .table = table, .training = training, .block = block, .total_norm = (double)NAN};
     optimizer->steps = (double *)(void *)((char *)optimizer + table->steps_at);
     scheduling->scheduler = table->scheduler;
     scheduling->groups = (struct modc_group *)(void *)((char *)optimizer + table->groups_at);
@@ -452,9 +453,15 @@ enum modc_status modc_optimizer_clip(struct modc_optimizer *optimizer, double *t
 {
     const struct modc_optimizer_table *table = optimizer->table;
 
-    if (table->clip == MODC_CLIP_NORM)
-        return modc_clip_grad_norm(optimizer->training, table->max_norm, table->norm_type,
-                                   table->error_if_nonfinite, total);
+    if (table->clip == MODC_CLIP_NORM) {
+        const enum modc_status status = modc_clip_grad_norm(optimizer->training, table->max_norm,
+                                                            table->norm_type, table->error_if_nonfinite,
+                                                            &optimizer->total_norm);
+
+        if (total != NULL)
+            *total = optimizer->total_norm;
+        return status;
+    }
     return table->clip == MODC_CLIP_VALUE ? modc_clip_grad_value(optimizer->training, table->max_norm)
                                           : MODC_OK;
 }

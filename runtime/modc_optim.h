@@ -188,6 +188,8 @@ struct modc_optimizer {
     double *steps;                     /* by gradient: how many it has had */
     char *block;
     int64_t averaged;
+    double
+        total_norm; /* of the gradients, as the last clip of `training:` found it; NaN: there was none, or it is by value */
     bool left_out; /* `update: fused`: a gradient of this step was NaN or infinite */
 };
 

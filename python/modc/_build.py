@@ -200,8 +200,10 @@ def build_sources(name, sources, cc=None, cflags=None, summary=None):
                 unit = made / f"{Path(file).stem}.o"
                 compiler.run(compiler.command("-I", made, own[file], "-c", made / file, "-o", unit))
             units.append(unit)
+        trains = [f"-DMODC_TRAINING={name}_training", f"-DMODC_OPTIMIZER_TABLE={name}_optimizer_table",
+                  f'-DMODC_HEADER="{name}.h"'] if f"{name}_optimizer_table".encode() in sources[f"{name}.h"] else []
         compiler.run(compiler.command("-I", binding.parent, "-I", made, f"-DMODC_MODEL={name}_model", "-DMODC_NO_EXTERNS",
-                                      "-shared",
+                                      *trains, "-shared",
                                       "-Wl,-Bsymbolic" if sys.platform != "darwin" else "-Wl,-undefined,error",
                                       *units, binding_source, *objects, "-lm", "-lpthread", "-o", made / f"{name}.so"))
 

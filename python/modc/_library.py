@@ -64,9 +64,10 @@ class Look(ctypes.Structure):
                  ("buffer_version", ctypes.c_int64)]
 
 
+LambdaFunction = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int, ctypes.c_void_p)
 HookFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(HookCall))
 
-_P, _I, _U, _S, _T = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p
+_P, _I, _U, _S, _T, _D = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_double
 _FUNCTIONS = {  # result, arguments
     "modc_binding_version": (_I,),
     "modc_binding_model": (_P,),
@@ -94,6 +95,20 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_lend_create": (_I, _P, _P),
     "modc_binding_run": (_I, ...),  # a byref(Frame), which is not looked at: that takes as long as the rest of the call
     "modc_binding_run_backward": (_I, ...),
+    "modc_binding_optimizer": (_P, _P),
+    "modc_binding_optimizer_reset": (_I, _P),
+    "modc_binding_optimizer_state": (None, _P, _P),
+    "modc_binding_initial_lr": (_D, _P, _I),
+    "modc_binding_schedule_step": (_I, _P, _D),
+    "modc_binding_schedule_lambda": (None, _P, _P),
+    "modc_optimizer_update": (_I, _P),
+    "modc_optimizer_get": (_I, _P, _I, _T, _P),
+    "modc_optimizer_set": (_I, _P, _I, _T, _D),
+    "modc_optimizer_save": (_I, _P, _T),
+    "modc_optimizer_load": (_I, _P, _T, _P),
+    "modc_average_swap": (_I, _P),
+    "modc_clip_grad_norm": (_I, _P, _D, _D, ctypes.c_bool, _P),
+    "modc_clip_grad_value": (_I, _P, _D),
     "modc_status_text": (_T, _I),
     "modc_params_destroy": (None, _P),
     "modc_changed": (None, _P),

@@ -317,11 +317,15 @@ class Net:
             self._core.raise_for(context, "backward", status)
         return made[0] if len(made) == 1 else tuple(made)
 
+    def _gradients(self, what):
+        """Where this thread's gradients are."""
+        self._needs_backward(what)
+        return self._core.context().trainer(self._core)
+
     def gradients(self, arrays=None):
         """This thread's gradients by the keys of parameters, as arrays that share their memory; None of what has none yet."""
-        self._needs_backward("gradients()")
+        trainer, found = self._gradients("gradients()"), {}
         kind, context = self._kind(arrays), self._core.context()
-        trainer, found = context.trainer(self._core), {}
         for i, index in enumerate(self.about["gradients"]):
             key, address = self.about["keys"][index], self.library.gradient_at(trainer, i)
             found[key["name"]] = kind.over(address, key["shape"], key["dtype"], context.memory) if address else None
@@ -329,13 +333,11 @@ class Net:
 
     def zero_grad(self, set_to_none=True):
         """This thread's gradients are there no more, or are 0."""
-        self._needs_backward("zero_grad()")
-        self.library.zero_grad(self._core.context().trainer(self._core), bool(set_to_none))
+        self.library.zero_grad(self._gradients("zero_grad()"), bool(set_to_none))
 
     def requires_grad_(self, requires_grad=True, name=""):
         """Whether this thread's backward computes the gradients of a parameter, or of a module's ("": all)."""
-        self._needs_backward("requires_grad_()")
-        status = self.library.requires_grad(self._core.context().trainer(self._core), name.encode(), bool(requires_grad))
+        status = self.library.requires_grad(self._gradients("requires_grad_()"), name.encode(), bool(requires_grad))
         if status == lib.NAME:
             raise KeyError(f"{self.name} has no parameter or module '{name}' that is trained")
         self.library.check(status, "requires_grad_()")
@@ -358,6 +360,44 @@ class Net:
         finally:
             context.running, context.last = False, None
         return loss.item()
+
+    @property
+    def optimizer(self):
+        """This thread's optimizer, of a spec with `training:`: param_groups, lr, step(), save(), load(), reset()."""
+        from modc._training import Optimizer
+        return Optimizer(self)
+
+    @property
+    def scheduler(self):
+        """This thread's scheduler, of a spec whose `training:` has one: step(), get_last_lr(), last_epoch."""
+        from modc._training import Scheduler
+        return Scheduler(self)
+
+    def clip_grad_norm_(self, max_norm, norm_type=2.0, error_if_nonfinite=False):
+        """torch.nn.utils.clip_grad_norm_ of this thread's gradients; returns their norm before."""
+        trainer, total = self._gradients("clip_grad_norm_()"), ctypes.c_double()
+        status = self.library.clip_grad_norm(trainer, max_norm, norm_type, bool(error_if_nonfinite), ctypes.byref(total))
+        if status == lib.NONFINITE:
+            raise RuntimeError(f"clip_grad_norm_(): the norm of the gradients is {total.value}, and they are as they were")
+        self.library.check(status, "clip_grad_norm_()")
+        return total.value
+
+    def clip_grad_value_(self, clip_value):
+        """torch.nn.utils.clip_grad_value_ of this thread's gradients."""
+        self.library.check(self.library.clip_grad_value(self._gradients("clip_grad_value_()"), clip_value), "clip_grad_value_()")
+
+    @contextmanager
+    def averaged(self):
+        """with net.averaged(): the parameters are the averages of `ema`, which this thread's steps made."""
+        optimizer = self.optimizer
+        if not optimizer.about["averages"]:
+            raise Error(f"averaged(): the `training:` of {self.name} has no `ema`")
+        pointer = optimizer._pointer
+        self.library.check(self.library.average_swap(pointer), "averaged()")
+        try:
+            yield self
+        finally:
+            self.library.check(self.library.average_swap(pointer), "averaged()")
 
     # -- hooks
 

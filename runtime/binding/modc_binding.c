@@ -10,6 +10,12 @@
 #error "compile with -DMODC_MODEL=NAME_model"
 #endif
 extern const struct modc_model MODC_MODEL;
+#ifdef MODC_TRAINING
+#include MODC_HEADER
+static const struct modc_optimizer_table *const table = &MODC_OPTIMIZER_TABLE;
+#else
+static const struct modc_optimizer_table *const table = NULL;
+#endif
 
 int modc_binding_version(void)
 {
@@ -164,6 +170,50 @@ static void say_modules(struct text *text, const struct modc_model *model)
     say(text, "]");
 }
 
+/* params of a group are numbers of gradients. */
+static void say_optimizer(struct text *text)
+{
+    static const char *const schedulers[] = {
+        [MODC_LAMBDA] = "LambdaLR",
+        [MODC_MULTIPLICATIVE] = "MultiplicativeLR",
+        [MODC_STEP] = "StepLR",
+        [MODC_MULTI_STEP] = "MultiStepLR",
+        [MODC_CONSTANT] = "ConstantLR",
+        [MODC_LINEAR] = "LinearLR",
+        [MODC_EXPONENTIAL] = "ExponentialLR",
+        [MODC_POLYNOMIAL] = "PolynomialLR",
+        [MODC_COSINE] = "CosineAnnealingLR",
+        [MODC_RESTARTS] = "CosineAnnealingWarmRestarts",
+        [MODC_CYCLIC] = "CyclicLR",
+        [MODC_ONE_CYCLE] = "OneCycleLR",
+        [MODC_PLATEAU] = "ReduceLROnPlateau",
+        [MODC_SEQUENTIAL] = "SequentialLR",
+        [MODC_CHAINED] = "ChainedScheduler",
+    };
+
+    say(text, ",\"optimizer\":{\"name\":\"%s\",\"averages\":%s,\"fused\":%s,\"hypers\":[", table->name,
+        table->averages ? "true" : "false", MODC_MODEL.gradients_offset == 0 ? "true" : "false");
+    for (int i = 0; i < table->hyper_count; i++)
+        say(text, "%s\"%s\"", i > 0 ? "," : "", table->hypers[i]);
+    say(text, "],\"groups\":[");
+    for (int g = 0; g < table->group_count; g++) {
+        const char *comma = "";
+
+        say(text, "%s[", g > 0 ? "," : "");
+        for (int i = 0; i < table->param_count; i++) {
+            if (table->params[i].group == g) {
+                say(text, "%s%d", comma, i);
+                comma = ",";
+            }
+        }
+        say(text, "]");
+    }
+    say(text, "],\"schedulers\":[");
+    for (int i = 0; table->scheduler != NULL && i < table->scheduler->nodes; i++)
+        say(text, "%s\"%s\"", i > 0 ? "," : "", schedulers[table->scheduler[i].kind]);
+    say(text, "]}");
+}
+
 size_t modc_binding_describe(char *out, size_t capacity)
 {
     const struct modc_model *model = &MODC_MODEL;
@@ -201,6 +251,8 @@ size_t modc_binding_describe(char *out, size_t capacity)
     say(&text, "]");
     say_modules(&text, model);
     say_entries(&text, model);
+    if (table != NULL)
+        say_optimizer(&text);
     say(&text, "}");
     return end(&text);
 }
@@ -475,6 +527,49 @@ enum modc_status modc_binding_run_backward(struct modc_binding_frame *frame)
         frame->gradients[i] = found;
     }
     return status;
+}
+
+/* ---- training ------------------------------------------------------------------------------------------- */
+
+struct modc_optimizer *modc_binding_optimizer(struct modc_training *training)
+{
+#ifdef MODC_TRAINING
+    return &((struct MODC_TRAINING *)(void *)training)->optimizer.base;
+#else
+    (void)training;
+    return NULL;
+#endif
+}
+
+enum modc_status modc_binding_optimizer_reset(struct modc_optimizer *optimizer)
+{
+    return modc_optimizer_init(optimizer, table, optimizer->training, optimizer->block, table->block,
+                               optimizer->scheduling.lambda, optimizer->scheduling.user);
+}
+
+void modc_binding_optimizer_state(const struct modc_optimizer *optimizer, double state[3])
+{
+    state[0] = optimizer->total_norm;
+    state[1] = (double)optimizer->averaged;
+    state[2] = table->scheduler != NULL ? (double)optimizer->scheduling.state->last_epoch : 0;
+}
+
+double modc_binding_initial_lr(const struct modc_optimizer *optimizer, int group)
+{
+    return optimizer->scheduling.groups[group].initial_lr;
+}
+
+enum modc_status modc_binding_schedule_step(struct modc_optimizer *optimizer, double metric)
+{
+    return modc_schedule_step(&optimizer->scheduling, metric);
+}
+
+void modc_binding_schedule_lambda(struct modc_optimizer *optimizer, modc_lr_lambda *lambda)
+{
+    optimizer->scheduling.lambda = lambda;
+    for (int g = 0; g < table->group_count; g++)
+        optimizer->scheduling.groups[g].hyper[MODC_LR] = table->groups[g].hyper[MODC_LR];
+    modc_schedule_start(&optimizer->scheduling);
 }
 
 /* ---- Python ---------------------------------------------------------------------------------------------- */

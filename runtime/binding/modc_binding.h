@@ -8,6 +8,7 @@
 #define MODC_BINDING_H
 
 #include "modc.h"
+#include "modc_optim.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,6 +77,22 @@ void modc_binding_point(struct modc_params *params, void *const *tensors);
 enum modc_status modc_binding_lend_create(struct modc_context *net, struct modc_training **training);
 /* Others wrote to parameters, or to buffers, or to both: counts that, and packs again. As modc_binding_refresh. */
 enum modc_status modc_binding_renew(struct modc_params *params, bool parameters, bool buffers);
+
+/* ---- training: libraries of models with `training:` are compiled with -DMODC_TRAINING=NAME_training,
+ * -DMODC_OPTIMIZER_TABLE=NAME_optimizer_table and -DMODC_HEADER='"NAME.h"' too ---- */
+
+/* The optimiser of a training that modc_training_create made; NULL: the model has none. Its groups, clipping, files and averages are
+ * functions of modc_optim.h. */
+struct modc_optimizer *modc_binding_optimizer(struct modc_training *training);
+/* As modc_optimizer_init made it, with the same lambda. */
+enum modc_status modc_binding_optimizer_reset(struct modc_optimizer *optimizer);
+/* The norm that the last clip found, how often averages were taken, the last epoch of the schedule; the lr that a group starts from (NaN:
+ * none is kept). */
+void modc_binding_optimizer_state(const struct modc_optimizer *optimizer, double state[3]);
+double modc_binding_initial_lr(const struct modc_optimizer *optimizer, int group);
+enum modc_status modc_binding_schedule_step(struct modc_optimizer *optimizer, double metric);
+/* For LambdaLR and MultiplicativeLR: the schedule is at its start with this function. NULL: 1. */
+void modc_binding_schedule_lambda(struct modc_optimizer *optimizer, modc_lr_lambda *lambda);
 
 /* All that a call takes, and a backward of tensors of others, in one argument: some languages take long for each. The arrays are
  * as those of modc_entry.call and modc_entry.backward. gradients: where backward writes those of parameters, in the order of the

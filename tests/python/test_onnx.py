@@ -1,4 +1,6 @@
 """modc.export_onnx: specs of small files, what it refuses, and a sample of ONNX's own cases."""
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -155,6 +157,13 @@ forward: |
             self.assertEqual(str(found.exception).replace(str(path), "net.onnx"),
                              "net.onnx has 'w' in 'net.data', which is not there\n"
                              "hint: the file of external data has to lie beside the model")
+            outside = onnx.load(str(path), load_external_data=False)
+            outside.graph.initializer[0].external_data[0].value = "../net.data"
+            path.write_bytes(outside.SerializeToString())
+            with self.assertRaises(modc.OnnxError) as found:
+                read_onnx(path, "t", "net")
+            self.assertEqual(str(found.exception).replace(str(path), "net.onnx"),
+                             "net.onnx has 'w' in '../net.data', which lies outside its folder")
 
     def test_command(self):
         made = model([helper.make_node("Relu", ["x"], ["y"])], [tensor("x", "n", 4)], [tensor("y", "n", 4)])
@@ -165,6 +174,13 @@ forward: |
             ran = subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             self.assertEqual(ran.stdout.decode(), "wrote net.yaml\nwrote net.safetensors\nnot compared: as --no-check says\n")
             self.assertIn("sizes:\n  n: 3\n", (Path(folder) / "net.yaml").read_text())
+            from modc._onnx.command import main
+            for words_of, text in ((("--size", "n"), "argument --size: 'n' is not NAME=NUMBER"),
+                                   (("--value", "axes=one"), "argument --value: 'axes=one' is not NAME=NUMBER,NUMBER,...")):
+                said = io.StringIO()
+                with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+                    main(["net.onnx", *words_of])
+                self.assertEqual(said.getvalue().splitlines()[-1], f"modc export: error: {text}")
             (Path(folder) / "net.onnx").write_bytes(b"nothing")
             ran = subprocess.run(words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
             self.assertEqual((ran.returncode, ran.stdout.decode()), (
@@ -220,6 +236,85 @@ class Refused(unittest.TestCase):
         ):
             with self.subTest(text):
                 self.refused(made, text)
+
+    def held(self, op, names, shapes, arrays=(), opset=13, types=(), outputs=("y",), **attributes):
+        """A node over inputs of the file and tensors that it holds."""
+        node = helper.make_node(op, list(names), list(outputs), name="n", **attributes)
+        inputs = [tensor(name, *shape, dtype=dict(types).get(name, 1)) for name, shape in shapes.items()]
+        return model([node], inputs, [tensor(name) for name in outputs], list(dict(arrays).items()), opset)
+
+    def test_arguments(self):
+        """What a node has that modc cannot do, and what it lacks."""
+        def ints(*values):
+            return numpy.array(values, dtype=numpy.int64)
+
+        def floats(*shape):
+            return numpy.ones(shape, dtype=numpy.float32)
+
+        sparse = helper.make_sparse_tensor(helper.make_tensor("s", 1, [1], [1.0]), helper.make_tensor("i", 7, [1], [0]), [4])
+        broken = helper.make_tensor("v", 1, [2], [1.0, 2.0])
+        broken.ClearField("float_data")
+        broken.raw_data = b"abc"
+        for made, text in (
+            (self.held("Reshape", ("x", ""), {"x": (2, 4)}), "it lacks the input 'shape'"),
+            (self.held("Compress", ("x", "c"), {"x": (2, 4), "c": (2,)}, types={"c": 9}, axis=0),
+             "its condition 'c' is no constant\nhint: values={'c': ...} makes this input a constant"),
+            (self.held("ScatterND", ("x", "i", "u"), {"x": (4,), "i": (2, "k"), "u": (2,)}, types={"i": 7}),
+             "the number of indices depends on a size that calls choose\nhint: fix it: dims={'name': extent}"),
+            (self.held("Conv", ("x", "w"), {"x": (1, 1, 2, 2, 2, 2)}, {"w": floats(1, 1, 1, 1, 1, 1)}),
+             "it has 4 spatial dimensions; modc has 1, 2 and 3"),
+            (self.held("MaxPool", ("x",), {"x": (1, 1, "h", 4)}, outputs=("y", "i"), kernel_shape=[2, 2]),
+             "its indices depend on sizes that calls choose"),
+            (self.held("MaxUnpool", ("x", "i"), {"x": (1, 1, "h", 2), "i": (1, 1, "h", 2)}, types={"i": 7}, kernel_shape=[2, 2]),
+             "its indices depend on sizes that calls choose"),
+            (self.held("BatchNormalization", ("x", "s", "b", "m", "v"), {"x": (2, 4)}, {name: floats(4) for name in "sbmv"}, opset=7,
+                       spatial=0), "spatial=0 is not there"),
+            (self.held("ScatterND", ("x", "i", "u"), {"x": ("n",), "i": (2, 1), "u": (2,)}, types={"i": 7}, opset=16, reduction="mul"),
+             "reduction='mul' with sizes that calls choose is not there"),
+            (self.held("ReverseSequence", ("x", "l"), {"x": (2, 3, 4), "l": (2,)}, types={"l": 7}, time_axis=2, batch_axis=0),
+             "time_axis and batch_axis other than 0 and 1 are not there"),
+            (self.held("RoiAlign", ("x", "r", "b"), {"x": (1, 1, 4, 4), "r": (1, 4), "b": (1,)}, types={"b": 7}),
+             "mode 'max' and a sampling_ratio of 0 are not there\nhint: mode 'avg' with a sampling_ratio above 0 is"),
+            (self.held("Pad", ("x", "p"), {"x": (4,) * 5}, {"p": ints(1, 0, 0, 0, 0, 1, 0, 0, 0, 0)}, mode="reflect"),
+             "mode 'reflect' of more than the last three dimensions is not there"),
+            (self.held("Pad", ("x", "p"), {"x": (4, 4)}, {"p": ints(0, -1, 0, 1)}, mode="edge"),
+             "negative padding in mode 'edge' is not there"),
+            (self.held("Dropout", ("x", "r", "t"), {"x": (2, 4)}, {"r": numpy.float32(0.5), "t": numpy.array(True)}),
+             "it drops in training mode, by random numbers that ONNX does not define\nhint: export the model in eval mode"),
+            (self.held("GRU", ("x", "w", "r"), {"x": (3, 2, 4)}, {"w": floats(1, 12, 4), "r": floats(1, 12, 4)}, hidden_size=4,
+                       activations=["Relu", "Tanh"]), "its activations Relu, Tanh are not there\nhint: PyTorch's are: Sigmoid, Tanh"),
+            (self.held("Resize", ("x", "", "s"), {"x": (1, 1, 4, 4)}, {"s": floats(4)}, coordinate_transformation_mode="odd"),
+             "coordinate_transformation_mode 'odd' is not there"),
+            (self.held("Resize", ("x", "", ""), {"x": (1, 1, 4, 4)}), "neither scales nor sizes are constants"),
+            (self.held("DFT", ("x",), {"x": (1, 4, 2)}, opset=17, onesided=1), "onesided of complex numbers is not there"),
+            (self.held("STFT", ("x", "s", "", "l"), {"x": (1, 8, 2)}, {"s": numpy.int64(2), "l": numpy.int64(4)}, opset=17),
+             "a signal of complex numbers is not there"),
+            (self.held("Constant", (), {"x": (1,)}), "it has no value"),
+            (self.held("Constant", (), {"x": (1,)}, value=broken),
+             "its value cannot be read: buffer size must be a multiple of element size"),
+            (self.held("Constant", (), {"x": (1,)}, sparse_value=sparse), "it holds a sparse tensor, which modc does not have"),
+        ):
+            with self.subTest(text):
+                self.refused(made, f"node 'n' ({made.graph.node[0].op_type}): {text}")
+        sized = helper.make_node("Shape", ["z"], ["k"])
+        for made, text in (
+            (model([sized, helper.make_node("Trilu", ["x", "k"], ["y"], name="n")], [tensor("x", 4, 4), tensor("z", "h")], [tensor("y")],
+                   opset=14), "node 'n' (Trilu): its k 'k' depends on sizes that calls choose\nhint: fix them: dims={'batch': 1}"),
+            (model([sized, helper.make_node("Resize", ["x", "", "", "k"], ["y"], name="n", mode="cubic",
+                                            coordinate_transformation_mode="asymmetric")],
+                   [tensor("x", 1, 1, 4, 4), tensor("z", 1, 1, "h", 8)], [tensor("y")]),
+             "node 'n' (Resize): its sizes depend on sizes that calls choose"),
+        ):
+            self.refused(made, text)
+        made = self.one("Relu")
+        made.graph.sparse_initializer.append(sparse)
+        self.refused(made, "'s' is a sparse tensor, which modc does not have\nhint: write it as a dense one")
+        made = self.held("Add", ("x", "w"), {"x": (2,)}, {"w": floats(2)})
+        made.graph.initializer[0].raw_data = b"abc"
+        self.refused(made, "the tensor 'w' cannot be read: buffer size must be a multiple of element size")
+        made = self.one("Relu")
+        del made.opset_import[:]
+        self.refused(made, "the model does not say which opset it is of")
 
     def test_inputs(self):
         made = self.one("Reshape", ("x", "shape"), ((2, 4), (1,)))

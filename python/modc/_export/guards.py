@@ -12,6 +12,7 @@ from modc._errors import ExportError
 from modc._export.write import Whole
 
 OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+FURTHER = object()
 HOLDS = {("<", True): "<", ("<", False): ">=", ("<=", True): "<=", ("<=", False): ">", (">", True): ">", (">", False): "<=",
          (">=", True): ">=", (">=", False): "<"}
 
@@ -96,12 +97,22 @@ def guards(reading, sizes):
     moved = {size: extents[size] - 1 if extents[size] > 2 else extents[size] + 1 for size, (most, _) in sizes.items()
              if extents[size] > 2 or extents[size] < most}
     runs = {}
+
+    def run(changed):
+        args, kwargs = others_of(reading.model, reading.args, reading.kwargs, sizes, {**extents, **changed})
+        made = Run({**extents, **changed}, reading.trace(args, kwargs), reading, sizes)
+        same_text(base, made, list(changed), sizes)
+        return made
+
     with reading.mode(False):
         for size in [*moved, None]:
-            chosen = {**extents, **(moved if size is None else {size: moved[size]})}
-            args, kwargs = others_of(reading.model, reading.args, reading.kwargs, sizes, chosen)
-            runs[size] = Run(chosen, reading.trace(args, kwargs), reading, sizes)
-            same_text(base, runs[size], [size] if size else list(moved), sizes)
+            runs[size] = run(moved if size is None else {size: moved[size]})
+        # once more, further away, where something is compared that they change: whether that is linear in a single size
+        further = {size: most for size, most in ((size, 2 * extent - extents[size]) for size, extent in moved.items())
+                   if 0 < most <= sizes[size][0]}
+        if further and any(int(one[1]) - int(one[2]) != int(other[1]) - int(other[2])
+                           for one, other in zip(base.decisions, runs[None].decisions)):
+            runs[FURTHER] = run(further)
     found = []
     for index, (symbol, left, right, outcome, scope, place) in enumerate(base.decisions):
         gaps = {size: int(run.decisions[index][1]) - int(run.decisions[index][2]) for size, run in runs.items()}
@@ -109,7 +120,8 @@ def guards(reading, sizes):
         if all(other == gap for other in gaps.values()):
             continue
         slopes = {size: (gaps[size] - gap) / (moved[size] - extents[size]) for size in moved}
-        straight = gap + sum(slopes[size] * (moved[size] - extents[size]) for size in moved) == gaps[None]
+        straight = all(gap + sum(slopes[size] * (runs[end].extents[size] - extents[size]) for size in moved) == gaps[end]
+                       for end in (None, FURTHER) if end in runs)
         if not straight or any(slope != int(slope) for slope in slopes.values()):
             raise ExportError("the model decides by a number that is not linear in the sizes of calls", place, scope.path,
                               "let these sizes be fixed")

@@ -510,8 +510,10 @@ class Tracer(TorchFunctionMode):
         for key, path in states.items():
             value = self.values[key]
             value.kind, value.path, value.fixed = "state", path, False
-            if key in self.asked:
-                raise ExportError("the model asks for the values of a tensor that it changes", self.asked[key][1], "",
+        for key in self.derived(states) & set(self.asked) if self.asked else ():
+            place = self.asked[key][1]
+            if place is None or not is_asserted(place):
+                raise ExportError("the model asks for the values of a tensor that it changes", place, "",
                                   "choose by torch.where, or let an argument of the module decide")
         kept = {path for path in states.values()}
         saved = set(self.model.state_dict())
@@ -524,6 +526,21 @@ class Tracer(TorchFunctionMode):
                 if getattr(call, "child", None) is not None:
                     clean(call.child)
         clean(self.root)
+
+    def derived(self, keys):
+        """The ids of these tensors, and of all that was computed from them."""
+        found = set(keys)
+
+        def look(scope):
+            for call in scope.calls:
+                if getattr(call, "child", None) is not None:
+                    look(call.child)
+                given = tensors_of((getattr(call, "args", ()), getattr(call, "kwargs", ())), [])
+                for value in call.results:
+                    if value.inner is not None and id(value.inner.tensor) in found or any(id(tensor) in found for tensor in given):
+                        found.add(id(value.tensor))
+        look(self.root)
+        return found
 
     # ---- modules
 

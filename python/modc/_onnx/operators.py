@@ -1108,13 +1108,13 @@ def pad(node):
         x = node[0]
         last = rank - moved[0]
         if last > 3:
-            raise node.fail(f"mode '{mode}' of more than the last three dimensions is not there")
+            raise node.fail(f"mode '{node.attribute('mode')}' of more than the last three dimensions is not there")
         shape = node.extents()
         lead = rank - last
         x = method(x, "reshape", 1, product_of(shape[:lead]), *shape[lead:]) if lead != 2 else x
         amounts = [item for axis in range(rank - 1, lead - 1, -1) for item in sides[axis]]
         if any(isinstance(item, int) and item < 0 for item in amounts):
-            raise node.fail(f"negative padding in mode '{mode}' is not there")
+            raise node.fail(f"negative padding in mode '{node.attribute('mode')}' is not there")
         made = call("F.pad", x, Expr(tuple_pieces(amounts)), mode=repr(mode))
         if lead != 2:
             made = method(made, "reshape", *shape[:lead], *[

@@ -141,6 +141,22 @@ static void count_macs(struct summary *s)
     }
 }
 
+/* Large ones go with the weights, and lie in the code without --weights; small ones are in it anyway. */
+static void count_constants(struct summary *s)
+{
+    double small = 0, large = 0;
+
+    for (int i = 0; i < s->plan->constant_count; i++) {
+        const struct tensor *tensor = s->plan->constants[i]->constant;
+
+        *(constant_is_large(tensor) ? &large : &small) += (double)constant_length(tensor);
+    }
+    if (large > 0)
+        add_total(s, SUMMARY_FLASH, "large constants, which these hold", large, "");
+    if (small > 0)
+        add_total(s, SUMMARY_FLASH, "constants in the code", small, "");
+}
+
 static void count_bytes(struct summary *s)
 {
     const struct plan *plan = s->plan;
@@ -170,6 +186,7 @@ static void count_bytes(struct summary *s)
         add_total(s, SUMMARY_RAM, "state, in each workspace", (double)plan->state_bytes, "");
     add_total(s, SUMMARY_FLASH, "weights",
               (double)weights_length(s->cx, plan->embedded ? plan->embedded : plan), "");
+    count_constants(s);
 }
 
 /* ---- memory of training ----------------------------------------------------------------------------------- */

@@ -5,9 +5,33 @@
 #
 # The command in them is static, and so needs no libc and no libyaml of the machine; the rest is sources, and a static
 # library of the runtime. For aarch64 this needs gcc-aarch64-linux-gnu and, since parts of modc are made by a program of the build,
-# qemu-user; libyaml comes out of Debian's package for that machine. With auditwheel in PATH it looks at both in the end.
+# qemu-user; libyaml comes out of Debian's package for that machine. With auditwheel in PATH it looks at both in the end; with
+# TORCH_PYTHON=python, one that has PyTorch 2, the wheel's backend of torch.compile is tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+# What is missing, all at once, with Debian's package that has it.
+lacks=()
+while read -r tool package; do
+    type -p "$tool" >/dev/null || lacks+=("$tool ($package)")
+done <<'END'
+python3 python3
+cmake cmake
+cc gcc
+aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+qemu-aarch64 qemu-user
+apt-get apt
+dpkg-deb dpkg
+readelf binutils
+pkg-config pkg-config
+END
+if type -p pkg-config >/dev/null && ! [ -f "$(pkg-config --variable=libdir yaml-0.1)/libyaml.a" ]; then
+    lacks+=("libyaml.a (libyaml-dev)")
+fi
+if [ ${#lacks[@]} -gt 0 ]; then
+    printf 'wheels.sh: needs %s\n' "${lacks[@]}" >&2
+    exit 1
+fi
 
 mkdir -p "${1:-build/wheels}"
 out=$(cd "${1:-build/wheels}" && pwd)
@@ -61,3 +85,27 @@ for wheel in "$out"/*.whl; do
         auditwheel show "$wheel"
     fi
 done
+
+# With TORCH_PYTHON, an interpreter that has PyTorch 2 or later: torch.compile finds the backend of the installed wheel.
+if [ -n "${TORCH_PYTHON:-}" ]; then
+    "$TORCH_PYTHON" -m venv "$work/venv"
+    "$TORCH_PYTHON" -c 'import torch; from pathlib import Path; print(Path(torch.__file__).parents[1])' \
+        >"$("$work/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/torch.pth"
+    "$work/venv/bin/pip" install -q --no-index --no-deps "$out"/modc-*x86_64.whl
+    MODC_CACHE=$work/cache CFLAGS=-O0 "$work/venv/bin/python" - <<'END'
+import torch
+
+assert "modc" in torch.compiler.list_backends(), torch.compiler.list_backends()
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+net, x = torch.compile(model, backend="modc"), torch.randn(3, 4)
+assert torch.allclose(net(x), model(x), atol=1e-6)
+net(x).sum().backward()
+have = model[0].weight.grad.clone()
+model.zero_grad()
+model(x).sum().backward()
+assert torch.allclose(have, model[0].weight.grad, atol=1e-6)
+import modc
+assert modc.prefix().parts[-1] == "modc" and (modc.prefix() / "bin").is_dir()
+print(f"torch.compile(backend=\"modc\") of {modc.prefix()} with PyTorch {torch.__version__}")
+END
+fi

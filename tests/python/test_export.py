@@ -235,6 +235,25 @@ class Elsewhere(nn.Module):
         return nn.Linear(4, 4)(x)
 
 
+class Cancelling(nn.Module):
+    """A sum of which little more than rounding is left."""
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(512, 4)
+        self.fc.weight.data[:, 256:] = -self.fc.weight.data[:, :256]
+        self.fc.bias.data.zero_()
+
+    def forward(self, x):
+        return self.fc(torch.cat([x, x + 0.0001], 1))
+
+
+class Lying(nn.Module):
+    """One that computes something else when it is called again."""
+    def forward(self, x):
+        Lying.calls = getattr(Lying, "calls", 0) + 1
+        return x * min(Lying.calls, 2)
+
+
 def line_of(text):
     """The first line of this file with a text."""
     return next(i for i, line in enumerate(HERE.read_text(encoding="utf-8").splitlines(), 1) if text in line)
@@ -453,6 +472,24 @@ hint: make it in __init__, as an attribute of a module""", Elsewhere(), x)
         self.assertIn('eval: ["*"]', text)
         self.refused(modc.ExportError, "error: the model gives 2 tensors in training mode and 1 in evaluation mode\n"
                      "hint: return the same in both; or export one mode: training=False", Modal(), x, training=True)
+
+    def test_keys(self):
+        from modc._export.export import check_keys
+        net = modc.compile("modc: 1\nmodel: one\ninputs: {x: [2, 4]}\nmodules: {fc: Linear(4, 2)}\nforward: return fc(x)\n",
+                           cflags="-O0")
+        entry = "of the compiled model's state_dict is"
+        for linear, text in ((nn.Linear(4, 3), f"entry 0 {entry} 'fc.weight' (2, 4), of PyTorch's 'fc.weight' (3, 4)"),
+                             (nn.Linear(4, 2, bias=False), f"entry 1 {entry} 'fc.bias' (2,), of PyTorch's nothing")):
+            with self.assertRaises(RuntimeError) as caught:
+                check_keys(net, nn.ModuleDict({"fc": linear}))
+            self.assertEqual(str(caught.exception), text)
+
+    def test_distance(self):
+        """What PyTorch itself is from float64 may the compiled model be, too."""
+        self.export(Cancelling(), torch.randn(2, 256), check=True, training=False)
+        self.assertGreater(max(self.made.differences), 1e-4)
+        with self.assertRaisesRegex(RuntimeError, r"^the compiled model is not PyTorch's: output 0 \d\.\de[+-]\d\d$"):
+            self.export(Lying(), torch.randn(2, 4), check=True, training=False)
 
     def test_docs(self):
         """The example of docs/python.md, as a file, since names come from the source."""

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 """zoo.py - exports networks of torchvision, timm and transformers, with random weights, and compares the compiled models.
 
-    tests/python/zoo.py [--list tests/python/zoo.txt] [--work FOLDER] [NAME ...]
+    tests/python/zoo.py [--list tests/python/zoo.txt] [--results tests/python/zoo_results.txt] [NAME ...]
 
 needs PyTorch and those packages; each NAME is of the list or new ("timm:resnet18"). A line of the list is a name, perhaps with
-the reason why it cannot be done. What is printed of a network: how far it is from PyTorch, relative to the largest output, the
-lines of its spec over those of the source of its classes, and the time. State_dict keys and shapes must be PyTorch's.
+the reason why it cannot be done. What has to hold of a network: its spec is the same when it is written again, `modc check`
+takes it, the compiled model has PyTorch's keys and shapes in PyTorch's order, and its numbers, in evaluation and (without
+dropout) training mode, are within 1e-5 of the largest; 1e-4 where Winograd is used; or within four times the distance that
+PyTorch itself has from its own float64, where that is more. The table's columns are
+
+    distance   the largest one from PyTorch
+    PyTorch's  where the distance is more than 1e-5: PyTorch's own from float64
+    spec       lines of the spec
+    source     lines of the classes of the model that are not PyTorch's
 """
-import argparse
 import inspect
 import sys
-import time
-import traceback
+import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -19,8 +24,12 @@ sys.path.insert(0, str(ROOT / "python"))
 
 import torch  # noqa: E402
 
-from modc._errors import Error  # noqa: E402
-from modc._export.export import export  # noqa: E402
+from modc._build import run_command  # noqa: E402
+from modc._errors import Error, ExportWarning  # noqa: E402
+from modc._export.export import OWN_TIMES, export, own_distance  # noqa: E402
+import zoo_run  # noqa: E402
+
+BOUND, WINOGRAD = 1e-5, 1e-4  # as design has them
 
 
 def randomised(model):
@@ -50,10 +59,21 @@ def of_torchvision(name):
     return model, (torch.randn(1, 3, size, size),), {}
 
 
+SMALLER = 128  # the side of images, for those that take any
+
+
 def of_timm(name):
     import timm
     model = timm.create_model(name, pretrained=False)
-    return model, (torch.randn(1, *model.default_cfg["input_size"]),), {}
+    size = model.default_cfg["input_size"]
+    if not model.default_cfg.get("fixed_input_size"):
+        try:
+            with torch.no_grad():
+                model.eval()(torch.zeros(1, size[0], SMALLER, SMALLER))
+            size = (size[0], SMALLER, SMALLER)
+        except (AssertionError, RuntimeError):  # windows that have to fit
+            pass
+    return model, (torch.randn(1, *size),), {}
 
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 120,
@@ -119,42 +139,54 @@ def lines_of_source(model):
     return count
 
 
-def try_one(name, work, compare=True):
-    """(whether it passed, what to say). compare: whether it is compiled, too; otherwise `modc check` has to take it."""
+def made(name):
+    """The network of a name, in evaluation mode, with the arguments of a call."""
     source, _, which = name.partition(":")
-    start = time.time()
     torch.manual_seed(0)
-    try:
-        model, args, kwargs = SOURCES[source](which)
-        model = randomised(model.eval())
-        made = export(model, args, work / f"{source}_{which.replace('.', '_')}.yaml", kwargs=kwargs, check=compare)
-    except (Error, RuntimeError, NotImplementedError) as error:
-        return False, f"{type(error).__name__}: {str(error)[:600]}"
-    except Exception:
-        return False, "crash: " + traceback.format_exc()[-900:]
-    written = len(made.spec.read_text(encoding="utf-8").splitlines())
-    return True, f"{max(made.differences, default=0):.1e} {written}/{lines_of_source(model)} lines, {time.time() - start:.0f} s"
+    model, args, kwargs = SOURCES[source](which)
+    return randomised(model.eval()), args, kwargs
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", type=Path, default=Path(__file__).with_name("zoo.txt"))
-    parser.add_argument("--work", type=Path, default=Path("/tmp/modc-zoo"))
-    parser.add_argument("--no-compile", action="store_true", help="read and check the specs, without compiling them")
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    names = options.names
-    if not names:
-        names = [line.split()[0] for line in options.list.read_text().splitlines() if line.strip() and line[0] != "#"]
-    passed = 0
-    for name in names:
-        good, text = try_one(name, options.work, not options.no_compile)
-        passed += good
-        print(f"{'ok  ' if good else 'FAIL'} {name:44} {text}", flush=True)
-    print(f"{passed} passed, {len(names) - passed} failed")
-    return 0 if passed == len(names) else 1
+def uses_winograd(spec, work):
+    run_command(["generate", spec, "-o", work])
+    return any("winograd" in file.read_text(encoding="utf-8") for file in work.glob("*.c"))
+
+
+def try_one(name, options):
+    """The row of a network."""
+    work = options.work / name.replace(":", "_").replace(".", "_")
+    model, args, kwargs = made(name)
+    row = {"source": lines_of_source(model)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ExportWarning)
+        try:
+            first = export(model, args, work / "net.yaml", kwargs=kwargs, check=not options.no_compile)
+            text = first.spec.read_text(encoding="utf-8")
+            row["spec"] = len(text.splitlines())
+            model, args, kwargs = made(name)
+            second = export(model, args, work / "again.yaml", kwargs=kwargs, check=False)
+        except (Error, RuntimeError, NotImplementedError) as error:
+            return {**row, "reason": f"{type(error).__name__}: {str(error)[:600]}".replace("\n", " ")}
+        finally:
+            for file in work.glob("*.safetensors"):
+                file.unlink()
+    notes = {" ".join(str(item.message).partition("\n")[0].split()) for item in caught if item.category is ExportWarning}
+    row["note"] = "; ".join(sorted(notes)).replace(str(work) + "/", "")
+    if second.spec.read_text(encoding="utf-8").replace("again.tables", "net.tables") != text:
+        return {**row, "reason": "written again, it is another text"}
+    if options.no_compile:
+        return row
+    worst = max(first.differences, default=0.0)
+    row["distance"] = f"{worst:.1e}"
+    if worst > BOUND:
+        own = max(own_distance(model, args, kwargs, training) for training in (False, True))
+        row["PyTorch's"] = f"{own:.1e}"
+        if worst > OWN_TIMES * own and not (worst <= WINOGRAD and uses_winograd(first.spec, work / "c")):
+            return {**row, "reason": "too far from PyTorch"}
+    return row
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    torch.set_num_threads(1)
+    zoo_run.run(__file__, __doc__, try_one, ["distance", "PyTorch's", "spec", "source", "seconds"], lambda parser:
+                parser.add_argument("--no-compile", action="store_true", help="read and check the specs, no more"))

@@ -1,5 +1,6 @@
 """modc.export: a spec and a file of weights from a module, tried before it is said to be done."""
 import contextlib
+import copy
 import inspect
 import json
 import os
@@ -17,12 +18,14 @@ from modc._files import safetensors_bytes
 from modc._export.constructors import base_class, class_name, constructor
 from modc._export.guards import extents_of, guards, others_of
 from modc._export.left import Left, kind_of, snake
-from modc._export.modes import Calm, calm_calls, calm_modules
+from modc._export.modes import Calm, calm_calls, calm_modules, in_mode
 from modc._export.trace import FROM_PYTHON, SCRIPTED, copied, named_tensors, tensors_of, trace, undisturbed
 from modc._export.write import Whole
 
 
 FAULT = re.compile(r":(\d+):(\d+): error: (.*)((?:\n(?!\S*:\d+:\d+: error: ).*)*)")  # row, column, cause, what stands below
+RTOL = 1e-4  # relative to the largest number of an output
+OWN_TIMES = 4  # how many times PyTorch's own distance from float64 is right, too, where that is more
 NOISE = 1e-3  # outputs that are all smaller are compared as if the largest were this: they may be rounding alone
 
 
@@ -56,6 +59,48 @@ class Exported:
         return f"<{self.spec}: {worst:.1e} from PyTorch>"
 
 
+def results(model, training, args, kwargs, count=1):
+    """What PyTorch gives in so many calls, each with the buffers behind it; in training mode nothing is dropped."""
+    found = []
+    with in_mode(model, training), undisturbed(model), torch.no_grad(), calmed(model, training):
+        for _ in range(count):
+            made = {}
+            result = model(*copied(args, made), **copied(kwargs, made))
+            outputs = list({id(tensor): tensor.detach().clone() for tensor in tensors_of(result, [])}.values())
+            found.append((outputs, {name: tensor.detach().clone() for name, tensor in named_tensors(model, "buffer")}))
+    return found
+
+
+@contextlib.contextmanager
+def calmed(model, training):
+    """A block in which nothing is drawn, in training mode."""
+    with contextlib.ExitStack() as stack:
+        for item in (calm_modules(model), Calm()) if training else ():
+            stack.enter_context(item)
+        yield
+
+
+def doubled(item):
+    """The same structure with tensors of float64 for those of float32."""
+    if isinstance(item, torch.Tensor):
+        return item.double() if item.dtype == torch.float32 else item
+    if type(item) in (list, tuple):
+        return type(item)([doubled(part) for part in item])
+    return {key: doubled(part) for key, part in item.items()} if isinstance(item, dict) else item
+
+
+def own_distance(model, args, kwargs, training):
+    """How far PyTorch is from what it computes of a model in float64, relative to the largest number; 0: it cannot be told."""
+    try:
+        exact, buffers = results(copy.deepcopy(model).double(), training, doubled(args), doubled(kwargs))[0]
+        outputs, own_buffers = results(model, training, args, kwargs)[0]
+    except Exception:  # a copy may fail in any way, and so may a model that does not expect float64
+        return 0.0
+    pairs = [*zip(outputs, exact), *((tensor, buffers[name]) for name, tensor in own_buffers.items() if name in buffers)]
+    return max((distance(have.double(), want) for have, want in pairs
+                if have.is_floating_point() and want.dtype == torch.float64 and have.shape == want.shape), default=0.0)
+
+
 class Reading:
     """A model as it was seen in evaluation mode and, if that is wanted and can be, in training mode.
 
@@ -65,14 +110,14 @@ class Reading:
     def __init__(self, model, args, kwargs, training, left, sizes):
         self.model, self.args, self.kwargs, self.left = model, args, kwargs, left
         self.catalogue, self.lacks = Catalogue(), None
-        with self.mode(False):
+        with in_mode(self.model, False):
             self.evaluation, self.training = self.trace(), None
             if left and sizes:
                 self.fit(sizes)
         self.always = ["*"]
         if training is False:
             return
-        with self.mode(True):
+        with in_mode(self.model, True):
             try:
                 self.training = self.trace()
                 self.check_outputs()
@@ -81,20 +126,6 @@ class Reading:
                 if training:
                     raise
                 self.lacks, self.training = str(error), None
-
-    @contextlib.contextmanager
-    def mode(self, training):
-        """A block with the model in a mode; where it came in training mode, what was in evaluation in it stays so."""
-        modes = [(module, module.training) for module in self.model.modules()]
-        fixed = [module for module, mode in modes if self.model.training and not mode]
-        try:
-            self.model.train(training)
-            for module in fixed:
-                module.training = False
-            yield
-        finally:
-            for module, mode in modes:
-                module.training = mode
 
     def trace(self, args=None, kwargs=None):
         return trace(self.model, self.args if args is None else args, self.kwargs if kwargs is None else kwargs,
@@ -116,25 +147,6 @@ class Reading:
                 seen[path].append((chosen, left.seen))
         for path, left in self.left.items():
             left.fit(seen[path])
-
-    def results(self, training, args, kwargs, count):
-        """What PyTorch gives in so many calls, each with the buffers behind it; in training mode nothing is dropped."""
-        found = []
-        with self.mode(training), undisturbed(self.model), torch.no_grad(), self.calmed(training):
-            for _ in range(count):
-                made = {}
-                result = self.model(*copied(args, made), **copied(kwargs, made))
-                outputs = list({id(tensor): tensor.detach().clone() for tensor in tensors_of(result, [])}.values())
-                found.append((outputs, {name: tensor.detach().clone() for name, tensor in named_tensors(self.model, "buffer")}))
-        return found
-
-    @contextlib.contextmanager
-    def calmed(self, training):
-        """A block in which nothing is drawn, in training mode."""
-        with contextlib.ExitStack() as stack:
-            for item in (calm_modules(self.model), Calm()) if training else ():
-                stack.enter_context(item)
-            yield
 
     def check_outputs(self):
         """Both modes give as many tensors."""
@@ -337,6 +349,20 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
                     differences, externs)
 
 
+class Bound:
+    """How far is right: rtol, or OWN_TIMES PyTorch's own distance from float64, as in deep networks."""
+
+    def __init__(self, reading, rtol):
+        self.reading, self.rtol, self.own = reading, rtol or RTOL, {}
+
+    def allows(self, difference, training):
+        if difference != difference or difference <= self.rtol:
+            return difference == difference
+        if training not in self.own:
+            self.own[training] = own_distance(self.reading.model, self.reading.args, self.reading.kwargs, training)
+        return difference <= OWN_TIMES * self.own[training]
+
+
 def compare(spec, weights, attempt, externs, sizes, rtol):
     """The largest differences of the compiled model's outputs from PyTorch's, relative to the largest output: for the arguments
     of the trace, and for others, since what was read of one run has to hold for all; in training mode, too, if it can be made
@@ -344,6 +370,8 @@ def compare(spec, weights, attempt, externs, sizes, rtol):
     from modc._net import compile as compile_spec
     reading, whole = attempt.reading, attempt.whole
     net = compile_spec(spec, weights=weights, cflags="-O0 -march=native", externs=externs)  # it runs a few times alone
+    check_keys(net, reading.model)
+    bound = Bound(reading, rtol)
     trials = [(False, reading.args, reading.kwargs, "")]
     extents = extents_of(reading.model, reading.args, reading.kwargs, sizes)
     for seed in (1, 2) if sizes else (0,):
@@ -358,48 +386,58 @@ def compare(spec, weights, attempt, externs, sizes, rtol):
         given = dict(zip(map(id, tensors_of((reading.args, reading.kwargs), [])), tensors_of((args, kwargs), [])))
         inputs = [given[id(value.given)].detach().contiguous() for _, value in whole.tracer_root_arguments()]
         try:
-            results = reading.results(training, args, kwargs, 2 if whole.keeps() else 1)
+            wanted = results(reading.model, training, args, kwargs, 2 if whole.keeps() else 1)
         except (ValueError, TypeError, RuntimeError, IndexError, AssertionError):  # PyTorch refuses these arguments
             if args is reading.args and not training:
                 raise
             continue
         net.train(training)
-        for count, (wanted, buffers) in enumerate(results):
+        for count, (outputs, buffers) in enumerate(wanted):
             where = what + (" in a second call" if count else "")
-            with reading.calmed(training):  # modules that are left as Externs, too
-                differences += apart(net, inputs, wanted, rtol, where, whole.hint() if count else None)
+            with calmed(reading.model, training):  # modules that are left as Externs, too
+                have = net(*inputs)
+            have = have if isinstance(have, tuple) else (have,)
+            names = [f"output {index}" for index in range(len(have))]
+            differences += apart(have, outputs, names, bound, training, where, whole.hint() if count else None)
             have = net.state_dict("torch")
             names = [name for name in buffers if name in have]
-            differences += distances([have[name] for name in names], [buffers[name] for name in names], rtol, where, names)
+            differences += apart([have[name] for name in names], [buffers[name] for name in names], names, bound, training,
+                                 where)
         if whole.keeps() or training:
             net.load_state_dict(weights)
             net.reset_state()
     return differences
 
 
-def apart(net, inputs, wanted, rtol, what, hint=None):
-    outputs = net(*inputs)
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return distances(outputs, wanted, rtol, what, [f"output {index}" for index in range(len(outputs))], hint)
+def check_keys(net, model):
+    """RuntimeError: the compiled model's state_dict has other keys or shapes than PyTorch's, or another order."""
+    have, want = ([(key, tuple(tensor.shape)) for key, tensor in state.items()]
+                  for state in (net.state_dict("torch"), model.state_dict()))
+    for place, (mine, own) in enumerate(zip(have + [None] * len(want), want + [None] * len(have))):
+        if mine != own:
+            mine, own = (f"'{item[0]}' {item[1]}" if item else "nothing" for item in (mine, own))
+            raise RuntimeError(f"entry {place} of the compiled model's state_dict is {mine}, of PyTorch's {own}")
 
 
-def distances(outputs, wanted, rtol, what, names, hint=None):
+def apart(outputs, wanted, names, bound, training, what, hint=None):
     """How far tensors are from those that they should be, relative to the largest number. RuntimeError: too far."""
     differences = []
     for have, want, name in zip(outputs, wanted, names):
         if tuple(have.shape) != tuple(want.shape) or have.dtype != want.dtype:
             raise RuntimeError(f"{name} is {have.dtype} {tuple(have.shape)}, PyTorch's {want.dtype} {tuple(want.shape)}{what}")
-        if not want.is_floating_point():
-            differences.append(float((have != want).sum()))
-            continue
-        same = (have == want) | (have.isnan() & want.isnan())
-        distance = torch.where(same, torch.zeros_like(want), (have - want).abs())
-        finite = want[want.isfinite()]
-        most = float(finite.abs().max()) if finite.numel() else 1.0
-        differences.append(float(distance.max()) / max(most, NOISE) if distance.numel() else 0.0)
-    bound = rtol or 1e-4
-    if any(difference > bound or difference != difference for difference in differences):
-        raise RuntimeError(f"the compiled model is not PyTorch's{what}: " + ", ".join(
-            f"{name} {difference:.1e}" for name, difference in zip(names, differences)
-            if difference > bound or difference != difference) + (f"\nhint: {hint}" if hint else ""))
+        differences.append(distance(have, want))
+    far = [f"{name} {difference:.1e}" for name, difference in zip(names, differences) if not bound.allows(difference, training)]
+    if far:
+        raise RuntimeError(f"the compiled model is not PyTorch's{what}: {', '.join(far)}" + (f"\nhint: {hint}" if hint else ""))
     return differences
+
+
+def distance(have, want):
+    """How far a tensor is from another one, relative to the largest number of that; of integers, how many are others."""
+    if not want.is_floating_point():
+        return float((have != want).sum())
+    same = (have == want) | (have.isnan() & want.isnan())
+    distances = torch.where(same, torch.zeros_like(want), (have - want).abs())
+    finite = want[want.isfinite()]
+    most = float(finite.abs().max()) if finite.numel() else 1.0
+    return float(distances.max()) / max(most, NOISE) if distances.numel() else 0.0

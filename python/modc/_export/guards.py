@@ -9,6 +9,7 @@ import operator
 import torch
 
 from modc._errors import ExportError
+from modc._export.modes import in_mode
 from modc._export.write import Whole
 
 OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -104,7 +105,7 @@ def guards(reading, sizes):
         same_text(base, made, list(changed), sizes)
         return made
 
-    with reading.mode(False):
+    with in_mode(reading.model, False):
         for size in [*moved, None]:
             runs[size] = run(moved if size is None else {size: moved[size]})
         # once more, further away, where something is compared that they change: whether that is linear in a single size

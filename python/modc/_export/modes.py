@@ -1,4 +1,5 @@
-"""Two modes of one module as one text, and models whose training mode draws nothing, so that it can be compared."""
+"""Two modes of one module as one text; models in one of them; and those whose training mode draws nothing, so that it can be
+compared."""
 import contextlib
 import difflib
 import re
@@ -138,3 +139,18 @@ def calm_calls(scope):
         elif isinstance(call.module, (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)):
             good = False
     return good
+
+
+@contextlib.contextmanager
+def in_mode(model, training):
+    """A block with a model in a mode; where it came in training mode, what was in evaluation in it stays so."""
+    modes = [(module, module.training) for module in model.modules()]
+    fixed = [module for module, mode in modes if model.training and not mode]
+    try:
+        model.train(training)
+        for module in fixed:
+            module.training = False
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode

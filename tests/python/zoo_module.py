@@ -1,47 +1,46 @@
 #!/usr/bin/env python3
 """zoo_module.py - trains networks of the zoo by modc.Module and by PyTorch, and compares.
 
-    tests/python/zoo_module.py [--list tests/python/zoo_module.txt] [--steps 10] [--cflags FLAGS] [NAME ...]
+    tests/python/zoo_module.py [--list tests/python/zoo_module.txt] [--results tests/python/zoo_module_results.txt] [NAME ...]
 
-NAME is as in zoo.py. Without dropout, in training mode: results and gradients of the first step, the losses of all of them, and
-the buffers behind. What is printed: the largest difference of each, relative to the largest number, and how long it took to compile.
+NAME is as in zoo.py. In training mode, without dropout: the gradients of the first step, the losses of all of them, and the
+buffers behind. They have to be within 1e-4 of PyTorch's, gradients relative to the largest number of the parameter's, and to no
+less than a hundredth of the largest of all; or within four times the distance that PyTorch itself has from its own float64, where
+that is more. Then "modc's" and "PyTorch's" are the distances of both from float64, in the same order: gradients/losses/buffers.
 """
-import argparse
 import copy
 import sys
-import time
-import traceback
-import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "python"))
 
 import torch  # noqa: E402
 
-import modc  # noqa: E402
-from zoo import SOURCES, randomised  # noqa: E402
+import zoo_run  # noqa: E402
+from zoo import made  # noqa: E402
 
-BOUND, LOSS_BOUND = 2e-3, 1e-2
+import modc  # noqa: E402
+from modc._export.export import OWN_TIMES, doubled  # noqa: E402
+
+BOUND = 1e-4  # ten times that of results
+FLOOR = 0.01  # of the largest gradient: smaller ones are compared as if they were this
 
 
 def tensors_of(item):
     if isinstance(item, torch.Tensor):
         return [item]
     if isinstance(item, dict):
-        item = item.values()
-    return [tensor for part in item for tensor in tensors_of(part)] if isinstance(item, (list, tuple, type({}.values()))) else []
+        item = list(item.values())
+    return [tensor for part in item for tensor in tensors_of(part)] if isinstance(item, (list, tuple)) else []
 
 
-def apart(have, want):
-    most = float(want.abs().max()) if want.numel() else 0.0
-    return float((have - want).abs().max()) / max(most, 1e-12) if want.numel() else 0.0
+def largest(tensors):
+    return max((float(tensor.abs().max()) for tensor in tensors if tensor.numel()), default=0.0)
 
 
-def of_network(list_of_gradients):
-    """The largest difference of all gradients, relative to the largest number of any of them."""
-    most = max((float(want.abs().max()) for _, want in list_of_gradients if want.numel()), default=1.0)
-    return max((float((have - want).abs().max()) for have, want in list_of_gradients if want.numel()), default=0.0) / max(most, 1e-12)
+def apart(have, want, floor=0.0):
+    """The largest difference of tensors, each relative to the largest number of its own, or to `floor`."""
+    return max((largest([a.double() - b.double()]) / max(largest([b]), floor, 1e-12) for a, b in zip(have, want)), default=0.0)
 
 
 def without_dropout(model):
@@ -54,72 +53,65 @@ def without_dropout(model):
     return model
 
 
-def loss_of(result):
-    floats = [tensor for tensor in tensors_of(result) if tensor.is_floating_point()]
-    return sum(tensor.square().mean() for tensor in floats)
+def twice(item):
+    """Two of a batch of one, so that statistics are of something."""
+    return torch.cat([item, item.flip(-1)]) if isinstance(item, torch.Tensor) and item.shape[0] == 1 else item
 
 
-def try_one(name, steps, cflags):
-    source, _, which = name.partition(":")
-    torch.manual_seed(0)
-    model, args, kwargs = SOURCES[source](which)
-    model = without_dropout(randomised(model.train()))
+def train(model, args, kwargs, steps):
+    """({parameter: gradient of the first step}, the losses, the buffers behind) of SGD."""
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    gradients, losses = {}, []
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = sum(tensor.square().mean() for tensor in tensors_of(model(*args, **kwargs)) if tensor.is_floating_point())
+        loss.backward()
+        losses.append(loss.detach())
+        if step == 0:
+            gradients = {name: parameter.grad.clone() for name, parameter in model.named_parameters()
+                         if parameter.grad is not None}
+        optimizer.step()
+    return gradients, losses, [buffer for buffer in model.buffers() if buffer.is_floating_point()]
+
+
+def distances(have, want):
+    """Of gradients, losses and buffers."""
+    if have[0].keys() != want[0].keys():
+        return float("inf"), 0.0, 0.0
+    floor = FLOOR * largest(want[0].values())
+    return apart(have[0].values(), want[0].values(), floor), apart(have[1], want[1]), apart(have[2], want[2])
+
+
+def try_one(name, options):
+    """The row of a network."""
+    model, args, kwargs = made(name)
+    model = without_dropout(model.train())
     for parameter in model.parameters():
         parameter.requires_grad_(True)
-    args = tuple(torch.cat([arg, arg.flip(-1)]) if isinstance(arg, torch.Tensor) and arg.shape[0] == 1 else arg for arg in args)
-    kwargs = {key: torch.cat([arg, arg.flip(-1)]) if isinstance(arg, torch.Tensor) and arg.shape[0] == 1 else arg
-              for key, arg in kwargs.items()}
-    other = copy.deepcopy(model)
-    net = modc.Module(model, fallback=modc.FallbackPolicy.FALLBACK_DISABLE, cflags=cflags)
-    pairs = [(net, torch.optim.SGD(net.parameters(), 1e-3)), (other, torch.optim.SGD(other.parameters(), 1e-3))]
-    worst, start = {}, None
-    for step in range(steps):
-        losses = []
-        for f, optimizer in pairs:
-            optimizer.zero_grad()
-            begin = time.perf_counter()
-            loss = loss_of(f(*args, **kwargs))
-            start = start or time.perf_counter() - begin
-            loss.backward()
-            losses.append(loss.detach())
-        if step == 0:
-            both = list(zip(net.parameters(), other.parameters()))
-            lacks = sum((a.grad is None) != (b.grad is None) for a, b in both)
-            gradients = [(a.grad, b.grad) for a, b in both if a.grad is not None and b.grad is not None]
-            worst["gradients"] = float("inf") if lacks else of_network(gradients)
-        worst["loss"] = max(worst.get("loss", 0.0), apart(*losses))
-        for _, optimizer in pairs:
-            optimizer.step()
-    worst["buffers"] = max((apart(a, b) for a, b in zip(net.buffers(), other.buffers()) if a.is_floating_point()), default=0.0)
-    good = worst["gradients"] <= BOUND and worst["loss"] <= LOSS_BOUND and worst["buffers"] <= LOSS_BOUND
-    return good, ", ".join(f"{key} {value:.1e}" for key, value in worst.items()) + f", {start:.0f} s"
+    args, kwargs = tuple(map(twice, args)), {key: twice(item) for key, item in kwargs.items()}
+    copies = copy.deepcopy(model), copy.deepcopy(model)
+    try:
+        net = modc.Module(model, fallback=modc.FallbackPolicy.FALLBACK_DISABLE, cflags=options.cflags)
+        have = train(net, args, kwargs, options.steps)
+    except modc.Error as error:
+        return {"reason": f"{type(error).__name__}: {str(error)[:500]}".replace("\n", " ")}
+    want = train(copies[0], args, kwargs, options.steps)
+    apart_by = distances(have, want)
+    row = dict(zip(("gradients", "losses", "buffers"), (f"{distance:.1e}" for distance in apart_by)))
+    if not all(distance <= BOUND for distance in apart_by):
+        exact = train(copies[1].double(), doubled(args), doubled(kwargs), options.steps)
+        mine, own = distances(have, exact), distances(want, exact)
+        row["modc's"], row["PyTorch's"] = ("/".join(f"{distance:.0e}" for distance in item) for item in (mine, own))
+        if not all(distance <= max(BOUND, OWN_TIMES * most) for distance, most in zip(apart_by, own)):
+            row["reason"] = "too far from PyTorch"
+    return row
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", type=Path, default=Path(__file__).with_name("zoo_module.txt"))
+def add_arguments(parser):
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--cflags", default="-O1 -march=native")
-    parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    names = options.names
-    if not names:
-        names = [line.split()[0] for line in options.list.read_text().splitlines() if line.strip() and line[0] != "#"]
-    passed = 0
-    for name in names:
-        try:
-            good, text = try_one(name, options.steps, options.cflags)
-        except modc.Error as error:
-            good, text = False, f"{type(error).__name__}: {str(error)[:500]}"
-        except Exception:
-            good, text = False, "crash: " + traceback.format_exc()[-900:]
-        passed += good
-        print(f"{'ok  ' if good else 'FAIL'} {name:44} {text}", flush=True)
-    print(f"{passed} passed, {len(names) - passed} failed")
-    return 0 if passed == len(names) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    torch.set_num_threads(1)
+    zoo_run.run(__file__, __doc__, try_one, ["gradients", "losses", "buffers", "modc's", "PyTorch's", "seconds"], add_arguments)

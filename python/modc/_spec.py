@@ -11,8 +11,8 @@ def quote(name):
     return name if NAME.match(name) and name.lower() not in YAML_WORDS else f'"{name}"'
 
 
-def listed(texts):
-    """Lines of a list, in which equal neighbours that are calls stand once."""
+def listed(texts, counted=False):
+    """Lines of a list, in which equal neighbours that are calls stand once; counted: with their number even if that is 1."""
     lines, i = [], 0
     while i < len(texts):
         text, n = texts[i], 1
@@ -20,7 +20,7 @@ def listed(texts):
             n += 1
         i += n
         if isinstance(text, str):
-            lines.append(f"- {n} x {text}" if n > 1 else f"- {text}")
+            lines.append(f"- {n} x {text}" if n > 1 or counted else f"- {text}")
         else:
             lines.append("- " + text[0])
             lines += ["  " + line for line in text[1:]]

@@ -49,6 +49,30 @@ class Blocks(nn.Module):
         return self.head(x)
 
 
+class Basic(nn.Module):
+    """With a part that some instances lack, one that an attribute leaves out, and a list of as many as are wanted."""
+    def __init__(self, inplanes, planes, stride=1, depth=1, order="first"):
+        super().__init__()
+        self.conv = nn.Conv2d(inplanes, planes, 3, stride, 1)
+        self.down = nn.Sequential(nn.Conv2d(inplanes, planes, 1, stride), nn.ReLU()) if inplanes != planes else None
+        self.layers = nn.ModuleList([nn.Conv2d(planes, planes, 1) for _ in range(depth)])
+        self.more = nn.ModuleList([nn.Tanh()] if depth < 3 else [])
+        self.order = order
+
+    def forward(self, x):
+        identity = x
+        out = self.conv(x)
+        if self.down is not None:
+            identity = self.down(x)
+        for layer in self.layers:
+            out = layer(out)
+        for layer in self.more:
+            out = layer(out)
+        if self.order == "last":
+            out = out.flip(1)
+        return out + identity
+
+
 class Dropping(nn.Module):
     def __init__(self):
         super().__init__()
@@ -311,6 +335,37 @@ forward: |
         self.assertLess(max(self.made.differences), 1e-5)
         net = modc.compile(self.made.spec, weights=self.made.weights, cflags="-O0")
         self.assertEqual(list(net.state_dict("torch")), list(model.state_dict()))
+
+    def test_conditions(self):
+        """Classes of which instances lack a part are one, with a condition."""
+        model = nn.Sequential(Basic(2, 2), Basic(2, 4, 2), Basic(4, 4, order="last"), Basic(4, 4, depth=3))
+        text = self.export(model, torch.randn(1, 2, 6, 6), check=True)
+        self.assertEqual(text.partition("classes:\n")[2], """\
+  Basic(in_channels, out_channels, stride=1, depth=1, order='first', down=False, more=False):
+    modules:
+      conv: Conv2d(in_channels, out_channels, 3, stride=stride, padding=1)
+      down: Sequential(Conv2d(2, 4, 1, stride=stride), ReLU()) if down else None
+      layers: depth x Conv2d(out_channels, out_channels, 1)
+      more: ModuleList([Tanh()]) if more else ModuleList([])
+    forward(x): |
+      out = self.conv(x)
+      identity = x if self.down is None else self.down(x)
+      for layer in self.layers:
+          out = layer(out)
+      if len(self.more) > 0:
+          for item in self.more:
+              out = item(out)
+          if order == 'last':
+              out = out.flip(1)
+      return out + identity
+
+modules:
+  - Basic(2, 2, more=True)
+  - Basic(2, 4, stride=2, down=True, more=True)
+  - Basic(4, 4, order='last', more=True)
+  - Basic(4, 4, depth=3)
+""")
+        self.assertLess(max(self.made.differences), 1e-5)
 
     def test_modes(self):
         text = self.export(Dropping(), torch.randn(3, 4), check=True)

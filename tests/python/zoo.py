@@ -54,26 +54,28 @@ def of_torchvision(name):
     if name.startswith("raft"):
         model = getattr(torchvision.models.optical_flow, name)(weights=None)
         return model, (torch.randn(1, 3, 128, 128), torch.randn(1, 3, 128, 128)), {"num_flow_updates": 2}
+    size = 299 if name == "inception_v3" else 224 if name.startswith("maxvit") else 64 if name.startswith("vit") else 128
+    if name.startswith("vit"):
+        options["image_size"] = size
     model = getattr(torchvision.models, name)(weights=None, **options)
-    size = 299 if name == "inception_v3" else 224 if name.startswith(("vit", "maxvit")) else 128
     return model, (torch.randn(1, 3, size, size),), {}
 
 
-SMALLER = 128  # the side of images, for those that take any
+SMALLER = 96  # the side of images, for those that take it
 
 
 def of_timm(name):
     import timm
-    model = timm.create_model(name, pretrained=False)
-    size = model.default_cfg["input_size"]
-    if not model.default_cfg.get("fixed_input_size"):
+    for options in ({}, {"img_size": SMALLER}):
         try:
+            model = timm.create_model(name, pretrained=False, **options)
             with torch.no_grad():
-                model.eval()(torch.zeros(1, size[0], SMALLER, SMALLER))
-            size = (size[0], SMALLER, SMALLER)
-        except (AssertionError, RuntimeError):  # windows that have to fit
+                model.eval()(torch.zeros(1, 3, SMALLER, SMALLER))
+            return model, (torch.randn(1, 3, SMALLER, SMALLER),), {}
+        except (AssertionError, RuntimeError, TypeError, ValueError):  # windows that have to fit; no such argument
             pass
-    return model, (torch.randn(1, *size),), {}
+    model = timm.create_model(name, pretrained=False)
+    return model, (torch.randn(1, *model.default_cfg["input_size"]),), {}
 
 
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 120,

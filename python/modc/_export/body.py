@@ -176,7 +176,7 @@ class Body:
                 taken.append((name, value))
         for value in wanted:
             if value not in made and value not in self.given and not self.whole.is_own(value, self.scope):
-                name = next((name for name in value.names if NAME.match(name)), None) or (
+                name = next((name for name in value.named(self.scope) if NAME.match(name)), None) or (
                     value.path.replace(".", "_") if value.path else "x")
                 taken.append((name, value))
         names = set()
@@ -408,7 +408,7 @@ class Body:
     # ---- names
 
     def name_for(self, value):
-        return next((name for name in value.names if NAME.match(name)), None) or self.whole.plain_name(value)
+        return next((name for name in value.named(self.scope) if NAME.match(name)), None) or self.whole.plain_name(value)
 
     def take(self, name, value):
         """`name` for a value, after who has it and is still needed got another."""
@@ -423,8 +423,8 @@ class Body:
             for waiting in [other for other, reads in self.waits.items() if holder in reads and other in self.pending]:
                 self.settle(waiting)
             if self.left.get(holder, 0) > 0:
-                others = [other for other in holder.names if NAME.match(other) and other != name and other not in self.bound
-                          and other not in RESERVED]
+                others = [other for other in holder.named(self.scope) if NAME.match(other) and other != name
+                          and other not in self.bound and other not in RESERVED]
                 alias = others[0] if others else self.free(name, set(self.bound) | {name})
                 self.lines.append(f"{alias} = {name}")
                 self.texts[holder], self.bound[alias] = alias, holder

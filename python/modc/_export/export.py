@@ -168,7 +168,7 @@ class Reading:
         if self.lacks is not None:
             yield f"{path} has no training mode: {self.lacks}"
         for value, place in self.evaluation.spoiled.values():
-            name = next(iter(value.names), "an argument")
+            name = next(iter(value.named()), "an argument")
             yield f"{place}: the model changes its argument '{name}' in place; the compiled model leaves it as it is"
         bodies = {}
         for left in self.left.values():

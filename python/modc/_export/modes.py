@@ -34,6 +34,9 @@ def both(evaluation, training):
         back = alike(here[::-1], there[::-1])[::-1]
         here, there = here[:len(here) - len(back)], there[:len(there) - len(back)]
         lines += front
+        if there and here and not back and (e_end, t_end) == (len(evaluation), len(training)) and there[-1].startswith("return"):
+            lines += ["if self.training:"] + ["    " + line for line in there] + here
+            continue
         for condition, block in (("if self.training:", there), ("else:" if there else "if not self.training:", here)):
             if block:
                 lines += [condition] + ["    " + line for line in block]

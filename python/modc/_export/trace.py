@@ -44,10 +44,14 @@ class Value:
     def __init__(self, tensor, kind, path=None, call=None, index=None):
         self.tensor, self.kind, self.path, self.call, self.index = tensor, kind, path, call, index
         self.fixed = kind == "constant"  # whether its values depend on no input, parameter or buffer
-        self.names = []  # what the source calls it, in the order in which it was seen
+        self.names = {}  # by scope: what the source calls it there, in the order in which it was seen
         self.given = tensor  # of an input: the caller's tensor, of which `tensor` is a copy
         self.uniform = False  # whether it holds random numbers from 0 to 1
         self.inner = None  # of the result of a module: the value that its own scope returned
+
+    def named(self, scope=None):
+        """Its names, those of a scope first."""
+        return [*self.names.get(scope, ()), *(name for other, names in self.names.items() if other is not scope for name in names)]
 
 
 class Call:
@@ -777,8 +781,10 @@ class Tracer(TorchFunctionMode):
         for name, item in frame.f_locals.items():
             if isinstance(item, torch.Tensor):
                 value = self.values.get(id(item))
-                if value is not None and (not value.names or value.names[-1] != name) and name != "self":
-                    value.names.append(name)
+                if value is not None and name != "self":
+                    names = value.names.setdefault(self.scope, [])
+                    if not names or names[-1] != name:
+                        names.append(name)
 
     # ---- sizes and values
 

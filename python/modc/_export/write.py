@@ -1,9 +1,8 @@
 """From a traced model to the text of a spec, and the tensors that go beside it.
 
 Bottom up: the bodies of equal classes are compared, and where they differ in numbers alone, these are the arguments of one
-class. What a class's constructor calls such a number, its instances are asked: the argument has that name.
+class (classes.py); where some have what others lack, it has a condition (merge.py).
 """
-import inspect
 import re
 
 import torch
@@ -11,7 +10,9 @@ from torch import nn
 
 from modc._errors import ExportError
 from modc._export.body import INLINE, NAME, Body, error, reference
+from modc._export.classes import Definition, merged, size_of
 from modc._export.constructors import class_name, constructor, literal, said
+from modc._export.merge import HOLE
 from modc._export.modes import both, signature
 from modc._export.trace import named_tensors, tensors_of
 from modc._spec import SLOT, listed, mapped, quote
@@ -22,15 +23,6 @@ OTHER_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input"
 
 def dtype_name(dtype):
     return str(dtype).replace("torch.", "")
-
-
-class Definition:
-    """A class of the spec: of Python's class `kind`, with the text of one instance and, by instance, the numbers in it."""
-
-    def __init__(self, kind, skeleton):
-        self.kind, self.skeleton = kind, skeleton
-        self.slots, self.modules = [], []
-        self.name, self.arguments, self.text = None, [], None
 
 
 class Whole:
@@ -45,6 +37,7 @@ class Whole:
         if training is not None:
             self.paired = training.paired = True
         self.also = {}  # path of a module of torch.nn: arguments that are written in any case
+        self.counted, self.looped = set(), set()  # paths of lists: written as `N x`, and gone through, even where N is 1
         self.requires = []  # comparisons of sizes that every call has to meet
         self.tables, self.bodies = training.tables if training else {}, {}
         self.scopes = {}  # path: the scopes of a module
@@ -255,7 +248,7 @@ class Whole:
         plain_list = names == [str(i) for i in range(len(names))] and len(items) == len(names)
         if isinstance(module, nn.Sequential) or isinstance(module, nn.ModuleList):
             if plain_list:
-                lines = listed([text for _, text in items])
+                lines = listed([text for _, text in items], path in self.counted)
                 return lines if lines else ("Sequential()" if isinstance(module, nn.Sequential) else "ModuleList([])")
             return ["class: Sequential"] + mapped(items)
         return mapped(items)
@@ -331,7 +324,9 @@ class Whole:
         if found is not None:
             arguments, body = found
             lines.append(f"forward({', '.join(arguments)}): |")
-            lines += ["  " + line for line in rolled(body, module)]
+            prefix = path + "."
+            lists = {reference(other[len(prefix):]) for other in self.looped if other.startswith(prefix)}
+            lines += ["  " + line for line in rolled(body, module, lists)]
         return lines
 
     def left_at(self, module):
@@ -362,7 +357,7 @@ class Whole:
             or self.training is not None and self.training.is_called(path, module)
 
     def heights(self):
-        """Paths of modules that are classes of the spec, those first that hold no others."""
+        """Paths of modules that are classes of the spec: how many of them are in each other below."""
         height = {}
 
         def walk(path, module):
@@ -377,146 +372,82 @@ class Whole:
         walk("", self.model)
         return height
 
+    def levels(self):
+        """Lists of (path, module): instances of one class of Python together, where these do not hold each other, and behind all
+        that they hold."""
+        height = self.heights()
+        modules = {path: self.model.get_submodule(path) for path in height}
+        inside = {path: [other for other in height if other.startswith(path + ".")] for path in height}
+        reach = {}  # by class: those that its instances hold, also by others
+        for path, others in inside.items():
+            reach.setdefault(type(modules[path]), set()).update(type(modules[other]) for other in others)
+        for _ in reach:
+            reach = {kind: held.union(*(reach[other] for other in held)) for kind, held in reach.items()}
+        keys = {path: (type(module), height[path] if type(module) in reach[type(module)] else 0) for path, module in modules.items()}
+        level, changed = dict.fromkeys(keys.values(), 0), True
+        while changed:
+            changed = False
+            for path, others in inside.items():
+                least = max((level[keys[other]] + 1 for other in others), default=0)
+                if level[keys[path]] < least:
+                    level[keys[path]], changed = least, True
+        found = {}
+        for path, key in sorted(keys.items(), key=lambda item: level[item[1]]):  # of one level: in the order of the model
+            if self.is_called(path, modules[path]) or self.holds(modules[path]):
+                found.setdefault(key, []).append((path, modules[path]))
+        return list(found.values())
+
     def classes(self):
         """The definitions, in the order in which they build on each other; self.instances is filled."""
-        made, names = [], set()
-        height = self.heights()
-        for level in sorted(set(height.values())):
-            kinds = {}
-            for path in [path for path, h in height.items() if h == level]:
-                module = self.model.get_submodule(path)
-                if self.is_called(path, module) or self.holds(module):
-                    kinds.setdefault(type(module), []).append((path, module))
-            for members in kinds.values():
-                for group in self.grouped(members):
-                    self.define(group, names)
-                    made.append(group)
+        made, names = [], {}  # names: by class of the spec, those of its arguments
+        for members in self.levels():
+            for group in self.grouped(members):
+                self.define(group, names)
+                made.append(group)
         return made
 
     def grouped(self, members):
-        """The Definitions of instances of one class of Python: those whose texts differ by numbers alone are one. Arguments that
-        only some instances give are said in all, where there are fewer classes then."""
+        """The Definitions of instances of one class of Python: those whose texts differ by numbers alone are one. Where there are
+        fewer classes then, arguments that only some instances give are said in all, lists of different lengths are counted, and
+        classes that differ by more have a condition."""
         plain = self.by_text(members)
         if len(plain) == 1:
             return plain
-        below = {}  # path below an instance: arguments of the module there
-        for path, module in members:
-            for inner, leaf in module.named_modules():
-                if inner and self.is_leaf(leaf):
-                    below.setdefault(inner, set()).update(said(leaf))
+        below, lengths = {}, {}  # path below an instance: arguments of the module there; lengths of the list
+        for _, module in members:
+            for inner, child in module.named_modules():
+                if inner and self.is_leaf(child):
+                    below.setdefault(inner, set()).update(said(child))
+                elif inner and isinstance(child, (nn.Sequential, nn.ModuleList)):
+                    lengths.setdefault(inner, set()).add(len(child))
         self.also = {f"{path}.{inner}": arguments for path, _ in members for inner, arguments in below.items()}
         full = self.by_text(members)
-        self.also = {}
-        return full if len(full) < len(plain) else plain
+        lengths = {inner: found for inner, found in lengths.items() if len(found) > 1}
+        self.looped = {f"{path}.{inner}" for path, _ in members for inner in lengths}
+        self.counted = {f"{path}.{inner}" for path, _ in members for inner, found in lengths.items() if 0 not in found}
+        counted = self.by_text(members) if lengths else full
+        self.also, self.counted, self.looped = {}, set(), set()
+        choices = [plain, full, counted, merged(full), merged(counted)]
+        return min(choices, key=size_of)
 
     def by_text(self, members):
         groups = {}
         for path, module in members:
             text = "\n".join(self.class_text(path, module))
-            key = (type(module), SLOT.sub("\0", text))
-            group = groups.setdefault(key, Definition(*key))
-            group.slots.append(SLOT.findall(text))
-            group.modules.append((path, module))
+            key = SLOT.sub(HOLE, text)
+            groups.setdefault(key, Definition(type(module), key)).add(path, module, SLOT.findall(text))
         return list(groups.values())
 
     def define(self, group, names):
-        """Name, arguments and text of a class, and the constructors of its instances."""
+        """Gives a class its name, arguments and text, and its instances their constructors."""
         base = re.sub(r"\W", "", class_name(group.modules[0][1])) or "Module"
         if base in self.catalogue.layers or base in ("ModuleList",):
             base += "_"
-        group.name, i = base, 2
-        while group.name in names:
-            group.name, i = f"{base}{i}", i + 1
-        names.add(group.name)
-
-        columns = list(zip(*group.slots)) if group.slots[0] else []
-        arguments = {}  # column of values: name
-        texts = []
-        signature = list(inspect.signature(group.kind.__init__).parameters.values())[1:]
-        modules = [module for _, module in group.modules]
-        for position, column in enumerate(columns):
-            if len(set(column)) == 1:
-                texts.append(column[0])
-                continue
-            if column not in arguments:
-                derived = self.derived(column, arguments)
-                if derived is not None:
-                    texts.append(derived)
-                    continue
-                arguments[column] = self.argument_name(column, modules, signature, position, group, set(arguments.values()))
-            texts.append(arguments[column])
-        pieces = group.skeleton.split("\0")
-        text = pieces[0]
-        for piece, slot in zip(pieces[1:], texts):
-            text += slot + piece
-        group.text = text.split("\n")
-        order = [parameter.name for parameter in signature]
-        group.arguments = sorted(arguments.items(), key=lambda item: order.index(item[1]) if item[1] in order else 99)
-        defaults = {}
-        for column, name in group.arguments:
-            parameter = next((p for p in signature if p.name == name), None)
-            if parameter is not None and parameter.default is not parameter.empty and literal_or_none(parameter.default) in column:
-                defaults[name] = literal_or_none(parameter.default)
-            elif parameter is None and f"{name}=\0" in group.skeleton:  # an argument of a module below, which most leave out
-                usual = max(column, key=column.count)
-                if 2 * column.count(usual) >= len(column):
-                    defaults[name] = usual
-        group.arguments.sort(key=lambda item: item[1] in defaults)
-        header = [f"{name}={defaults[name]}" if name in defaults else name for _, name in group.arguments]
-        group.header = f"{group.name}({', '.join(header)})"
-        for index, (path, _) in enumerate(group.modules):
-            given, named = [], False
-            for column, name in group.arguments:
-                if name in defaults and column[index] == defaults[name]:
-                    named = True
-                    continue
-                given.append(f"{name}={column[index]}" if named or name in defaults else column[index])
-            self.instances[path] = f"{group.name}({', '.join(given)})"
-
-    @staticmethod
-    def derived(column, arguments):
-        """An expression over arguments that there are already: twice as much, half, ..."""
-        try:
-            values = [int(item) for item in column]
-        except ValueError:
-            return None
-        for other, name in arguments.items():
-            try:
-                others = [int(item) for item in other]
-            except ValueError:
-                continue
-            for factor in (2, 3, 4, 6, 8):
-                if all(a == factor * b for a, b in zip(values, others)):
-                    return f"{factor} * {name}"
-                if all(a * factor == b for a, b in zip(values, others)):
-                    return f"{name} // {factor}"
-        return None
-
-    @staticmethod
-    def argument_name(column, modules, signature, position, group, taken):
-        """What the source calls these numbers: an argument of the constructor or an attribute that has them in each instance."""
-        attributes = [parameter.name for parameter in signature] + sorted(
-            {name for name in vars(modules[0]) if not name.startswith("_") and name != "training"})
-        for name in attributes:
-            if name in taken or not NAME.match(name):
-                continue
-            if all(literal_or_none(getattr(module, name, error)) == item for module, item in zip(modules, column)):
-                return name
-        before = group.skeleton.split("\0")[position]
-        word = re.search(r"([A-Za-z_]\w*)\s*=\s*$", before)
-        layer = re.search(r"([A-Z]\w*)\(([^()]*)$", before)
-        names = [item for item in inspect.signature(getattr(nn, layer.group(1)).__init__).parameters
-                 ] if layer and hasattr(nn, layer.group(1)) else []
-        if word:
-            name = word.group(1)
-        elif layer and layer.group(2).count(",") + 1 < len(names):
-            name = names[layer.group(2).count(",") + 1]
-        else:
-            name = "size"
-        made, i = name, 2
-        while made in taken:
-            made, i = f"{name}_{i}", i + 1
-        return made
+        name, i = base, 2
+        while name in names:
+            name, i = f"{base}{i}", i + 1
+        self.instances.update(group.settle(name, names))
+        names[name] = [argument for _, argument in group.arguments]
 
     # ---- the spec
 
@@ -598,34 +529,29 @@ class Whole:
         return ["", f"freeze: [{', '.join(paths)}]"] if paths else []
 
 
-def literal_or_none(item):
-    if item is error:
-        return None
-    if isinstance(item, (bool, int, float, str)) or item is None:
-        return literal(item)
-    if isinstance(item, (tuple, list)) and item and all(part == item[0] for part in item) and isinstance(item[0], int):
-        return literal(item[0])
-    return None
-
-
 INDEXED = re.compile(r"(self(?:\.\w+)*)\[(\d+)\]")
+
+
+def child_at(module, path):
+    """What `self.PATH` of a module is; None: no module."""
+    for name in path.split(".")[1:]:
+        module = module._modules.get(name) if isinstance(module, nn.Module) else None
+    return module
 
 
 def is_list(module, path):
     """Whether `self.PATH` of a module is a list of modules, which can be sliced and gone through."""
-    names = path.split(".")[1:]
-    for name in names:
-        module = module._modules.get(name) if isinstance(module, nn.Module) else None
-    return bool(names) and isinstance(module, (nn.ModuleList, nn.Sequential))
+    return path != "self" and isinstance(child_at(module, path), (nn.ModuleList, nn.Sequential))
 
 
-def rolled(lines, module):
-    """The same statements with a `for` over what stands there once for each child of a list."""
+def rolled(lines, module, looped=()):
+    """The same statements with a `for` over what stands there once for each child of a list; of those in `looped`, also once for
+    one child."""
     out, i = [], 0
     while i < len(lines):
         best = None
         for length in range(1, 9):
-            found = repeated(lines, i, length, module)
+            found = repeated(lines, i, length, module, looped)
             if found is not None and (best is None or found[1] > best[1]):
                 best = found
         if best is None:
@@ -641,7 +567,7 @@ def rolled(lines, module):
     return out
 
 
-def repeated(lines, i, length, module):
+def repeated(lines, i, length, module, looped):
     """(length, count, container, first index, name of the loop's variable) of a loop that begins at line i; None."""
     first = lines[i:i + length]
     if len(first) < length:
@@ -654,7 +580,8 @@ def repeated(lines, i, length, module):
             if len(block) < length or block != wanted:
                 break
             count += 1
-        if count > 1 and is_list(module, container) and not any(re.search(re.escape(container) + r"\[(?!" + index + r"\])", line) for line in first):
+        alone = count == length == 1 and index == "0" and container in looped and len(child_at(module, container)) == 1
+        if (count > 1 or alone) and is_list(module, container) and not any(re.search(re.escape(container) + r"\[(?!" + index + r"\])", line) for line in first):
             last = container.rpartition(".")[2]
             variable = last[:-1] if last.endswith("s") and len(last) > 2 else "item"
             if not any(re.search(rf"\b{variable}\b", line) for line in first):

@@ -147,11 +147,25 @@ class Output:
 class Structures(nn.Module):
     def __init__(self):
         super().__init__()
-        self.inner = Inner()
+        self.inner, self.sum = Inner(), Sum()
 
     def forward(self, xs, *, scale=2.0, mask=None):
-        h = self.inner(xs[0]) + self.inner.half(xs[1])
+        h = self.inner(xs[0]) + self.inner.half(xs[1]) + self.sum(xs) + self.sum(xs[:1])
         return {"out": Output(h * scale), "none": mask, "more": [h.relu()]}
+
+
+class Dense(nn.Module):
+    def forward(self, x):
+        found = []
+        for function in (torch.relu, torch.tanh, torch.sigmoid):
+            x = function(x)
+            found.append(x)
+        return torch.cat(found[::-1])
+
+
+class Sum(nn.Module):
+    def forward(self, tensors):
+        return torch.cat(tensors).sum(0)
 
 
 class Inner(nn.Module):
@@ -425,6 +439,16 @@ forward: |
         text = self.export(Tied(), torch.tensor([1, 2]))
         self.assertIn("tie:\n  head.weight: embed.weight\n\nfreeze: [fc]\n", text)
 
+    def test_numbers(self):
+        """A name that is needed again is another one from the start."""
+        text = self.export(Dense(), torch.randn(2, 4), check=True)
+        self.assertIn("""\
+  x_1 = torch.relu(x)
+  x_2 = torch.tanh(x_1)
+  x = torch.sigmoid(x_2)
+  return torch.cat([x, x_2, x_1])
+""", text)
+
     def test_structures(self):
         text = self.export(Structures(), [torch.randn(2, 4), torch.randn(2, 4)], kwargs={"scale": 3.0}, check=True)
         self.assertIn("""\
@@ -433,7 +457,7 @@ forward: |
 """, text)
         self.assertIn("""\
 forward: |
-  h = self.inner(xs_0) + self.inner.fc(xs_1) / 2
+  h = self.inner(xs_0) + self.inner.fc(xs_1) / 2 + self.sum(xs_0, xs_1) + self.sum(xs_0)
   return h * 3.0, h.relu()
 """, text)
 

@@ -58,6 +58,7 @@ class Body:
         self.size_names = {}  # (Value, axis): name
         self.arguments = []  # (name, Value)
         self.children = {}  # id of a call: what its scope needs
+        self.lists = []  # names of arguments that are lists
         self.given = self.bind()
         self.count()
 
@@ -77,6 +78,7 @@ class Body:
                 for key, part in item.items():
                     add(f"{name}_{key}", part)
             elif isinstance(item, (list, tuple)):
+                self.lists.append(name)
                 for i, part in enumerate(item):
                     add(f"{name}_{i}", part)
 
@@ -214,7 +216,20 @@ class Body:
                 self.statement(call)
         self.current = None
         self.lines.append("return " + ", ".join(self.read(value)[0] for value in self.results))
-        return [name for name, _ in self.arguments], self.lines
+        return self.with_lists([name for name, _ in self.arguments])
+
+    def with_lists(self, names):
+        """(arguments, lines), in which a list of tensors that is read as a whole alone is one argument, `*xs`."""
+        lines = numbered_at_once(self.lines)
+        for name in self.lists if self.scope.parent is not None else ():
+            parts = [part for part in names if re.fullmatch(rf"{name}_\d+", part)]
+            wanted = [f"{name}_{i}" for i in range(len(parts))]
+            text, whole = "\n".join(lines), "[" + ", ".join(wanted) + "]"
+            rest = text.replace(whole, name)
+            if parts and parts == wanted == names[-len(parts):] and whole in text and not re.search(rf"\b{name}_\d", rest) \
+                    and not re.search(rf"\b{name}\b", text):
+                names, lines = names[:-len(parts)] + [f"*{name}"], rest.split("\n")
+        return names, lines
 
     def name_sizes(self, call):
         """`b, c = x.shape`, if something reads a name of it and x has one."""
@@ -636,6 +651,23 @@ class Body:
         while args and args[-1] is None:
             args.pop()
         return f"{callee}({self.list_of(args, kwargs)})"
+
+
+def numbered_at_once(lines):
+    """`x_1 = f(y)` and `x = g(x_1)` for `x = f(y)`, `x_1 = x` and `x = g(x)`."""
+    made, renamed = [], None
+    for i, line in enumerate(lines):
+        alias = re.match(r"((\w+)_\d+) = (\w+)$", line)
+        name = alias.group(2) if alias and alias.group(2) == alias.group(3) else None
+        if name and made and made[-1].startswith(f"{name} = ") and lines[i + 1].startswith(f"{name} = "):
+            made[-1] = alias.group(1) + made[-1][len(name):]
+            renamed = name, alias.group(1)
+            continue
+        if renamed:
+            name, number = renamed
+            line, renamed = f"{name} = " + re.sub(rf"(?<![.'\w]){name}\b(?!=)", number, line[len(name) + 3:]), None
+        made.append(line)
+    return made
 
 
 MODE = object()  # the default of an argument that is always said

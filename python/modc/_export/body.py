@@ -676,6 +676,11 @@ MODE = object()  # the default of an argument that is always said
 DEFAULTS = {"scaled_dot_product_attention": {"query": inspect.Parameter.empty, "key": inspect.Parameter.empty,
                                              "value": inspect.Parameter.empty, "attn_mask": None, "dropout_p": 0.0,
                                              "is_causal": False, "scale": None, "enable_gqa": False}}
+for _axes in "123":  # which choose by an argument between two functions, and so have no signature
+    DEFAULTS[f"max_pool{_axes}d"] = {"input": inspect.Parameter.empty, "kernel_size": inspect.Parameter.empty, "stride": None,
+                                     "padding": 0, "dilation": 1, "ceil_mode": False, "return_indices": False}
+    DEFAULTS[f"adaptive_max_pool{_axes}d"] = {"input": inspect.Parameter.empty, "output_size": inspect.Parameter.empty,
+                                              "return_indices": False}
 
 
 class Mode(str):

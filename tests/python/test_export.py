@@ -73,6 +73,24 @@ class Basic(nn.Module):
         return out + identity
 
 
+class Keeping(nn.Module):
+    def __init__(self, n, p, act=None):
+        super().__init__()
+        self.n, self.p, self.act = n, p, act or nn.Identity()
+
+    def forward(self, x):
+        return self.act(x / (1.0 - self.p) * self.n)
+
+
+class Holding(nn.Module):
+    def __init__(self, n, p, act=None):
+        super().__init__()
+        self.inner = Keeping(n, p, act)
+
+    def forward(self, x):
+        return self.inner(x)
+
+
 class Dropping(nn.Module):
     def __init__(self):
         super().__init__()
@@ -380,6 +398,32 @@ modules:
   - Basic(4, 4, depth=3)
 """)
         self.assertLess(max(self.made.differences), 1e-5)
+
+    def test_expressions(self):
+        """Numbers that follow from arguments, in their parentheses; Identity where others have more; all arguments where some
+        differ."""
+        model = nn.Sequential(Keeping(2, 0.25), Keeping(4, 0.5), Keeping(2, 0.5, nn.Tanh()), Holding(4, 0.75), Holding(2, 0.75, nn.Tanh()))
+        text = self.export(model, torch.randn(3, 8), check=True)
+        self.assertEqual(text.partition("classes:\n")[2], """\
+  Keeping(n, p, act=False):
+    modules:
+      act: Tanh() if act else Identity()
+    forward(x): |
+      return self.act(x / (1.0 - p) * n)
+
+  Holding(n, act=False):
+    modules:
+      inner: Keeping(n, 0.75, act=act)
+    forward(x): |
+      return self.inner(x)
+
+modules:
+  - Keeping(2, 0.25)
+  - Keeping(4, 0.5)
+  - Keeping(2, 0.5, act=True)
+  - Holding(4)
+  - Holding(2, act=True)
+""")
 
     def test_modes(self):
         text = self.export(Dropping(), torch.randn(3, 4), check=True)

@@ -28,6 +28,14 @@ def attribute(module, name):
     return literal_or_none(getattr(module, name, NotImplemented))
 
 
+def default_of(kind, argument, classes):
+    """The text of an argument's default, of a class of the spec or of torch.nn; None: it has none."""
+    if kind in classes:
+        return classes[kind][1].get(argument)
+    parameter = parameters_of(getattr(nn, kind)).get(argument) if isinstance(getattr(nn, kind, None), type) else None
+    return literal_or_none(parameter.default) if parameter is not None else None
+
+
 def fits(column, other):
     """Whether two columns can be one argument: nowhere different, and somewhere equal."""
     return any(a is not None and a == b for a, b in zip(column, other)) and all(
@@ -63,14 +71,15 @@ class Definition:
     # ---- arguments
 
     def settle(self, name, classes):
-        """Makes arguments, header and text; {path: the constructor of the instance there}. classes: {name: its arguments}."""
+        """Makes arguments, header and text; {path: the constructor of the instance there, and that with all arguments}. classes:
+        {name: (its arguments, their defaults)}."""
         texts, arguments = [], []  # arguments: [column of numbers, name]
         for position, column in enumerate(zip(*self.slots)):
             known = {item for item in column if item is not None}
             only = known.pop() if len(known) == 1 else None
             texts.append(self.same_word(position, column, arguments) or only if only is not None
-                         else self.argument(position, column, arguments, classes))
-        text = "".join(itertools.chain(*self.without_defaults(texts)))
+                         else self.closed(position, self.argument(position, column, arguments, classes)))
+        text = "".join(itertools.chain(*self.without_defaults(texts, classes)))
         text = re.sub(r"(?m)^( *\S+:) 1 x (?=[A-Z])", r"\1\n    - ", text)
         self.text = re.sub(r"(?m)^( *- )1 x ", r"\1", text).split("\n")
         parameters = self.parameters()
@@ -82,16 +91,20 @@ class Definition:
         self.arguments.sort(key=lambda item: item[1] in defaults)
         header = [f"{argument}={defaults[argument]}" if argument in defaults else argument for _, argument in self.arguments]
         self.header = f"{name}({', '.join(header)})"
+        classes[name] = [argument for _, argument in self.arguments], defaults
         made = {}
         for index, (path, _) in enumerate(self.modules):
-            given, named = [], False
-            for column, argument in self.arguments:
-                if argument in defaults and column[index] == defaults[argument]:
-                    named = True
-                    continue
-                given.append(f"{argument}={column[index]}" if named or argument in defaults else column[index])
-            made[path] = f"{name}({', '.join(given)})"
+            full = [(argument, column[index]) for column, argument in self.arguments]
+            short = [item for item in full if item[0] not in defaults or item[1] != defaults[item[0]]]
+            made[path] = [f"{name}({', '.join(f'{argument}={item}' if argument in defaults else item for argument, item in given)})"
+                          for given in (short, full)]
         return made
+
+    def closed(self, position, text):
+        """An expression as it can stand in the place of a number."""
+        before, behind = self.skeleton.split(HOLE)[position:position + 2]
+        alone = re.search(r"(?:[(\[{,:=]|\breturn) *$", before) and re.match(r" *(?:[)\]},:\n]|$)", behind)
+        return text if alone or " " not in text else f"({text})"
 
     def whole_column(self, column, name):
         """The column of an argument, with its attribute or the usual number where an instance has none."""
@@ -105,7 +118,7 @@ class Definition:
             return literal_or_none(parameter.default)
         if name in self.hints.values() and set(column) == {"True", "False"}:
             return "False"
-        if parameter is None and f"{name}={HOLE}" in self.skeleton:  # an argument of a module below, which most leave out
+        if (parameter is None or parameter.default is not parameter.empty) and f"{name}={HOLE}" in self.skeleton:  # of a module below, which most leave out
             usual = max(column, key=column.count)
             return usual if 2 * column.count(usual) >= len(column) else None
         return None
@@ -130,17 +143,16 @@ class Definition:
         arguments.append([column, name])
         return name
 
-    def without_defaults(self, texts):
-        """Pairs of what stands between numbers and the number, without the arguments of layers that are said and are the
-        default in all instances."""
+    def without_defaults(self, texts, classes):
+        """Pairs of what stands between numbers and the number, without the arguments of layers and classes that are said and are
+        the default in all instances."""
         pieces = self.skeleton.split(HOLE)
         before = ""
         for piece, text in zip(pieces, [*texts, ""]):
             before += piece
-            said = re.search(r"\b([A-Z]\w*)\(([^()]*), (\w+)=$", before)
-            parameter = parameters_of(getattr(nn, said.group(1))).get(said.group(3)) if said and hasattr(nn, said.group(1)) else None
-            if parameter is not None and literal_or_none(parameter.default) == text:
-                end = len(f", {said.group(3)}=")
+            said = re.search(r"(\w+)\((?:[^()]*, )?(\w+)=$", before[-400:])
+            if said and default_of(said.group(1), said.group(2), classes) == text:
+                end = len(f", {said.group(2)}=") if before[-len(said.group(2)) - 2] == " " else len(said.group(2)) + 1
                 before, piece, text = before[:-end], piece[:-end], ""
             before += text
             yield piece, text
@@ -191,7 +203,7 @@ class Definition:
         layer = re.search(r"([A-Z]\w*)\(([^()]*)$", HOLE.join(pieces[:position + 1]))
         names = []
         if layer and layer.group(1) in classes:
-            names = classes[layer.group(1)]
+            names = classes[layer.group(1)][0]
         elif layer and hasattr(nn, layer.group(1)):
             names = list(inspect.signature(getattr(nn, layer.group(1)).__init__).parameters)[1:]
         if word:

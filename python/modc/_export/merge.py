@@ -28,10 +28,11 @@ class Line:
 class Condition:
     """Which of two groups of instances an instance is of. name: what is asked, as the class's argument; values: what it has, by
     group and instance; text: by group, the condition in terms of HOLE; child: in forward a module of that name is asked for, or,
-    where it is a list, whether it is empty."""
+    where it is a list, whether it is empty; in_modules: forward has to be the same."""
 
-    def __init__(self, name, values, text, child=None, is_list=False):
-        self.name, self.values, self.text, self.child, self.is_list = name, values, text, child, is_list
+    def __init__(self, name, values, text, child=None, is_list=False, in_modules=False):
+        self.name, self.values, self.text, self.child = name, values, text, child
+        self.is_list, self.in_modules = is_list, in_modules
 
     def of_arguments(self, group):
         return self.text[group]
@@ -64,6 +65,11 @@ def conditions(groups, names, literal_of):
         for more in (0, 1):
             if set(filled[more]) == {True} and set(filled[1 - more]) == {False}:
                 yield more, Condition(name, [["False"] * len(groups[1 - more]), ["True"] * len(groups[more])], FLAG, name, True)
+    for name in names_of_modules:
+        idle = [[type(module._modules.get(name)) is nn.Identity for _, module in group] for group in groups]
+        for more in (0, 1):
+            if not any(idle[more]) and all(idle[1 - more]) and all(module._modules.get(name) is not None for _, module in groups[more]):
+                yield more, Condition(name, [["False"] * len(groups[1 - more]), ["True"] * len(groups[more])], FLAG, in_modules=True)
     others = []
     for name in names:
         values = [[literal_of(getattr(module, name, NotImplemented)) for _, module in group] for group in groups]
@@ -314,6 +320,8 @@ class Merger:
                 self.equal(have, spans, begin, which if texts is not bodies else 0)
                 continue
             self.regions += 1
+            if self.condition.in_modules:
+                return False
             parts = [[(line, i, begin[i] + number) for number, line in have[i][start:end]] for i, (start, end) in enumerate(spans)]
             following = [have[i][end][1] if end < len(have[i]) else "" for i, (_, end) in enumerate(spans)]
             if not self.region(parts, following):

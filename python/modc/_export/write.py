@@ -226,7 +226,7 @@ class Whole:
         if type(module) in (nn.Sequential, nn.ModuleList, nn.ModuleDict) or self.is_plain_list(module):
             return self.container(path, module)
         if path in self.instances:
-            return self.instances[path]
+            return self.instances[path][bool(self.also)]
         if not self.holds(module) and not self.is_called(path, module):
             return None
         raise AssertionError(path)
@@ -399,7 +399,7 @@ class Whole:
 
     def classes(self):
         """The definitions, in the order in which they build on each other; self.instances is filled."""
-        made, names = [], {}  # names: by class of the spec, those of its arguments
+        made, names = [], {}  # names: by class of the spec, those of its arguments, and their defaults
         for members in self.levels():
             for group in self.grouped(members):
                 self.define(group, names)
@@ -447,7 +447,6 @@ class Whole:
         while name in names:
             name, i = f"{base}{i}", i + 1
         self.instances.update(group.settle(name, names))
-        names[name] = [argument for _, argument in group.arguments]
 
     # ---- the spec
 

@@ -96,7 +96,7 @@ class Definition:
         for index, (path, _) in enumerate(self.modules):
             full = [(argument, column[index]) for column, argument in self.arguments]
             short = [item for item in full if item[0] not in defaults or item[1] != defaults[item[0]]]
-            made[path] = [f"{name}({', '.join(f'{argument}={item}' if argument in defaults else item for argument, item in given)})"
+            made[path] = [f"{name}({', '.join(f'{key}={item}' if key in defaults else item for key, item in given)})"
                           for given in (short, full)]
         return made
 
@@ -118,7 +118,8 @@ class Definition:
             return literal_or_none(parameter.default)
         if name in self.hints.values() and set(column) == {"True", "False"}:
             return "False"
-        if (parameter is None or parameter.default is not parameter.empty) and f"{name}={HOLE}" in self.skeleton:  # of a module below, which most leave out
+        if (parameter is None or parameter.default is not parameter.empty) and f"{name}={HOLE}" in self.skeleton:
+            # an argument of a module below, which most leave out
             usual = max(column, key=column.count)
             return usual if 2 * column.count(usual) >= len(column) else None
         return None

@@ -52,24 +52,27 @@ PLAIN = {"0", "1", "0.0", "1.0", "None", "''"}  # what tells that something is l
 def conditions(groups, names, literal_of):
     """(group that has what the other lacks, Condition whose group 1 this is) that may tell two groups of (path, module) apart, the
     best ones first. names: those of attributes; literal_of: the text of one, or None."""
-    children = [[{name for name, child in module._modules.items() if child is not None} for _, module in group] for group in groups]
+    children = [[{name for name, child in module._modules.items() if child is not None} for _, module in group]
+                for group in groups]
+    flags = {more: [["False"] * len(groups[1 - more]), ["True"] * len(groups[more])] for more in (0, 1)}
     names_of_modules = list(dict.fromkeys(name for _, module in groups[0] + groups[1] for name in module._modules))
     for name in names_of_modules:
         has = [[name in found for found in group] for group in children]
         for more in (0, 1):
             if all(has[more]) and not any(has[1 - more]):
-                yield more, Condition(name, [["False"] * len(groups[1 - more]), ["True"] * len(groups[more])], FLAG, name)
+                yield more, Condition(name, flags[more], FLAG, name)
     for name in names_of_modules:
-        filled = [[len(module._modules[name]) > 0 if isinstance(module._modules.get(name), (nn.ModuleList, nn.Sequential)) else None
-                   for _, module in group] for group in groups]
+        lists = [[module._modules.get(name) for _, module in group] for group in groups]
+        filled = [[len(child) > 0 if isinstance(child, (nn.ModuleList, nn.Sequential)) else None for child in group]
+                  for group in lists]
         for more in (0, 1):
             if set(filled[more]) == {True} and set(filled[1 - more]) == {False}:
-                yield more, Condition(name, [["False"] * len(groups[1 - more]), ["True"] * len(groups[more])], FLAG, name, True)
+                yield more, Condition(name, flags[more], FLAG, name, True)
     for name in names_of_modules:
-        idle = [[type(module._modules.get(name)) is nn.Identity for _, module in group] for group in groups]
+        kinds = [{type(module._modules.get(name)) for _, module in group} for group in groups]
         for more in (0, 1):
-            if not any(idle[more]) and all(idle[1 - more]) and all(module._modules.get(name) is not None for _, module in groups[more]):
-                yield more, Condition(name, [["False"] * len(groups[1 - more]), ["True"] * len(groups[more])], FLAG, in_modules=True)
+            if kinds[1 - more] == {nn.Identity} and not kinds[more] & {nn.Identity, type(None)}:
+                yield more, Condition(name, flags[more], FLAG, in_modules=True)
     others = []
     for name in names:
         values = [[literal_of(getattr(module, name, NotImplemented)) for _, module in group] for group in groups]
@@ -81,7 +84,8 @@ def conditions(groups, names, literal_of):
                 yield more, Condition(name, [here, there], FLAG)
             elif len(set(here)) == 1 and (here[0] in PLAIN or here[0].startswith("'")):
                 equal, other = ("is", "is not") if here[0] == "None" else ("==", "!=")
-                others.append((more, Condition(name, [here, there], (f"{HOLE} {equal} {here[0]}", f"{HOLE} {other} {here[0]}"))))
+                text = f"{HOLE} {equal} {here[0]}", f"{HOLE} {other} {here[0]}"
+                others.append((more, Condition(name, [here, there], text)))
     yield from others
 
 
@@ -213,7 +217,8 @@ class Merger:
                 continue
             if None in found and self.is_optional(name, found, begin):
                 continue
-            calls = [one_line(part[1], self.children[i].get(name)) if part is not None else "None" for i, part in enumerate(found)]
+            calls = [one_line(part[1], self.children[i].get(name)) if part is not None else "None"
+                     for i, part in enumerate(found)]
             if None in calls:
                 return False
             self.regions += None not in found
@@ -301,7 +306,8 @@ class Merger:
         if alias is not None:  # everybody has it: the module that it asks for is None in the other group
             which, position, name, other = alias
             del have[which][position]
-            texts = [[re.sub(rf"\b{name}\b", other, line) if i == which else line for _, line in part] for i, part in enumerate(have)]
+            texts = [[re.sub(rf"\b{name}\b", other, line) if i == which else line for _, line in part]
+                     for i, part in enumerate(have)]
         matcher = difflib.SequenceMatcher(None, *texts, autojunk=False)
         for kind, *spans in matcher.get_opcodes():
             spans = [tuple(spans[:2]), tuple(spans[2:])]
@@ -322,7 +328,8 @@ class Merger:
             self.regions += 1
             if self.condition.in_modules:
                 return False
-            parts = [[(line, i, begin[i] + number) for number, line in have[i][start:end]] for i, (start, end) in enumerate(spans)]
+            parts = [[(line, i, begin[i] + number) for number, line in have[i][start:end]]
+                     for i, (start, end) in enumerate(spans)]
             following = [have[i][end][1] if end < len(have[i]) else "" for i, (_, end) in enumerate(spans)]
             if not self.region(parts, following):
                 return False
@@ -362,8 +369,8 @@ class Merger:
             return False  # blocks that go on outside of it
         if self.assigned(parts):
             return True
-        if self.condition.is_list and not parts[0] and parts[1][0][0].strip().endswith(f" in self.{self.condition.child}:") and all(
-                line.startswith(" " * (level + 1)) for line, _, _ in parts[1][1:]):  # a loop over nothing
+        loop = f" in self.{self.condition.child}:" if self.condition.is_list and not parts[0] else None
+        if loop and parts[1][0][0].endswith(loop) and all(depth(line) > level for line, _, _ in parts[1][1:]):  # over nothing
             for line, _, number in parts[1]:
                 self.line((line, ((1, number),)))
             return True
@@ -390,7 +397,8 @@ class Merger:
                 continue
             name, value = match.groups()
             words = {other for (line, _, _), (there, _, _) in zip(long[1:], short)
-                     for mine, other in zip(re.findall(r"\w+|\W", line), re.findall(r"\w+|\W", there)) if mine == name and other != name}
+                     for mine, other in zip(re.findall(r"\w+|\W", line), re.findall(r"\w+|\W", there))
+                     if mine == name and other != name}
             if len(words) != 1 or not re.match(r"[A-Za-z_]\w*$", next(iter(words))):
                 continue
             other = words.pop()

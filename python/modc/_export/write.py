@@ -383,7 +383,8 @@ class Whole:
             reach.setdefault(type(modules[path]), set()).update(type(modules[other]) for other in others)
         for _ in reach:
             reach = {kind: held.union(*(reach[other] for other in held)) for kind, held in reach.items()}
-        keys = {path: (type(module), height[path] if type(module) in reach[type(module)] else 0) for path, module in modules.items()}
+        keys = {path: (type(module), height[path] if type(module) in reach[type(module)] else 0)
+                for path, module in modules.items()}
         level, changed = dict.fromkeys(keys.values(), 0), True
         while changed:
             changed = False
@@ -580,7 +581,8 @@ def repeated(lines, i, length, module, looped):
                 break
             count += 1
         alone = count == length == 1 and index == "0" and container in looped and len(child_at(module, container)) == 1
-        if (count > 1 or alone) and is_list(module, container) and not any(re.search(re.escape(container) + r"\[(?!" + index + r"\])", line) for line in first):
+        others = re.compile(re.escape(container) + r"\[(?!" + index + r"\])")
+        if (count > 1 or alone) and is_list(module, container) and not any(map(others.search, first)):
             last = container.rpartition(".")[2]
             variable = last[:-1] if last.endswith("s") and len(last) > 2 else "item"
             if not any(re.search(rf"\b{variable}\b", line) for line in first):

@@ -226,6 +226,21 @@ bool diag_said(const struct cx *cx, struct loc loc)
     return said;
 }
 
+struct diag_mark diag_mark(const struct cx *cx)
+{
+    return (struct diag_mark){cx->item_count, cx->errors, cx->warnings, cx->hidden_count, cx->faults};
+}
+
+void diag_rewind(struct cx *cx, struct diag_mark mark)
+{
+    cx->item_count = mark.items;
+    cx->errors = mark.errors;
+    cx->warnings = mark.warnings;
+    cx->hidden_count = mark.hidden;
+    cx->faults = mark.faults;
+    cx->dropping = true;
+}
+
 bool diag_is_full(const struct cx *cx)
 {
     return cx->hidden_count >= DIAG_MAX_HIDDEN;

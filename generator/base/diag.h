@@ -88,6 +88,13 @@ int diag_faults(const struct cx *cx);
 /* Some error was said at this very place: what looks for hints need not look again. */
 bool diag_said(const struct cx *cx, struct loc loc);
 
+/* How much was said, and back to there: what was said since is forgotten. */
+struct diag_mark {
+    int items, errors, warnings, hidden, faults;
+};
+struct diag_mark diag_mark(const struct cx *cx);
+void diag_rewind(struct cx *cx, struct diag_mark mark);
+
 /* No further error is kept: what they would say need not be found. */
 bool diag_is_full(const struct cx *cx);
 

@@ -152,7 +152,7 @@ const char *ev_kind_text(const struct ev *value)
         [EV_SPACE] = "a name space",
     };
 
-    return names[value->kind];
+    return value->kind == EV_DICT && value->list ? "a namespace" : names[value->kind];
 }
 
 static void ev_print(struct eval *eval, struct text *text, const struct ev *value);

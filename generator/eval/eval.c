@@ -199,18 +199,23 @@ static struct ev eval_key_pairs(struct eval *eval, struct scope *scope, const st
 static struct ev eval_lambda(struct eval *eval, struct scope *scope, const struct expr *expr)
 {
     struct arena *arena = &eval->cx->arena;
-    struct spec_function *function = ARENA_NEW(arena, struct spec_function);
+    struct spec_function function = {
+        .name = "lambda", .loc = expr->loc, .args = expr->args, .arg_count = expr->arg_count};
     struct stmt *stmt = ARENA_NEW(arena, struct stmt);
 
     *stmt = (struct stmt){.kind = STMT_RETURN, .loc = expr->a->loc, .value = expr->a, .end = expr->end};
-    function->name = "lambda";
-    function->loc = expr->loc;
-    function->args = expr->args;
-    function->arg_count = expr->arg_count;
-    function->has_args = true;
-    ARENA_PUSH(arena, function->statements, function->count, stmt);
+    ARENA_PUSH(arena, function.statements, function.count, stmt);
+    return eval_function(eval, scope, function);
+}
+
+struct ev eval_function(struct eval *eval, struct scope *scope, struct spec_function function)
+{
+    struct spec_function *own = ARENA_NEW(&eval->cx->arena, struct spec_function);
+
+    *own = function;
+    own->has_args = true;
     return (struct ev){
-        .kind = EV_FUNCTION, .loc = expr->loc, .text = "lambda", .spec_function = function, .names = scope};
+        .kind = EV_FUNCTION, .loc = own->loc, .text = own->name, .spec_function = own, .names = scope};
 }
 
 /* (y := f(x)), which binds around a comprehension that it stands in. */

@@ -24,8 +24,8 @@ enum ev_kind {
     EV_DTYPE,  /* dtype */
     EV_COMPLEX_DTYPE, /* dtype: of the parts */
     EV_TUPLE,         /* items, count; fields for named tuples; list for [..] */
-    EV_DICT,          /* items, count under the names of fields */
-    EV_SLICE,         /* items[0..2]: start, stop, step */
+    EV_DICT,  /* items, count under the names of fields; list: a namespace, whose items are attributes */
+    EV_SLICE, /* items[0..2]: start, stop, step */
     EV_ELLIPSIS,
     EV_MODULE,  /* module */
     EV_TENSOR,  /* tensor: a graph value, constant or not */
@@ -145,8 +145,6 @@ struct eval_building {
     struct ev (*construct)(struct eval *eval, const struct ev *class, const struct call *call);
     /* Calls that are said of modules alone: spectral_norm(...), super().__init__(...). False: it is none. */
     bool (*call)(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
-    /* An attribute of a class that was not called; false after an error. */
-    bool (*attribute)(struct eval *eval, const struct ev *class, const struct expr *expr, struct ev *out);
     /* self.NAME = value, while __init__ runs */
     void (*assign)(struct eval *eval, struct module *self, const char *name, struct loc loc, struct ev value);
     /* base.NAME = value, of what is not self. False: nothing is known of it. */
@@ -178,6 +176,9 @@ struct eval {
     bool full;                 /* the graph has more ops than it may have, which was said */
     bool backward;             /* gradients are made: backward/backward.c counts the ops */
     const struct frame *frame; /* the function of the spec whose statements run, and those that called it */
+    int trying;                /* blocks of `try` that run, in one another */
+    int tried_faults;          /* as diag_faults when the innermost began */
+    const char *raised;        /* which exception its first fault is; NULL: modc's own */
     bool partial;              /* as spec.h's */
     struct loc at;             /* the user's call, for faults inside bodies of the tables */
     struct scope
@@ -189,6 +190,9 @@ struct eval {
                   struct value *target, struct value *value);
     struct ev (*call_method)(struct eval *eval, struct module *module, const char *method,
                              const struct call *call);
+    /* An attribute of a class that was not called; false after an error. */
+    bool (*class_attribute)(struct eval *eval, const struct ev *class, const struct expr *expr,
+                            struct ev *out);
     struct scope *(*module_scope)(struct eval *eval,
                                   struct module *module); /* in which statements of its class run */
     struct ev (*read)(struct eval *eval, struct module_tensor *tensor,
@@ -207,12 +211,21 @@ bool eval_several(struct eval *eval, struct scope *scope, const struct expr *exp
  * after an error. */
 struct ev ev_fresh(struct eval *eval, struct ev value);
 
+/* The next fault is an exception of Python's, which a `try` around it may take. */
+void eval_raises(struct eval *eval, const char *exception);
+
 struct spec_class;
 /* The class of the spec in which the function was written whose statements run in the scope, of the module or of its bases. */
 const struct spec_class *eval_class_of(const struct module *self, const struct scope *scope);
 
+/* The function of a class, of no module. */
+struct ev eval_class_function(struct eval *eval, const struct spec_function *function, struct loc loc);
+
 /* Calls a value. */
 struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *callee, struct call *call);
+
+/* One of Python's functions. */
+bool eval_is_python(const char *name);
 
 /* A name in the scopes of the spec. */
 bool eval_find_name(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev *out);
@@ -242,6 +255,8 @@ enum {
     HABIT_CLASS = 8,  /* where a constructor stands */
     HABIT_CALLS = HABIT_NAME | HABIT_CLASS
 };
+/* Behind an error about a float where an integer is needed: it has its value. */
+void eval_hint_integer(struct eval *eval, const struct ev *value);
 bool eval_hint_habit(struct cx *cx, const char *name, unsigned where);
 
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
@@ -285,6 +300,8 @@ struct ev ev_frozen(struct eval *eval, struct ev value);
 bool ev_is_stale(struct eval *eval, const struct ev *value);
 /* What a module, or the model, has of its arguments and constants, for the statements that run. */
 struct ev ev_given(struct eval *eval, struct ev value);
+/* The value of a key of a dict, new or not; false after an error. */
+bool ev_set_key(struct eval *eval, struct loc loc, const struct ev *dict, const char *key, struct ev item);
 const char *ev_text(struct eval *eval,
                     const struct ev *value);      /* as Python's repr: for messages and extra_repr */
 const char *ev_kind_text(const struct ev *value); /* "a tuple", "a tensor" */

@@ -46,9 +46,29 @@ static struct ev module_method(struct eval *eval, struct module *module, const c
 static struct ev class_method(struct eval *eval, struct module *module, const struct spec_function *method,
                               struct loc loc)
 {
+    struct call call = {.loc = loc};
+    struct scope none = {0};
     struct ev out = module_method(eval, module, method->name, loc);
 
+    if (method->kind == DEF_STATIC || method->kind == DEF_CLASS)
+        return eval_class_function(eval, method, loc);
     out.spec_function = method;
+    return method->kind == DEF_PROPERTY ? eval_call_value(eval, &none, &out, &call) : out;
+}
+
+struct ev eval_class_function(struct eval *eval, const struct spec_function *function, struct loc loc)
+{
+    struct arena *arena = &eval->cx->arena;
+    struct ev out = {.kind = EV_FUNCTION, .loc = loc, .text = function->name, .spec_function = function};
+    struct call *preset = ARENA_NEW(arena, struct call);
+    int names = 0, locs = 0;
+
+    if (function->kind != DEF_CLASS)
+        return out;
+    ARENA_PUSH(arena, preset->names, names, NULL);
+    ARENA_PUSH(arena, preset->locs, locs, loc);
+    ARENA_PUSH(arena, preset->args, preset->count, ev_class(loc, function->class->name));
+    out.preset = preset;
     return out;
 }
 
@@ -82,6 +102,8 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
             return ev_given(eval, module->args[i].value);
     if (strcmp(name, "training") == 0)
         return ev_bool(loc, eval->training);
+    if (strcmp(name, "__class__") == 0 && module->spec_class)
+        return ev_class(loc, module->class_name);
     for (int i = 0; module->spec_class && i < module->spec_class->method_count; i++)
         if (strcmp(module->spec_class->methods[i]->name, name) == 0)
             return class_method(eval, module, module->spec_class->methods[i], loc);
@@ -109,6 +131,7 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
         ARENA_PUSH(&eval->cx->arena, known, count, module->spec_class->methods[i]->name);
     if (module->faulty || (eval->partial && !diag_nearest(name, known, count)))
         return ev_bad(loc);
+    eval_raises(eval, module->spec_class ? "AttributeError" : NULL);
     diag_error(eval->cx, name_loc, "%s has no attribute '%s'", module->class_name, name);
     if (module->lazy && module->layer == module->lazy) {
         diag_hint(eval->cx, "its parameters are made by its first call");
@@ -356,9 +379,12 @@ static void unknown_attribute(struct eval *eval, const struct ev *base, const ch
         for (int i = 0; i < COUNT(tensor_facts); i++)
             ARENA_PUSH(arena, known, count, tensor_facts[i].name);
     }
-    for (int i = 0; base->kind == EV_TUPLE && base->fields && i < base->count; i++)
+    for (int i = 0; base->fields && i < base->count && (base->kind == EV_TUPLE || base->list); i++)
         ARENA_PUSH(arena, known, count, base->fields[i]);
+    eval_raises(eval, base->kind == EV_DICT ? "AttributeError" : NULL);
     diag_error(eval->cx, loc, "%s has no attribute '%s'", ev_kind_text(base), name);
+    if (base->kind == EV_DICT && !base->list && ev_find_key(base, name) >= 0)
+        diag_hint(eval->cx, "d['%s'] is its item; SimpleNamespace(...) has attributes", name);
     diag_hint_nearest(eval->cx, name, known, count);
 }
 
@@ -391,9 +417,13 @@ struct ev eval_attribute(struct eval *eval, const struct ev *value, const struct
             if (strcmp(base.fields[i], name) == 0)
                 return ev_fresh(eval, base.items[i]);
         break;
+    case EV_DICT:
+        if (base.list && ev_find_key(&base, name) >= 0)
+            return ev_fresh(eval, base.items[ev_find_key(&base, name)]);
+        break;
     case EV_CLASS:
-        if (eval->building)
-            return eval->building->attribute(eval, &base, expr, &out) ? out : ev_bad(expr->loc);
+        if (eval->class_attribute)
+            return eval->class_attribute(eval, &base, expr, &out) ? out : ev_bad(expr->loc);
         break;
     case EV_DTYPE:
     case EV_COMPLEX_DTYPE:
@@ -453,7 +483,7 @@ bool eval_has_attribute(const struct ev *base, const char *name)
     if (base->kind == EV_TENSOR)
         return find_fact(name) || strcmp(name, "shape") == 0 || strcmp(name, "ndim") == 0 ||
                strcmp(name, "dtype") == 0 || eval_find_function(name, FUNCTION_METHOD, base->loc, &out);
-    if (base->kind == EV_TUPLE && base->fields)
+    if (base->fields && (base->kind == EV_TUPLE || base->list))
         for (int i = 0; i < base->count; i++)
             if (strcmp(base->fields[i], name) == 0)
                 return true;

@@ -194,7 +194,7 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
     eval->frame = &frame;
     out = eval_statements(eval, &own, function->statements, function->count);
     eval->frame = frame.outer;
-    if (out.kind == EV_BAD)
+    if (out.kind == EV_BAD && eval->trying == 0)
         count_fault(eval, function);
     return out;
 }
@@ -472,7 +472,7 @@ static bool is_callable(const struct ev *value)
 /* functools.partial and the like, which are Python's functions under their own names too. */
 static bool is_of_library(struct eval *eval, struct scope *scope, const struct expr *name)
 {
-    static const char *const libraries[] = {"functools", "collections", "copy"};
+    static const char *const libraries[] = {"functools", "collections", "copy", "types", "argparse"};
     struct ev other;
     bool library = false;
 

@@ -18,8 +18,9 @@ enum flow { FLOW_NEXT, FLOW_RETURN, FLOW_BREAK, FLOW_CONTINUE };
 struct run {
     struct eval *eval;
     struct scope *scope;
-    bool once; /* the first fault ends all */
-    int loops; /* that run, in one another */
+    bool once;          /* the first fault ends all */
+    int loops;          /* that run, in one another */
+    const char *caught; /* the exception whose `except` runs */
     struct ev result;
 };
 
@@ -52,7 +53,7 @@ static void abandon(struct run *run, const struct stmt *stmt)
     for (int i = 0; i < stmt->target_count; i++)
         bind_bad(run, stmt->targets[i]);
     run->scope->partial |= stmt->kind == STMT_RETURN || stmt->kind == STMT_DEL;
-    for (int i = 0; i < stmt->block_count; i++)
+    for (int i = 0; i < stmt->block_count && stmt->kind != STMT_DEF; i++)
         for (int k = 0; k < stmt->blocks[i].count; k++)
             abandon(run, stmt->blocks[i].list[k]);
 }
@@ -343,6 +344,7 @@ static enum flow run_assert(struct run *run, const struct stmt *stmt, const stru
         return run->once ? leave(run, ev_bad(stmt->loc)) : FLOW_NEXT;
     if (holds)
         return FLOW_NEXT;
+    eval_raises(run->eval, "AssertionError");
     diag_error(run->eval->cx, stmt->loc, "this does not hold: %s",
                message_text(run, message, expr_source(run->eval->cx, condition)));
     return leave(run, ev_bad(stmt->loc));
@@ -350,10 +352,19 @@ static enum flow run_assert(struct run *run, const struct stmt *stmt, const stru
 
 static enum flow run_raise(struct run *run, const struct stmt *stmt)
 {
-    const struct expr *raised = stmt->value, *name = raised->kind == EXPR_CALL ? raised->a : raised;
-    const struct expr *message = raised->kind == EXPR_CALL && raised->count > 0 ? raised->items[0] : NULL;
+    const struct expr *raised = stmt->value, *name = raised && raised->kind == EXPR_CALL ? raised->a : raised;
+    const struct expr *message = raised && raised->kind == EXPR_CALL && raised->count > 0 ? raised->items[0]
+                                                                                          : NULL;
     const char *text = message_text(run, message, "");
 
+    if (!raised) {
+        eval_raises(run->eval, run->caught);
+        diag_error(run->eval->cx, stmt->loc, "the statements raise %s again",
+                   run->caught ? run->caught : "an exception");
+        return leave(run, ev_bad(stmt->loc));
+    }
+    if (name->kind == EXPR_NAME || name->kind == EXPR_ATTR)
+        eval_raises(run->eval, name->text);
     if (raised->kind != EXPR_BAD)
         diag_error(run->eval->cx, stmt->loc, "the statements raise %s%s%s",
                    name->kind == EXPR_NAME || name->kind == EXPR_ATTR ? name->text : "an exception",
@@ -384,7 +395,164 @@ static bool is_printed(const struct run *run, const struct expr *expr)
     return false;
 }
 
+/* ---- try, import ---- */
+
+void eval_raises(struct eval *eval, const char *exception)
+{
+    if (eval->trying > 0 && diag_faults(eval->cx) == eval->tried_faults)
+        eval->raised = exception;
+}
+
+/* Exceptions with the one that they are a kind of. */
+static const struct {
+    const char *name, *base;
+} exceptions[] = {
+    {"KeyError", "LookupError"},
+    {"IndexError", "LookupError"},
+    {"ModuleNotFoundError", "ImportError"},
+    {"NotImplementedError", "RuntimeError"},
+    {"ZeroDivisionError", "ArithmeticError"},
+    {"UnicodeError", "ValueError"},
+};
+
+static bool is_kind_of(const char *exception, const char *type)
+{
+    if (strcmp(type, exception) == 0 || strcmp(type, "Exception") == 0 || strcmp(type, "BaseException") == 0)
+        return true;
+    for (int i = 0; i < COUNT(exceptions); i++)
+        if (strcmp(exceptions[i].name, exception) == 0 && strcmp(exceptions[i].base, type) == 0)
+            return true;
+    return false;
+}
+
+static bool takes(const struct expr *types, const char *exception)
+{
+    if (!types)
+        return true;
+    for (int i = 0; types->kind == EXPR_TUPLE && i < types->count; i++)
+        if (takes(types->items[i], exception))
+            return true;
+    return (types->kind == EXPR_NAME || types->kind == EXPR_ATTR) && is_kind_of(exception, types->text);
+}
+
+static const struct stmt_block *block_of(const struct stmt *stmt, const char *word)
+{
+    for (int i = 1; i < stmt->block_count; i++)
+        if (strcmp(stmt->blocks[i].word, word) == 0)
+            return &stmt->blocks[i];
+    return NULL;
+}
+
+/* Whether values decide in a call if one of the ops from `first` on ends it. */
+static bool may_end(const struct graph *graph, int first)
+{
+    for (int i = first; graph && i < graph->op_count; i++)
+        if (op_rows[graph->ops[i]->code]->fails)
+            return true;
+    return false;
+}
+
+/* The block runs; which exception ended it: what was said of that is forgotten where an `except` takes it. */
+static enum flow run_tried(struct run *run, const struct stmt *stmt, const struct stmt_block **handler)
+{
+    struct eval *eval = run->eval;
+    const struct diag_mark mark = diag_mark(eval->cx);
+    const int first = eval->graph ? eval->graph->op_count : 0, outer_faults = eval->tried_faults;
+    const char *outer_raised = eval->raised, *message = "";
+    const bool once = run->once;
+    enum flow flow;
+
+    eval->trying++;
+    eval->tried_faults = mark.faults;
+    eval->raised = NULL;
+    run->once = true;
+    flow = run_block(run, &stmt->blocks[0]);
+    run->once = once;
+    eval->trying--;
+    run->caught = eval->raised;
+    eval->tried_faults = outer_faults;
+    eval->raised = outer_raised;
+    if (diag_faults(eval->cx) == mark.faults) {
+        if (block_of(stmt, "except") && may_end(eval->graph, first)) {
+            diag_error(eval->cx, stmt->loc, "whether this fails is decided by values, in a call");
+            diag_hint(eval->cx, "leave 'try' out: the call ends with a status then");
+            return give_up(run, stmt);
+        }
+        return flow;
+    }
+    for (int i = 1; i < stmt->block_count && run->caught && !*handler; i++)
+        if (strcmp(stmt->blocks[i].word, "except") == 0 && takes(stmt->blocks[i].condition, run->caught))
+            *handler = &stmt->blocks[i];
+    if (!*handler) {
+        if (!run->caught && block_of(stmt, "except"))
+            diag_hint(eval->cx,
+                      "'try' takes what is known to fail in Python, too: raise, assert, keys, imports");
+        if (mark.faults == outer_faults) /* the first of the block around it, too */
+            eval->raised = run->caught;
+        return flow == FLOW_RETURN ? flow : leave(run, ev_bad(stmt->loc));
+    }
+    if (mark.items < eval->cx->item_count)
+        message = eval->cx->items[mark.items].text;
+    diag_rewind(eval->cx, mark);
+    if ((*handler)->name)
+        scope_bind(eval, run->scope, (*handler)->name, ev_string(stmt->loc, message));
+    return FLOW_NEXT;
+}
+
+static enum flow run_try(struct run *run, const struct stmt *stmt)
+{
+    const char *caught = run->caught;
+    const struct stmt_block *handler = NULL, *finally = block_of(stmt, "finally"), *next;
+    enum flow flow = run_tried(run, stmt, &handler), last;
+
+    next = handler ? handler : block_of(stmt, "else");
+    if (flow == FLOW_NEXT && next)
+        flow = run_block(run, next);
+    run->caught = caught;
+    if (!finally)
+        return flow;
+    const struct ev result = run->result;
+
+    last = run_block(run, finally);
+    if (last != FLOW_NEXT)
+        return last;
+    run->result = result;
+    return flow;
+}
+
+/* What PyTorch's own code imports; its names are there without. */
+static enum flow run_import(struct run *run, const struct stmt *stmt)
+{
+    static const char *const known[] = {"torch",     "math",  "typing",      "functools", "collections",
+                                        "itertools", "copy",  "warnings",    "logging",   "dataclasses",
+                                        "types",     "abc",   "enum",        "os",        "sys",
+                                        "inspect",   "numpy", "torchvision", "numbers",   "__future__"};
+
+    for (int i = 0; i < COUNT(known); i++)
+        if (strcmp(stmt->value->text, known[i]) == 0)
+            return FLOW_NEXT;
+    eval_raises(run->eval, "ModuleNotFoundError");
+    diag_error(run->eval->cx, stmt->loc, "there is no module '%s' while generating", stmt->value->text);
+    diag_hint(run->eval->cx, "functions of PyTorch need no import; of others write what they compute");
+    return run->once ? leave(run, ev_bad(stmt->loc)) : FLOW_NEXT;
+}
+
 /* ---- statements ---- */
+
+static void run_def(struct run *run, const struct stmt *stmt)
+{
+    const struct spec_function function = {.name = stmt->signature->name,
+                                           .loc = stmt->signature->loc,
+                                           .args = stmt->signature->args,
+                                           .arg_count = stmt->signature->count,
+                                           .statements = stmt->blocks[0].list,
+                                           .count = stmt->blocks[0].count};
+
+    if (stmt->target_count > 0)
+        scope_bind(run->eval, run->scope, function.name, eval_function(run->eval, run->scope, function));
+    else
+        run->scope->partial = true;
+}
 
 static void run_del(struct run *run, const struct expr *value)
 {
@@ -453,6 +621,13 @@ static enum flow run_stmt(struct run *run, const struct stmt *stmt)
         return FLOW_NEXT;
     case STMT_PASS:
         return FLOW_NEXT;
+    case STMT_TRY:
+        return run_try(run, stmt);
+    case STMT_IMPORT:
+        return run_import(run, stmt);
+    case STMT_DEF:
+        run_def(run, stmt);
+        return FLOW_NEXT;
     default:
         break;
     }
@@ -493,7 +668,7 @@ static enum flow run_list(struct run *run, struct stmt *const *list, int count)
 struct ev eval_run(struct eval *eval, struct scope *scope, struct stmt *const *statements, int count,
                    bool once)
 {
-    struct run run = {.eval = eval, .scope = scope, .once = once};
+    struct run run = {.eval = eval, .scope = scope, .once = once || eval->trying > 0};
     const int loops = eval->loops;
     enum flow flow;
 

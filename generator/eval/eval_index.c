@@ -565,6 +565,7 @@ static struct ev index_tuple(struct eval *eval, struct loc loc, const struct ev 
         if (at < 0)
             at += tuple->count;
         if (at < 0 || at >= tuple->count) {
+            eval_raises(eval, "IndexError");
             diag_error(eval->cx, index->loc, "index %s is out of range: there are %d", ev_text(eval, index),
                        tuple->count);
             return ev_bad(loc);
@@ -587,6 +588,7 @@ static struct ev index_dict(struct eval *eval, struct loc loc, const struct ev *
     struct ev item;
 
     if (at < 0) {
+        eval_raises(eval, "KeyError");
         diag_error(eval->cx, key->loc, "the dict has no key %s", ev_text(eval, key));
         if (key->kind == EV_STRING)
             diag_hint_nearest(eval->cx, key->text, dict->fields, dict->count);

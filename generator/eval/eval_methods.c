@@ -128,6 +128,7 @@ static struct ev list_index(const struct method_call *m)
     for (int i = 0; i < m->self->count; i++)
         if (ev_equal(&m->self->items[i], &m->call->args[0]))
             return ev_int(m->eval, place(m), i);
+    eval_raises(m->eval, "ValueError");
     diag_error(m->eval->cx, place(m), "%s is not in it", ev_text(m->eval, &m->call->args[0]));
     return refused(m);
 }
@@ -260,6 +261,7 @@ static struct ev dict_find(const struct method_call *m, bool take)
     struct ev item;
 
     if (at < 0 && m->call->count == 1 && take) {
+        eval_raises(m->eval, "KeyError");
         diag_error(m->eval->cx, key->loc, "the dict has no key %s", ev_text(m->eval, key));
         return refused(m);
     }
@@ -555,7 +557,7 @@ static bool owns(const struct ev *base, enum owner owner, const char *space)
     case OWNER_TUPLE:
         return base->kind == EV_TUPLE && !base->list;
     case OWNER_DICT:
-        return base->kind == EV_DICT;
+        return base->kind == EV_DICT && !base->list;
     case OWNER_STRING:
         return base->kind == EV_STRING;
     case OWNER_CONTAINER: /* a class of the spec may stand for a ModuleDict of one's own */

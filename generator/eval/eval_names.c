@@ -260,6 +260,18 @@ bool eval_hint_habit(struct cx *cx, const char *name, unsigned where)
     return false;
 }
 
+void eval_hint_integer(struct eval *eval, const struct ev *value)
+{
+    double number;
+    bool whole = false;
+
+    for (int i = 0; value->kind == EV_TUPLE && i < value->count; i++)
+        whole |= value->items[i].kind == EV_FLOAT && ev_get_number(&value->items[i], &number) &&
+                 floor(number) == number;
+    if (whole || (value->kind == EV_FLOAT && ev_get_number(value, &number) && floor(number) == number))
+        diag_hint(eval->cx, "'/' gives a float: 'a // b' divides integers, int(x) makes one");
+}
+
 void eval_missing(struct eval *eval, struct loc loc, const char *space, const char *name, const char *shown,
                   unsigned where)
 {

@@ -171,6 +171,7 @@ static struct ev dim_binary(struct eval *eval, struct loc loc, enum expr_op op, 
     bool known = dim_is_const(x, &i) && dim_is_const(y, &j);
 
     if ((op == OP_DIV || op == OP_FLOORDIV || op == OP_MOD) && dim_equals(y, 0)) {
+        eval_raises(eval, "ZeroDivisionError");
         diag_error(eval->cx, b->loc, "division by zero");
         return ev_bad(loc);
     }
@@ -218,6 +219,7 @@ static struct ev number_binary(struct eval *eval, struct loc loc, enum expr_op o
     case OP_FLOORDIV:
     case OP_MOD:
         if (y == 0) {
+            eval_raises(eval, "ZeroDivisionError");
             diag_error(eval->cx, b->loc, "division by zero");
             return ev_bad(loc);
         }

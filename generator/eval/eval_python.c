@@ -266,6 +266,28 @@ static struct ev python_dict(struct eval *eval, const struct call *call)
     return ev_fresh(eval, out);
 }
 
+/* What has attributes alone: SimpleNamespace(hidden_size=4). */
+static struct ev python_namespace(struct eval *eval, const struct call *call)
+{
+    struct ev out;
+
+    if (call->count > 0 && !call->names[0])
+        return not_taken(call->loc);
+    out = python_dict(eval, call);
+    if (out.kind == EV_DICT)
+        out.list = out.cell->list = true;
+    return out;
+}
+
+/* The class of a module of the spec. */
+static struct ev python_type(struct eval *eval, const struct call *call)
+{
+    const struct module *module = call->count == 1 ? call->args[0].module : NULL;
+
+    (void)eval;
+    return module && module->spec_class ? ev_class(call->loc, module->class_name) : not_taken(call->loc);
+}
+
 /* The attribute of a module or of self, by a name that is made while generating. */
 static struct ev python_getattr(struct eval *eval, const struct call *call)
 {
@@ -462,6 +484,9 @@ static const struct {
     {"list", python_list, GONE_THROUGH},
     {"dict", python_dict, "a dict or pairs of a string and a value, and arguments with names", true},
     {"OrderedDict", python_dict, "a dict or pairs of a string and a value, and arguments with names", true},
+    {"SimpleNamespace", python_namespace, "arguments with names", true},
+    {"Namespace", python_namespace, "arguments with names", true},
+    {"type", python_type, "a module of a class of the spec"},
     {"getattr", python_getattr, "a module, a name that is known while generating, and a value otherwise"},
     {"hasattr", python_hasattr, "a value and a name that is known while generating"},
     {"str", python_str, "what is known while generating"},
@@ -578,7 +603,7 @@ static bool is_string(const struct ev *value)
 
 static bool is_dict(const struct ev *value)
 {
-    return value->kind == EV_DICT;
+    return value->kind == EV_DICT && !value->list;
 }
 
 static bool is_tensor(const struct ev *value)

@@ -258,11 +258,32 @@ static void assign_rest(struct eval *eval, struct scope *scope, const struct exp
     }
 }
 
+/* config.NAME = value, of a namespace. False: it is none. */
+static bool assign_attribute(struct eval *eval, struct scope *scope, const struct expr *target,
+                             struct ev value)
+{
+    struct ev base;
+
+    if (target->kind != EXPR_ATTR || (target->a->kind != EXPR_NAME && target->a->kind != EXPR_ATTR))
+        return false;
+    if (target->a->kind == EXPR_ATTR)
+        base = eval->building ? eval_expr(eval, scope, target->a) : ev_none(target->loc);
+    else if (!eval_find_name(eval, scope, target->a, &base))
+        return false;
+    if (base.kind != EV_DICT || !base.list)
+        return false;
+    if (value.kind != EV_BAD && ev_may_change(eval, target->loc, &base))
+        ev_set_key(eval, target->loc, &base, target->text, value);
+    return true;
+}
+
 void eval_assign(struct eval *eval, struct scope *scope, const struct expr *target, struct ev value)
 {
     struct ev *items = NULL, base;
     int count = 0;
 
+    if (assign_attribute(eval, scope, target, value))
+        return;
     if (self_attribute(target) &&
         (eval->building ? target->kind == EXPR_ATTR : !has_places(eval, scope, target))) {
         assign_self(eval, scope, target, value);

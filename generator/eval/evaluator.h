@@ -48,8 +48,6 @@ bool ev_insert(struct eval *eval, struct loc loc, const struct ev *list, int at,
                struct ev item);
 bool ev_replace(struct eval *eval, struct loc loc, const struct ev *list, int at, struct ev item);
 bool ev_remove(struct eval *eval, struct loc loc, const struct ev *list, int at);
-/* The value of a key of a dict, new or not. */
-bool ev_set_key(struct eval *eval, struct loc loc, const struct ev *dict, const char *key, struct ev item);
 bool ev_may_change(struct eval *eval, struct loc loc, const struct ev *list);
 
 /* Where the key is, or -1. */
@@ -183,8 +181,6 @@ struct call eval_with_preset(struct eval *eval, const struct call *preset, const
 
 /* ---- eval_python.c ---- */
 
-bool eval_is_python(const char *name);
-
 /* A call of a name that the spec has not defined; EV_ELLIPSIS: none of Python's. */
 struct ev eval_call_python(struct eval *eval, const char *name, const struct call *call);
 
@@ -214,6 +210,9 @@ void eval_assign(struct eval *eval, struct scope *scope, const struct expr *targ
 void eval_augment(struct eval *eval, struct scope *scope, const struct stmt *stmt, const struct ev *value);
 
 /* ---- eval_flow.c ---- */
+
+/* A function that stands in statements, or in an expression: names are those of the scope when it is called. */
+struct ev eval_function(struct eval *eval, struct scope *scope, struct spec_function function);
 
 /* Under no_grad, without gradients. */
 struct ev eval_without_grad(struct eval *eval, struct ev value);

@@ -23,6 +23,7 @@ bool need_int(struct eval *eval, const char *what, const struct ev *arg, int64_t
         return true;
     diag_error(eval->cx, arg->loc, "%s takes an integer that is known while generating, found %s",
                outer(eval, what), ev_text(eval, arg));
+    eval_hint_integer(eval, arg);
     return false;
 }
 
@@ -123,6 +124,7 @@ bool need_shape(struct eval *eval, const char *what, const struct ev *arg, const
     for (int i = 0; i < n; i++) {
         if (items[i].kind != EV_INT) {
             diag_error(eval->cx, items[i].loc, "%s takes integers, found %s", what, ev_text(eval, &items[i]));
+            eval_hint_integer(eval, &items[i]);
             return false;
         }
         if (count && dim_equals(items[i].dim, -1)) {

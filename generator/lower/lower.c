@@ -160,6 +160,7 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                           .call_module = lower_module,
                           .call_method = lower_method,
                           .module_scope = lower_module_scope,
+                          .class_attribute = lower_class_attribute,
                           .write = lower_write,
                           .read = lower_read,
                           .partial = tree->spec->partial};

@@ -152,6 +152,11 @@ struct scope *lower_module_scope(struct eval *eval, struct module *module)
     return module_scope(eval, ((struct lower *)eval)->tree, module);
 }
 
+bool lower_class_attribute(struct eval *eval, const struct ev *class, const struct expr *expr, struct ev *out)
+{
+    return module_class_attribute(eval, ((struct lower *)eval)->tree, class, expr, out);
+}
+
 struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call)
 {
     struct lower *lower = (struct lower *)eval;

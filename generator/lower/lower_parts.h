@@ -94,6 +94,8 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
 const struct signature *lower_row_signature(struct eval *eval, const char *text);
 /* The scope in which the statements of a module's class run. */
 struct scope *lower_module_scope(struct eval *eval, struct module *module);
+bool lower_class_attribute(struct eval *eval, const struct ev *class, const struct expr *expr,
+                           struct ev *out);
 
 struct ev lower_method(struct eval *eval, struct module *module, const char *method, const struct call *call);
 

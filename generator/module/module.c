@@ -294,6 +294,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
     build.eval.partial = spec->partial;
     build.eval.building = &module_building;
     build.eval.module_scope = module_init_scope;
+    build.eval.class_attribute = module_build_class_attribute;
     build.eval.graph = graph_of_tree(cx);
     module_find_changes(&build);
     module_check_class_names(cx, spec);

@@ -33,6 +33,10 @@ void module_dump(struct text *text, const struct module_tree *tree, bool json);
 struct scope *module_scope(struct eval *eval, struct module_tree *tree, struct module *module);
 struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes);
 
+/* `class` is an EV_CLASS, not called; false after an error. */
+bool module_class_attribute(struct eval *eval, struct module_tree *tree, const struct ev *class,
+                            const struct expr *expr, struct ev *out);
+
 /* Gives sizes of a model, or of an entry with maxima of its own, what calls require of them. Returns the first requirement that they
  * never meet, or -1. */
 int module_limit_sizes(struct arena *arena, const struct module_tree *tree, struct size *sizes);

@@ -146,6 +146,8 @@ void module_arg_fault(struct builder *build, const struct module *module, const 
 {
     diag_error(build->cx, value->loc, "%s: argument '%s' must be %s, found %s", module->class_name, name,
                expected, ev_text(&build->eval, value));
+    if (strncmp(expected, "an integer", 10) == 0)
+        eval_hint_integer(&build->eval, value);
     module_note_instance(build, module);
 }
 

@@ -30,6 +30,9 @@ typedef bool module_finder(struct eval *eval, struct scope *scope, const char *n
 /* Constants, functions and sizes: these are an error, or their maxima. */
 module_finder module_find_fixed, module_find_maximum;
 
+/* What the class itself has: its attributes. */
+struct scope *module_class_scope(struct eval *eval, struct module_tree *tree, const struct spec_class *class);
+
 /* Constants and functions of the model, with sizes as `find` has them. */
 struct scope *module_spec_scope(struct eval *eval, struct module_tree *tree, module_finder *find);
 
@@ -192,6 +195,10 @@ void module_become(struct builder *build, struct module *module, const struct ev
 /* What stands under one name: a value. */
 void module_place_value(struct builder *build, struct module *parent, const char *name, struct loc loc,
                         const struct ev *value);
+
+/* For struct eval. */
+bool module_build_class_attribute(struct eval *eval, const struct ev *class, const struct expr *expr,
+                                  struct ev *out);
 
 /* The class of the spec that has the name, or NULL. */
 const struct spec_class *module_find_class(const struct builder *build, const char *name);

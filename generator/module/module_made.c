@@ -34,9 +34,35 @@ static struct ev made_value(struct builder *build, const char *class_name, const
     return out;
 }
 
+/* An instance of a class that is no module: its attributes. */
+static struct ev make_plain(struct builder *build, const struct spec_class *class, const struct call *call)
+{
+    struct eval *eval = &build->eval;
+    struct scope *own = ARENA_NEW(&build->cx->arena, struct scope);
+    const struct scope *attributes = module_class_scope(eval, build->tree, class);
+    struct ev self = ev_dict(eval, call->loc, NULL, NULL, 0);
+
+    self.list = self.cell->list = true;
+    own->outer = module_spec_scope(eval, build->tree, module_find_fixed);
+    if (!module_bind_args(build, own, class->name, class->args, class->arg_count, call))
+        return ev_bad(call->loc);
+    for (int i = 0; i < attributes->count; i++)
+        ev_set_key(eval, call->loc, &self, attributes->items[i].name, attributes->items[i].value);
+    for (int i = 0; i < own->count && !class->init; i++) /* a dataclass */
+        ev_set_key(eval, call->loc, &self, own->items[i].name, own->items[i].value);
+    scope_bind(eval, own, "self", self);
+    if (class->init && eval_statements(eval, own, class->init->statements, class->init->count).kind == EV_BAD)
+        return ev_bad(call->loc);
+    return ev_fresh(eval, self);
+}
+
 static struct ev construct(struct eval *eval, const struct ev *class, const struct call *call)
 {
+    const struct spec_class *own_class = module_find_class(builder_of(eval), class->text);
     struct call own = *call;
+
+    if (own_class && own_class->plain)
+        return make_plain(builder_of(eval), own_class, call);
 
     own.args = ARENA_ARRAY(&eval->cx->arena, call->count + 1, struct ev);
     for (int i = 0; i < call->count; i++)
@@ -93,26 +119,10 @@ static bool is_function(struct builder *build, const char *name)
     return false;
 }
 
-/* block.expansion, which does not depend on the arguments of the class. */
-static bool class_attribute(struct eval *eval, const struct ev *value, const struct expr *expr,
-                            struct ev *out)
+bool module_build_class_attribute(struct eval *eval, const struct ev *class, const struct expr *expr,
+                                  struct ev *out)
 {
-    struct builder *build = builder_of(eval);
-    const struct spec_class *class = module_find_class(build, value->text);
-
-    for (int i = 0; class && i < class->constant_count; i++) {
-        if (strcmp(class->constants[i].name, expr->text) != 0)
-            continue;
-        *out = eval_expr(eval, module_spec_scope(eval, build->tree, module_find_fixed),
-                         class->constants[i].value);
-        return out->kind != EV_BAD;
-    }
-    if (strcmp(expr->text, "__name__") == 0) {
-        *out = ev_string(expr->loc, value->text);
-        return true;
-    }
-    diag_error(eval->cx, expr->name_loc, "the class %s has no attribute '%s'", value->text, expr->text);
-    return false;
+    return module_class_attribute(eval, builder_of(eval)->tree, class, expr, out);
 }
 
 /* Frobnicator(4): by its first letter the name is that of a class, and there is none. */
@@ -122,7 +132,7 @@ static bool call_unknown(struct eval *eval, struct scope *scope, const struct ex
     const char *name = callee->text;
     struct ev other;
 
-    if (callee->kind != EXPR_NAME || name[0] < 'A' || name[0] > 'Z' || strcmp(name, "OrderedDict") == 0 ||
+    if (callee->kind != EXPR_NAME || name[0] < 'A' || name[0] > 'Z' || eval_is_python(name) ||
         is_bound(builder_of(eval), scope, name) || is_function(builder_of(eval), name) ||
         is_class(eval, name, true) || is_class(eval, name, false) ||
         eval_find_function(name, FUNCTION_TORCH | FUNCTION_FUNCTIONAL, expr->loc, &other))
@@ -142,7 +152,6 @@ const struct eval_building module_building = {
     .is_class = is_class,
     .construct = construct,
     .call = call,
-    .attribute = class_attribute,
     .assign = module_assign,
     .assign_to = module_assign_to,
     .read = module_read_tensor,

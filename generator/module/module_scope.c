@@ -69,6 +69,14 @@ static bool find_function_of_spec(const struct module_tree *tree, const char *na
     return false;
 }
 
+static const struct spec_class *find_class(const struct module_tree *tree, const char *name)
+{
+    for (int i = 0; i < tree->spec->class_count; i++)
+        if (strcmp(tree->spec->classes[i]->name, name) == 0)
+            return tree->spec->classes[i];
+    return NULL;
+}
+
 static void use_size(const struct module_tree *tree, int size)
 {
     if (tree->sizes_used)
@@ -90,7 +98,12 @@ static bool find_global_name(struct eval *eval, struct scope *scope, const char 
             return true;
         }
     }
-    return find_function_of_spec(tree, name, loc, out);
+    if (find_function_of_spec(tree, name, loc, out))
+        return true;
+    if (eval->building || !find_class(tree, name)) /* else the builder knows those of torch.nn, too */
+        return false;
+    *out = ev_class(loc, name);
+    return true;
 }
 
 /* The same where one shape is needed: a size is an error. */
@@ -171,6 +184,46 @@ struct scope *module_spec_scope(struct eval *eval, struct module_tree *tree, mod
     scope->names = global_names;
     scope->data = tree;
     return scope;
+}
+
+struct scope *module_class_scope(struct eval *eval, struct module_tree *tree, const struct spec_class *class)
+{
+    struct scope *scope = ARENA_NEW(&eval->cx->arena, struct scope);
+
+    scope->outer = module_spec_scope(eval, tree, module_find_fixed);
+    for (int i = 0; i < class->constant_count; i++)
+        scope_bind(eval, scope, class->constants[i].name,
+                   ev_frozen(eval, eval_expr(eval, scope, class->constants[i].value)));
+    return scope;
+}
+
+/* Block.expansion, which does not depend on the arguments of the class, and functions of the class that do without a module. */
+bool module_class_attribute(struct eval *eval, struct module_tree *tree, const struct ev *value,
+                            const struct expr *expr, struct ev *out)
+{
+    const struct spec_class *class = find_class(tree, value->text);
+
+    for (int i = class ? class->constant_count - 1 : -1; i >= 0; i--) {
+        if (strcmp(class->constants[i].name, expr->text) != 0)
+            continue;
+        *out = *module_arg(module_class_scope(eval, tree, class), expr->text);
+        return out->kind != EV_BAD;
+    }
+    for (int i = 0; class && i < class->method_count; i++) {
+        const struct spec_function *method = class->methods[i];
+
+        if (strcmp(method->name, expr->text) != 0 ||
+            (method->kind != DEF_STATIC && method->kind != DEF_CLASS))
+            continue;
+        *out = eval_class_function(eval, method, expr->loc);
+        return true;
+    }
+    if (strcmp(expr->text, "__name__") == 0) {
+        *out = ev_string(expr->loc, value->text);
+        return true;
+    }
+    diag_error(eval->cx, expr->name_loc, "the class %s has no attribute '%s'", value->text, expr->text);
+    return false;
 }
 
 struct scope *module_global_scope(struct eval *eval, struct module_tree *tree, bool sizes)

@@ -60,7 +60,7 @@ static void settle_tensor(struct builder *build, struct module_tensor *tensor, s
         if (!tensor->is_constant)
             ARENA_PUSH(&build->cx->arena, memories->list, memories->count,
                        ((struct memory){build_storage(value), tensor}));
-    } else if (value->op->code != GRAPH_OP_TENSOR) {
+    } else if (!value_is_slot(value)) {
         diag_error(build->cx, tensor->loc, "what '%s' begins with is not known while generating",
                    tensor->path);
         tensor->faulty = true;
@@ -173,4 +173,7 @@ void module_settle(struct builder *build)
     if (memories.count > 0)
         qsort(memories.list, (size_t)memories.count, sizeof *memories.list, compare_memories);
     settle_values(build, build->tree->root, &memories);
+    for (int i = 0; i < build->tree->constant_count; i++)
+        build->tree->constants[i].value = settled(build, build->tree->root, &memories,
+                                                  build->tree->constants[i].value);
 }

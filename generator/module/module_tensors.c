@@ -46,6 +46,7 @@ bool module_set_shape(struct builder *build, struct module_tensor *tensor, const
         if (!ev_get_int(&items[i], &extent)) {
             diag_error(build->cx, items[i].loc, "a dimension must be an integer, found %s",
                        ev_text(&build->eval, &items[i]));
+            eval_hint_integer(&build->eval, &items[i]);
             return false;
         }
         if (extent < 0 || extent > INT32_MAX) {

@@ -72,6 +72,7 @@ enum expr_op {
 };
 
 struct signature_arg;
+struct signature;
 
 struct expr {
     enum expr_kind kind;
@@ -111,14 +112,19 @@ enum stmt_kind {
     STMT_IF,    /* a block for each condition, `else` last */
     STMT_FOR,   /* blocks: its body, `else` */
     STMT_WHILE, /* value: the condition; its body, `else` */
-    STMT_WITH   /* a block */
+    STMT_WITH,  /* a block */
+    STMT_TRY,   /* blocks: its body, then those of `except`, `else`, `finally` */
+    STMT_DEF,   /* a function in statements: targets: its name; signature; its body */
+    STMT_IMPORT /* value: a NAME, the module up to its first dot */
 };
 
 /* Statements that run together: the whole of a function, or what is indented below `if`, `for` or `with`. */
 struct stmt_block {
     struct stmt **list;
     int count;
-    struct expr *condition; /* of STMT_IF; NULL: else */
+    struct expr *condition; /* of STMT_IF; NULL: else. Of `except`: the types; NULL: all */
+    const char *word;       /* of STMT_TRY, behind the first: "except", "else", "finally" */
+    const char *name;       /* of `except E as name`, or NULL */
 };
 
 struct stmt {
@@ -128,9 +134,10 @@ struct stmt {
         *targets; /* NAME, nested TUPLE, ATTR (self.x) or INDEX: of ASSIGN as many as there are `=`, of
                             * AUGMENT and FOR one */
     int target_count;
-    enum expr_op op;      /* AUGMENT: += -= *= /= //= **= @= &= |= ^= %= */
-    struct expr *value;   /* RETURN without a value: NULL. FOR: what it goes over; IF: NULL */
-    struct expr *message; /* ASSERT: what stands behind the comma, or NULL */
+    enum expr_op op;             /* AUGMENT: += -= *= /= //= **= @= &= |= ^= %= */
+    struct expr *value;          /* RETURN without a value: NULL. FOR: what it goes over; IF: NULL */
+    struct expr *message;        /* ASSERT: what stands behind the comma, or NULL */
+    struct signature *signature; /* DEF */
     struct stmt_block *blocks;
     int block_count;
     size_t end; /* where its text ends, in bytes of loc.source: with blocks, that of its first line */
@@ -181,6 +188,13 @@ bool signature_parse(struct cx *cx, const struct source *source, size_t offset, 
 
 /* A function as Python writes it: `def forward(self, x: Tensor) -> Tensor:` with its statements below. */
 struct def {
+    enum def_kind {
+        DEF_FUNCTION, /* or a method */
+        DEF_PROPERTY,
+        DEF_STATIC,
+        DEF_CLASS, /* its first argument is the class */
+        DEF_SETTER /* what nobody calls */
+    } kind;
     struct signature signature; /* without `self` */
     struct stmt_block body;
     bool good; /* false: a fault in the signature was said */
@@ -199,13 +213,14 @@ struct class_text {
     int base_count;
     struct def *defs;
     int def_count;
-    struct stmt **attributes; /* NAME = value */
+    struct stmt **attributes; /* NAME = value; of a dataclass NAME alone, with a value that is NULL */
     int attribute_count;
+    bool dataclass;
     bool good;
 };
 /* Whether `class` begins the text, behind blank lines, comments and decorators. */
 bool class_begins(const struct source *source, size_t offset, size_t length);
-/* The classes of a block text, and its functions: each of these is a class without a name that has it alone. */
+/* The classes of a block text, its functions and constants: each of these is a class without a name that has it alone. */
 struct class_text *class_parse_all(struct cx *cx, const struct source *source, size_t offset, size_t length,
                                    int *count);
 

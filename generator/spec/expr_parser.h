@@ -93,6 +93,10 @@ bool parser_close_bracket(struct parser *p, const char *open, struct loc open_lo
 /* The arguments of a lambda, up to its ':'. */
 void signature_parse_lambda(struct parser *p, struct signature *out);
 
+struct lines;
+/* A function in `column`, of which the parser is at its `def`. */
+struct def def_parse(struct lines *lines, struct parser *p, size_t column);
+
 /* ---- stmt.c: lines ---- */
 
 /* A statement without a block; its first token is the parser's. */

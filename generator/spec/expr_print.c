@@ -305,9 +305,13 @@ void expr_print(struct text *text, const struct expr *expr)
 }
 
 static const char *const stmt_words[] = {
-    [STMT_RETURN] = "return", [STMT_PASS] = "pass",   [STMT_DEL] = "del",           [STMT_ASSERT] = "assert",
-    [STMT_RAISE] = "raise",   [STMT_BREAK] = "break", [STMT_CONTINUE] = "continue", [STMT_FOR] = "for",
-    [STMT_WITH] = "with",     [STMT_IF] = "",         [STMT_WHILE] = "while",
+    [STMT_RETURN] = "return",     [STMT_PASS] = "pass",
+    [STMT_DEL] = "del",           [STMT_ASSERT] = "assert",
+    [STMT_RAISE] = "raise",       [STMT_BREAK] = "break",
+    [STMT_CONTINUE] = "continue", [STMT_FOR] = "for",
+    [STMT_WITH] = "with",         [STMT_IF] = "",
+    [STMT_WHILE] = "while",       [STMT_TRY] = "try",
+    [STMT_DEF] = "def",           [STMT_IMPORT] = "import",
 };
 
 /* The word that begins the block of a statement. */
@@ -315,7 +319,7 @@ static const char *block_word(const struct stmt *stmt, int i)
 {
     if (stmt->kind == STMT_IF)
         return i == 0 ? "if" : stmt->blocks[i].condition ? "elif" : "else";
-    return i == 0 ? stmt_words[stmt->kind] : "else";
+    return i == 0 ? stmt_words[stmt->kind] : stmt->blocks[i].word ? stmt->blocks[i].word : "else";
 }
 
 static void print_line(struct text *text, const struct stmt *stmt)
@@ -324,6 +328,13 @@ static void print_line(struct text *text, const struct stmt *stmt)
 
     if (word)
         text_printf(text, "%s%s", word, stmt->value && word[0] ? " " : "");
+    if (stmt->kind == STMT_DEF && stmt->target_count > 0) {
+        text_printf(text, " %s(", stmt->targets[0]->text);
+        for (int i = 0; i < stmt->signature->count; i++)
+            text_printf(text, "%s%s", i > 0 ? ", " : "", stmt->signature->args[i].name);
+        text_add(text, ")");
+        return;
+    }
     for (int i = 0; i < stmt->target_count && stmt->kind != STMT_FOR; i++) {
         expr_print(text, stmt->targets[i]);
         text_printf(text, " %s= ", stmt->kind == STMT_AUGMENT ? expr_op_text(stmt->op) : "");

@@ -122,15 +122,52 @@ bool signature_parse(struct cx *cx, const struct source *source, size_t offset, 
 
 /* ---- def ---- */
 
-/* Steps over `@torch.jit.export` and the like, which say nothing of the numbers, and over docstrings. */
-static bool skip_decorator(struct lines *lines)
-{
-    const char c = lines->source->text[lines->at];
+/* Decorators that say how a function is called, or what a class is; all others (`@torch.jit.export`) say nothing of the numbers. */
+static const struct {
+    const char *name;
+    enum def_kind kind;
+    bool dataclass;
+} decorators[] = {
+    {"property", DEF_PROPERTY, false},   {"cached_property", DEF_PROPERTY, false},
+    {"staticmethod", DEF_STATIC, false}, {"classmethod", DEF_CLASS, false},
+    {"setter", DEF_SETTER, false},       {"dataclass", DEF_FUNCTION, true},
+};
 
-    if (c != '@' && c != '"' && c != '\'')
+/* What stands in front of a function or a class. */
+struct decorated {
+    enum def_kind kind;
+    bool dataclass;
+};
+
+/* Steps over a decorator, which is noted, and over docstrings. */
+static bool take_decorator(struct lines *lines, struct decorated *found)
+{
+    const char *text = lines->source->text + lines->at, *name = text + 1;
+    size_t length;
+
+    if (*text != '@' && *text != '"' && *text != '\'')
         return false;
     lines_take(lines);
+    if (*text != '@')
+        return true;
+    length = strcspn(name, "( \t\r\n");
+    for (size_t i = 0; i < length; i++) /* behind the last dot */
+        if (text[1 + i] == '.')
+            name = text + 2 + i;
+    length -= (size_t)(name - text - 1);
+    for (int i = 0; i < COUNT(decorators); i++) {
+        if (strlen(decorators[i].name) != length || memcmp(decorators[i].name, name, length) != 0)
+            continue;
+        found->kind = decorators[i].kind;
+        found->dataclass |= decorators[i].dataclass;
+    }
     return true;
+}
+
+/* `import torch`: what it names is there without. */
+static bool is_import(const struct parser *p)
+{
+    return parser_is_name(p, "import") || parser_is_name(p, "from");
 }
 
 /* Whether the text begins with the word, or a decorator. */
@@ -157,8 +194,7 @@ bool class_begins(const struct source *source, size_t offset, size_t length)
     return begins(source, offset, length, "class");
 }
 
-/* A function in `column`, of which the parser is at its first token. */
-static struct def parse_def(struct lines *lines, struct parser *p, size_t column)
+struct def def_parse(struct lines *lines, struct parser *p, size_t column)
 {
     struct def def = {0};
 
@@ -182,22 +218,27 @@ struct def *def_parse_all(struct cx *cx, const struct source *source, size_t off
 {
     struct lines lines = lines_new(cx, source, offset, length);
     struct def *list = NULL;
+    struct decorated decorated = {0};
     size_t column = 0;
 
     *count = 0;
     lines_next(&lines);
     column = lines_column(&lines);
     while (lines_next(&lines)) {
-        if (skip_decorator(&lines))
+        if (take_decorator(&lines, &decorated))
             continue;
 
         struct parser p = lines_take(&lines);
         struct def def;
 
         parser_next(&p);
+        if (is_import(&p))
+            continue;
         lines.depth = 1;
         lines.columns[1] = column;
-        def = parse_def(&lines, &p, column);
+        def = def_parse(&lines, &p, column);
+        def.kind = decorated.kind;
+        decorated = (struct decorated){0};
         if (p.failed)
             lines_skip(&lines, column);
         ARENA_PUSH(&cx->arena, list, *count, def);
@@ -211,12 +252,14 @@ struct def *def_parse_all(struct cx *cx, const struct source *source, size_t off
 static void parse_members(struct lines *lines, struct class_text *class)
 {
     const size_t column = lines_column(lines);
+    struct decorated decorated = {0};
 
     while (lines_next(lines) && lines_column(lines) >= column) {
         struct parser p;
         struct stmt *stmt;
+        struct expr *field;
 
-        if (skip_decorator(lines))
+        if (take_decorator(lines, &decorated))
             continue;
         p = lines_take(lines);
         parser_next(&p);
@@ -225,14 +268,21 @@ static void parse_members(struct lines *lines, struct class_text *class)
 
             lines->depth = 2;
             lines->columns[2] = column;
-            def = parse_def(lines, &p, column);
-            ARENA_PUSH(&lines->cx->arena, class->defs, class->def_count, def);
+            def = def_parse(lines, &p, column);
+            def.kind = decorated.kind;
+            decorated = (struct decorated){0};
+            if (def.kind != DEF_SETTER)
+                ARENA_PUSH(&lines->cx->arena, class->defs, class->def_count, def);
             if (p.failed)
                 lines_skip(lines, column);
             continue;
         }
+        field = ARENA_NEW(&lines->cx->arena, struct expr);
+        *field = (struct expr){.kind = EXPR_NAME, .text = p.token.text, .loc = p.token.loc};
         stmt = stmt_parse_simple(&p);
-        if (stmt->kind == STMT_ASSIGN && stmt->target_count == 1 && stmt->targets[0]->kind == EXPR_NAME)
+        if (stmt->kind == STMT_PASS && class->dataclass && strcmp(field->text, "pass") != 0)
+            ARENA_PUSH(&lines->cx->arena, stmt->targets, stmt->target_count, field);
+        if (stmt->target_count == 1 && stmt->targets[0]->kind == EXPR_NAME && stmt->kind != STMT_AUGMENT)
             ARENA_PUSH(&lines->cx->arena, class->attributes, class->attribute_count, stmt);
         else if (stmt->kind != STMT_PASS && !p.failed)
             diag_error(lines->cx, stmt->loc, "a class has functions and attributes, as expansion = 4");
@@ -240,9 +290,9 @@ static void parse_members(struct lines *lines, struct class_text *class)
     }
 }
 
-static struct class_text parse_class(struct lines *lines, struct parser *p, size_t column)
+static struct class_text parse_class(struct lines *lines, struct parser *p, size_t column, bool dataclass)
 {
-    struct class_text class = {0};
+    struct class_text class = {.dataclass = dataclass};
     struct loc open;
 
     if (!parser_is_name(p, "class")) {
@@ -285,6 +335,7 @@ struct class_text *class_parse_all(struct cx *cx, const struct source *source, s
 {
     struct lines lines = lines_new(cx, source, offset, length);
     struct class_text *list = NULL;
+    struct decorated decorated = {0};
     size_t column;
 
     *count = 0;
@@ -294,20 +345,33 @@ struct class_text *class_parse_all(struct cx *cx, const struct source *source, s
         struct parser p;
         struct class_text class;
 
-        if (skip_decorator(&lines))
+        if (take_decorator(&lines, &decorated))
             continue;
         p = lines_take(&lines);
         parser_next(&p);
+        if (is_import(&p))
+            continue;
+        if (parser_is_name(&p, "if") && parser_next_is(&p, "__name__")) { /* == '__main__' */
+            lines_skip(&lines, column);
+            continue;
+        }
         lines.depth = 1;
         lines.columns[1] = column;
         if (parser_is_name(&p, "def")) { /* a function beside them */
-            struct def def = parse_def(&lines, &p, column);
+            struct def def = def_parse(&lines, &p, column);
 
             class = (struct class_text){.good = def.good};
             ARENA_PUSH(&cx->arena, class.defs, class.def_count, def);
+        } else if (parser_next_is(&p, "=") || parser_next_is(&p, ":")) { /* a constant */
+            struct stmt *stmt = stmt_parse_simple(&p);
+
+            class = (struct class_text){.good = !p.failed};
+            if (stmt->kind == STMT_ASSIGN && stmt->target_count == 1 && stmt->targets[0]->kind == EXPR_NAME)
+                ARENA_PUSH(&cx->arena, class.attributes, class.attribute_count, stmt);
         } else {
-            class = parse_class(&lines, &p, column);
+            class = parse_class(&lines, &p, column, decorated.dataclass);
         }
+        decorated = (struct decorated){0};
         if (p.failed)
             lines_skip(&lines, column);
         ARENA_PUSH(&cx->arena, list, *count, class);

@@ -71,6 +71,7 @@ struct spec_tensor { /* parameters:, buffers:, state: */
 
 struct spec_function {              /* functions, forward, entries */
     const struct spec_class *class; /* that it was written in; NULL: none */
+    enum def_kind kind;
     const char *name;
     struct loc loc;
     struct signature_arg *args;
@@ -101,6 +102,7 @@ struct spec_class {
     int method_count;
     struct spec_function *init;    /* __init__, whose arguments are those of the class; NULL: none */
     const struct spec_class *base; /* a class of the spec, or NULL */
+    bool plain;                    /* no module: what it makes has attributes alone */
     const char *container; /* "Sequential" and the like: the base of torch.nn that holds modules; or NULL */
     const struct expr *base_expr; /* while classes are read */
     const char *extra_repr;       /* as in a formatted string of Python, with {expression}; NULL: none */

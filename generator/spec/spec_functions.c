@@ -59,6 +59,7 @@ static void add_defs(struct reader *r, struct spec_class *class, const struct de
         struct spec_function *function = new_function(r, &defs[i].signature);
 
         r->spec->partial |= !defs[i].good;
+        function->kind = defs[i].kind;
         function->statements = defs[i].body.list;
         function->count = defs[i].body.count;
         if (defs[i].good &&
@@ -262,9 +263,15 @@ static void read_class(struct reader *r, const struct signature *signature, cons
 /* ---- classes as Python writes them ---- */
 
 static void add_attribute(struct reader *r, struct spec_class *class, struct names *names,
-                          const struct stmt *stmt)
+                          const struct stmt *stmt, bool field)
 {
     const struct expr *target = stmt->targets[0];
+
+    if (field) {
+        ARENA_PUSH(&r->cx->arena, class->args, class->arg_count,
+                   ((struct signature_arg){.name = target->text, .loc = target->loc, .value = stmt->value}));
+        return;
+    }
 
     if (strncmp(target->text, "__", 2) == 0) /* __constants__ and the like are TorchScript's */
         return;
@@ -283,11 +290,12 @@ static void add_class(struct reader *r, const struct class_text *text)
     class->name = text->name;
     class->loc = text->loc;
     class->base_expr = text->base_count > 0 ? text->bases[0] : NULL;
+    class->plain = text->base_count == 0;
     if (text->base_count > 1)
         diag_error(r->cx, text->bases[1]->loc, "a class has one base here");
     ARENA_PUSH(&r->cx->arena, r->spec->classes, r->spec->class_count, class);
     for (int i = 0; i < text->attribute_count; i++)
-        add_attribute(r, class, &names, text->attributes[i]);
+        add_attribute(r, class, &names, text->attributes[i], text->dataclass);
     add_defs(r, class, text->defs, text->def_count, "methods", add_method);
     class->faulty = !text->good || diag_errors(r->cx) > errors;
     if (class->forward)
@@ -325,6 +333,7 @@ static void inherit(struct reader *r, struct spec_class *class)
         class->arg_count = base->arg_count;
     }
     class->forward = class->forward ? class->forward : base->forward;
+    class->plain = base->plain;
     for (int i = 0; i < base->method_count; i++)
         ARENA_PUSH(&r->cx->arena, class->methods, class->method_count, base->methods[i]);
     for (int i = 0; i < base->constant_count; i++) {
@@ -337,6 +346,16 @@ static void inherit(struct reader *r, struct spec_class *class)
     }
 }
 
+/* NAME = value beside the classes. */
+static void add_constant(struct reader *r, const struct stmt *stmt)
+{
+    const struct expr *target = stmt->targets[0];
+
+    if (strncmp(target->text, "__", 2) != 0 && spec_check_unique(r, &r->values, target->text, target->loc))
+        ARENA_PUSH(&r->cx->arena, r->spec->constants, r->spec->constant_count,
+                   ((struct spec_const){target->text, target->loc, stmt->value}));
+}
+
 static void read_class_texts(struct reader *r, const struct node *node)
 {
     struct names names = {0};
@@ -345,14 +364,18 @@ static void read_class_texts(struct reader *r, const struct node *node)
 
     for (int i = 0; i < count; i++) {
         r->spec->partial |= !texts[i].good;
+        for (int k = 0; k < texts[i].attribute_count && !texts[i].name && texts[i].good; k++)
+            add_constant(r, texts[i].attributes[k]);
         if (!texts[i].name && texts[i].good)
             add_defs(r, NULL, texts[i].defs, texts[i].def_count, "functions", add_function_of_spec);
         if (texts[i].name && texts[i].good && spec_check_identifier(r, texts[i].name, texts[i].loc) &&
             is_new(r, &names, texts[i].name, texts[i].loc, "classes"))
             add_class(r, &texts[i]);
     }
-    for (int i = first; i < r->spec->class_count; i++) /* in their order, so that bases are whole */
+    for (int i = first; i < r->spec->class_count; i++) { /* in their order, so that bases are whole */
         inherit(r, r->spec->classes[i]);
+        r->spec->classes[i]->plain &= !r->spec->classes[i]->forward;
+    }
 }
 
 void spec_read_classes(struct reader *r, const struct node *key, const struct node *node)

@@ -22,15 +22,11 @@ static const struct {
 } refused_words[] = {
     {"elif", "it stands below the block of an 'if', as far to the left"},
     {"else", "it stands below the block of an 'if' or 'for', as far to the left"},
-    {"def", "functions stand under 'functions', those of a class under its 'methods'"},
     {"class", "classes stand under 'classes'"},
-    {"try", NULL},
-    {"except", NULL},
-    {"finally", NULL},
+    {"except", "it stands below the block of a 'try', as far to the left"},
+    {"finally", "it stands below the block of a 'try', as far to the left"},
     {"global", NULL},
     {"nonlocal", NULL},
-    {"import", "functions of PyTorch need no import"},
-    {"from", "functions of PyTorch need no import"},
     {"yield", NULL},
     {"async", NULL},
     {"await", NULL},
@@ -173,8 +169,8 @@ static void parse_assert(struct parser *p, struct stmt *stmt)
 
 static void parse_raise(struct parser *p, struct stmt *stmt)
 {
-    if (p->token.kind == TOKEN_END && parser_fail(p, p->last.loc, "'raise' says what it raises"))
-        diag_hint(p->cx, "write raise ValueError('what is wrong')");
+    if (p->token.kind == TOKEN_END) /* again, what `except` has */
+        return;
     stmt->value = parser_conditional(p);
     if (parser_is_name(p, "from")) {
         parser_next(p);
@@ -191,6 +187,20 @@ static void parse_del(struct parser *p, struct stmt *stmt)
         if (name->kind != EXPR_NAME && parser_fail(p, name->loc, "only names can be deleted"))
             diag_hint(p->cx, "leave it out: what nothing reads takes no memory");
     }
+}
+
+/* `import a.b as c`, `from a import b`: which module, and nothing of what it has. */
+static void parse_import(struct parser *p, struct stmt *stmt)
+{
+    stmt->value = ARENA_NEW(&p->cx->arena, struct expr);
+    *stmt->value = (struct expr){.kind = EXPR_NAME, .text = ".", .loc = p->token.loc};
+    if (p->token.kind == TOKEN_NAME)
+        stmt->value->text = p->token.text;
+    else if (!parser_is_symbol(p, "."))
+        parser_fail(p, p->token.loc, "expected the name of a module, found %s", parser_found(p));
+    while (p->token.kind != TOKEN_END && !p->failed)
+        parser_next(p);
+    stmt->value->end = p->last.end;
 }
 
 static void parse_nothing(struct parser *p, struct stmt *stmt)
@@ -212,6 +222,8 @@ static const struct {
     {"raise", STMT_RAISE, parse_raise},
     {"break", STMT_BREAK, parse_nothing},
     {"continue", STMT_CONTINUE, parse_nothing},
+    {"import", STMT_IMPORT, parse_import},
+    {"from", STMT_IMPORT, parse_import},
 };
 
 static struct stmt *new_stmt(struct parser *p)
@@ -499,16 +511,71 @@ static void parse_with(struct lines *lines, struct parser *p, struct stmt *stmt,
     end_stmt(p, stmt);
 }
 
-/* Statements with blocks; the parser is behind the word. */
+/* `except E as e:` and what else follows a `try`. */
+static void parse_try(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column)
+{
+    struct parser next = *p;
+    struct stmt_block block;
+
+    add_block(p, stmt, lines_block(lines, p, column, "try"));
+    end_stmt(p, stmt);
+    while (!p->failed && take_word(lines, &next, column, "except")) {
+        struct expr *types = NULL;
+        const char *name = NULL;
+
+        if (!parser_is_symbol(&next, ":"))
+            types = parser_conditional(&next);
+        if (parser_is_name(&next, "as")) {
+            parser_next(&next);
+            name = next.token.text;
+            parser_next(&next);
+        }
+        block = lines_block(lines, &next, column, "except");
+        block.condition = types;
+        block.word = "except";
+        block.name = name;
+        add_block(p, stmt, block);
+        p->failed |= next.failed;
+    }
+    if (stmt->block_count > 1 && !p->failed && take_word(lines, &next, column, "else")) {
+        block = lines_block(lines, &next, column, "else");
+        block.word = "else";
+        add_block(p, stmt, block);
+        p->failed |= next.failed;
+    }
+    if (!p->failed && take_word(lines, &next, column, "finally")) {
+        block = lines_block(lines, &next, column, "finally");
+        block.word = "finally";
+        add_block(p, stmt, block);
+        p->failed |= next.failed;
+    }
+    if (stmt->block_count == 1 && parser_fail(p, stmt->loc, "expected 'except' or 'finally' below 'try'"))
+        diag_hint(p->cx, "they stand as far to the left");
+}
+
+/* A function of the statements around it. */
+static void parse_inner_def(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column)
+{
+    struct expr *name = ARENA_NEW(&p->cx->arena, struct expr);
+    struct def def = def_parse(lines, p, column);
+
+    *name = (struct expr){.kind = EXPR_NAME, .text = def.signature.name, .loc = def.signature.loc};
+    stmt->signature = ARENA_NEW(&p->cx->arena, struct signature);
+    *stmt->signature = def.signature;
+    if (def.good)
+        ARENA_PUSH(&p->cx->arena, stmt->targets, stmt->target_count, name);
+    add_block(p, stmt, def.body);
+    end_stmt(p, stmt);
+}
+
+/* Statements with blocks; the parser is behind the word, but at that of a `def`. */
 static const struct {
     const char *word;
     enum stmt_kind kind;
     void (*parse)(struct lines *lines, struct parser *p, struct stmt *stmt, size_t column);
 } compound[] = {
-    {"if", STMT_IF, parse_if},
-    {"for", STMT_FOR, parse_for},
-    {"while", STMT_WHILE, parse_while},
-    {"with", STMT_WITH, parse_with},
+    {"if", STMT_IF, parse_if},       {"for", STMT_FOR, parse_for}, {"while", STMT_WHILE, parse_while},
+    {"with", STMT_WITH, parse_with}, {"try", STMT_TRY, parse_try}, {"def", STMT_DEF, parse_inner_def},
 };
 
 /* A statement that stands in `column`, with its blocks. Without `lines` it is all on one line. */
@@ -522,7 +589,8 @@ static struct stmt *parse_line(struct lines *lines, struct parser *p, size_t col
             continue;
         stmt = new_stmt(p);
         stmt->kind = compound[i].kind;
-        parser_next(p);
+        if (stmt->kind != STMT_DEF)
+            parser_next(p);
         compound[i].parse(lines, p, stmt, column);
         if (p->failed && stmt->kind != STMT_IF)
             stmt->value = parser_bad(p, stmt->loc);

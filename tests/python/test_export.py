@@ -212,6 +212,46 @@ class Sized(nn.Module):
         return self.fc(x).view(b * t, 4)
 
 
+class Embed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Conv2d(3, 4, 4, 4)
+
+    def forward(self, x):
+        x = self.proj(x)
+        _, _, H, W = x.shape
+        return x.flatten(2).transpose(1, 2), H, W
+
+
+class Mix(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dw = nn.Conv2d(4, 4, 3, padding=1)
+
+    def forward(self, x, H, W):
+        y = x.transpose(1, 2).view(x.shape[0], -1, H, W)
+        return x + self.dw(y).flatten(2).transpose(1, 2)
+
+
+class Patches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = Embed()
+        self.mix = nn.ModuleList([Mix(), Mix()])
+
+    def forward(self, image):
+        x, H, W = self.embed(image)
+        for mix in self.mix:
+            x = mix(x, H, W)
+        return x.view(H, W, -1)
+
+
+class Fixed(nn.Module):
+    def forward(self, x):
+        assert x.shape[0] == 5, f"{x.shape[0]} rows"
+        return x * 2
+
+
 class Looping(nn.Module):
     def forward(self, x):
         return torch.stack([x[i] * i for i in range(x.shape[0])])
@@ -537,6 +577,33 @@ inputs:
   return self.fc(x).view(b * t, 4)
 """, text)
 
+    def test_sizes_of_other_modules(self):
+        """Sizes that calls choose go from the module that knows them to those that need them."""
+        self.export(Patches(), torch.randn(1, 3, 8, 12), dynamic_shapes={"image": {2: ("height", 16), 3: ("width", 16)}}, check=True)
+        text = self.made.spec.read_text(encoding="utf-8")
+        self.assertIn("""\
+  Embed():
+    modules:
+      proj: Conv2d(3, 4, 4, stride=4)
+    forward(x): |
+      x = self.proj(x)
+      return x.flatten(2).transpose(1, 2), x.shape[2], x.shape[3]
+
+  Mix():
+    modules:
+      dw: Conv2d(4, 4, 3, padding=1)
+    forward(x, H, W): |
+      y = x.transpose(1, 2).view(x.shape[0], -1, H, W)
+      return x + self.dw(y).flatten(2).transpose(1, 2)
+""", text)
+        self.assertIn("""\
+forward: |
+  x, H, W = self.embed(image)
+  for item in self.mix:
+      x = item(x, H, W)
+  return x.view(H, W, -1)
+""", text)
+
     def test_sizes_refused(self):
         sizes = {"dynamic_shapes": {"x": {0: ("n", 8)}}}
         self.refused(modc.ExportError, """\
@@ -550,6 +617,8 @@ hint: compute with whole tensors in place of loops over a size, or let the size 
 {HERE}:{line_of("if x.shape[0] > 4:")}: error: the model decides by a size of the call: 5 > 4 with n = 5, but 4 > 4 with n = 4
     if x.shape[0] > 4:
 hint: choose by torch.where, or let the size be fixed""", Branching(), torch.randn(5, 4), **sizes)
+        self.refused(modc.ExportError, "error: the model does not take other sizes: with n = 4 it raises AssertionError: 4 rows\n"
+                     "hint: let these sizes be fixed", Fixed(), torch.randn(5, 4), **sizes)
         self.refused(modc.ExportError, "error: dynamic_shapes names 'y', which is no argument of the model\nhint: it has x",
                      Branching(), torch.randn(5, 4), dynamic_shapes={"y": {0: "n"}})
 

@@ -12,7 +12,7 @@ import torch
 from modc._errors import ExportError
 from modc._export.constructors import literal
 from modc._export.extent import Expression, Extent, Ratio
-from modc._export.trace import SizeNames, Value, tensors_of
+from modc._export.trace import SizeNames, SizeValue, Value
 
 ATOM, POWER, UNARY, TIMES, PLUS, AND, XOR, OR, COMPARE = 18, 15, 14, 13, 12, 10, 9, 8, 7
 BINARY = {"add": ("+", PLUS), "sub": ("-", PLUS), "mul": ("*", TIMES), "div": ("/", TIMES), "true_divide": ("/", TIMES),
@@ -70,7 +70,11 @@ class Body:
         named = {}
 
         def add(name, item):
-            if isinstance(item, torch.Tensor):
+            if isinstance(item, Extent) and item.expression.op == "dim":
+                value = self.moving(item.expression)
+                if value is not None:
+                    named.setdefault(value, name)
+            elif isinstance(item, torch.Tensor):
                 value = self.whole.value_in(self.scope, item)
                 if value is not None and value not in named:
                     named[value] = name
@@ -111,8 +115,11 @@ class Body:
                 found.append(value)
         elif isinstance(item, (Extent, Ratio)):
             for leaf in item.expression.leaves():
-                if leaf.op in ("dim", "numel") and isinstance(leaf.operands[0], Value) and self.is_here(leaf.operands[0]):
-                    found.append(leaf.operands[0])
+                if leaf.op in ("dim", "numel") and isinstance(leaf.operands[0], Value):
+                    if self.is_here(leaf.operands[0]):
+                        found.append(leaf.operands[0])
+                    elif self.moving(leaf) is not None:
+                        found.append(self.moving(leaf))
         elif isinstance(item, slice):
             for part in (item.start, item.stop, item.step):
                 self.operands(part, found)
@@ -123,6 +130,11 @@ class Body:
             for part in item:
                 self.operands(part, found)
         return found
+
+    @staticmethod
+    def moving(leaf):
+        """The SizeValue of a dimension that calls choose; None: it is always the same."""
+        return leaf.operands[0].moving.get(leaf.operands[1]) if leaf.op == "dim" and isinstance(leaf.operands[0], Value) else None
 
     def is_here(self, value):
         """Whether a scope has a value without being given it for its size alone, which is then a number."""
@@ -135,7 +147,7 @@ class Body:
         if isinstance(call, SizeNames):
             return []
         if call.child is not None:
-            return [value for _, value in self.needs(call)]
+            return [self.source(value) for _, value in self.needs(call)]
         return self.operands((call.args, call.kwargs), [])
 
     def needs(self, call):
@@ -150,8 +162,11 @@ class Body:
         self.results = self.whole.returned(self.scope)
         reads = {id(call): self.reads(call) for call in self.scope.calls}
         wanted = {}
-        for value in self.results:
+        for value in map(self.source, self.results):
             wanted[value] = wanted.get(value, 0) + 1
+        for value in [*wanted, *(value for found in reads.values() for value in found)]:
+            if isinstance(value, SizeValue):
+                self.fetch(value)
         self.dead = set()
         for call in reversed(self.scope.calls):
             if isinstance(call, SizeNames):
@@ -186,6 +201,28 @@ class Body:
             name = self.free(name, names)
             names.add(name)
             self.arguments.append((name, value))
+
+    def source(self, value):
+        """What a scope has of a value: of a size, the tensor, if that is here."""
+        return value.value if isinstance(value, SizeValue) and self.is_here(value.value) else value
+
+    def fetch(self, size):
+        """Lets the module that knows a size, if it is one below, give it back."""
+        scope = size.value.call.scope if size.value.call is not None else None
+        while scope is not None and scope.parent is not self.scope:
+            scope = scope.parent
+        if scope is not None and size not in scope.call.results:
+            scope.call.results.append(size)
+            self.whole.body(scope).give_back(size)
+
+    def give_back(self, size):
+        """Returns a size, too."""
+        known = self.source(size)
+        if known is size:
+            self.fetch(size)
+        self.results.append(size)
+        self.left[known] = self.left.get(known, 0) + 1
+        self.dead.discard(id(next((call for call in self.scope.calls if size in call.results), None)))
 
     @staticmethod
     def free(name, taken):
@@ -477,6 +514,8 @@ class Body:
 
     def read(self, value):
         """The text of a value and its precedence; counts a use."""
+        if isinstance(value, SizeValue) and value not in self.texts and value not in self.pending:
+            return self.size_text(value.expression)
         self.reading.add(value)
         self.left[value] = self.left.get(value, 0) - 1
         if value in self.pending:
@@ -523,7 +562,8 @@ class Body:
         known = True
         for leaf in expression.leaves():
             value = leaf.operands[0] if leaf.op in ("dim", "numel") else None
-            if isinstance(value, Value) and not (value in self.texts or value in self.pending
+            size = self.moving(leaf)
+            if isinstance(value, Value) and not (value in self.texts or value in self.pending or size in self.texts
                                                  or self.whole.is_own(value, self.scope)):
                 known = False
         if not known:
@@ -537,6 +577,8 @@ class Body:
             value, axis = item.operands
             if (value, axis) in self.size_names:
                 return self.size_names[value, axis], ATOM
+            if value.moving.get(axis) in self.texts:
+                return self.read(value.moving[axis])
             return f"{self.closed(self.read(value), ATOM)}.shape[{axis}]", ATOM
         if item.op == "numel":
             return f"{self.closed(self.read(item.operands[0]), ATOM)}.numel()", ATOM

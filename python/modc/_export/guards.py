@@ -10,10 +10,12 @@ import torch
 
 from modc._errors import ExportError
 from modc._export.modes import in_mode
+from modc._export.trace import note_moving
 from modc._export.write import Whole
 
 OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 FURTHER = object()
+REFUSED = (RuntimeError, ValueError, TypeError, IndexError, AssertionError)  # what a model raises of sizes that it does not take
 HOLDS = {("<", True): "<", ("<", False): ">=", ("<=", True): "<=", ("<=", False): ">", (">", True): ">", (">", False): "<=",
          (">=", True): ">=", (">=", False): "<"}
 
@@ -77,6 +79,10 @@ class Requirement:
         return f"{side(True)} {self.sign} {side(False)}"
 
 
+def named(extents, sizes):
+    return ", ".join(f"{size} = {extents[size]}" for size in sizes)
+
+
 class Run:
     """The trace of one choice of sizes."""
 
@@ -86,7 +92,31 @@ class Run:
         self.lines, self.tables = whole.spec().split("\n"), whole.tables
 
     def named(self, sizes):
-        return ", ".join(f"{size} = {self.extents[size]}" for size in sizes)
+        return named(self.extents, sizes)
+
+
+def trace_of(reading, sizes, chosen):
+    return reading.trace(*others_of(reading.model, reading.args, reading.kwargs, sizes, chosen))
+
+
+def taken(reading, sizes, chosen, changed):
+    """The trace of sizes that the model has to take."""
+    try:
+        return trace_of(reading, sizes, chosen)
+    except REFUSED as problem:
+        raise ExportError(f"the model does not take other sizes: with {named(chosen, changed)} it raises "
+                          f"{type(problem).__name__}: {problem}", None, "", "let these sizes be fixed") from None
+
+
+def far_from(reading, sizes, extents):
+    """Traces of sizes so far from these that what is divided by strides is others, too; those that the model takes."""
+    found = []
+    for part in (lambda extent, most: min(most, 2 * extent), lambda extent, most: max(1, extent // 2)):
+        try:
+            found.append(trace_of(reading, sizes, {size: part(extents[size], most) for size, (most, _) in sizes.items()}))
+        except (ExportError, *REFUSED):  # as it may
+            pass
+    return found
 
 
 def guards(reading, sizes):
@@ -94,26 +124,29 @@ def guards(reading, sizes):
     if not sizes:
         return []
     extents = extents_of(reading.model, reading.args, reading.kwargs, sizes)
-    base = Run(extents, reading.evaluation, reading, sizes)
     moved = {size: extents[size] - 1 if extents[size] > 2 else extents[size] + 1 for size, (most, _) in sizes.items()
              if extents[size] > 2 or extents[size] < most}
-    runs = {}
-
-    def run(changed):
-        args, kwargs = others_of(reading.model, reading.args, reading.kwargs, sizes, {**extents, **changed})
-        made = Run({**extents, **changed}, reading.trace(args, kwargs), reading, sizes)
-        same_text(base, made, list(changed), sizes)
-        return made
-
+    changes = {size: moved if size is None else {size: moved[size]} for size in [*moved, None]}
+    tracers = {}
     with in_mode(reading.model, False):
-        for size in [*moved, None]:
-            runs[size] = run(moved if size is None else {size: moved[size]})
+        for size, changed in changes.items():
+            tracers[size] = taken(reading, sizes, {**extents, **changed}, changed)
         # once more, further away, where something is compared that they change: whether that is linear in a single size
         further = {size: most for size, most in ((size, 2 * extent - extents[size]) for size, extent in moved.items())
                    if 0 < most <= sizes[size][0]}
         if further and any(int(one[1]) - int(one[2]) != int(other[1]) - int(other[2])
-                           for one, other in zip(base.decisions, runs[None].decisions)):
-            runs[FURTHER] = run(further)
+                           for one, other in zip(reading.evaluation.decisions, tracers[None].decisions)):
+            changes[FURTHER] = further
+            tracers[FURTHER] = taken(reading, sizes, {**extents, **further}, further)
+        note_moving(reading.evaluation, [*tracers.values(), *far_from(reading, sizes, extents)])
+    if reading.training is not None:
+        with in_mode(reading.model, True):
+            note_moving(reading.training, far_from(reading, sizes, extents))
+    base = Run(extents, reading.evaluation, reading, sizes)
+    runs = {}
+    for size, tracer in tracers.items():
+        runs[size] = Run({**extents, **changes[size]}, tracer, reading, sizes)
+        same_text(base, runs[size], list(changes[size]), sizes)
     found = []
     for index, (symbol, left, right, outcome, scope, place) in enumerate(base.decisions):
         gaps = {size: int(run.decisions[index][1]) - int(run.decisions[index][2]) for size, run in runs.items()}

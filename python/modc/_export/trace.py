@@ -48,10 +48,23 @@ class Value:
         self.given = tensor  # of an input: the caller's tensor, of which `tensor` is a copy
         self.uniform = False  # whether it holds random numbers from 0 to 1
         self.inner = None  # of the result of a module: the value that its own scope returned
+        self.moving = {}  # by axis that calls choose: the SizeValue of it
 
     def named(self, scope=None):
         """Its names, those of a scope first."""
         return [*self.names.get(scope, ()), *(name for other, names in self.names.items() if other is not scope for name in names)]
+
+
+class SizeValue(Value):
+    """A dimension of another Value, as a number that modules give each other."""
+
+    def __init__(self, value, axis):
+        super().__init__(None, "size")
+        self.value, self.axis, self.inner = value, axis, self
+
+    @property
+    def expression(self):
+        return Expression("dim", self.value, self.axis)
 
 
 class Call:
@@ -840,6 +853,15 @@ class SizeNames:
 
     def __init__(self, names, value, scope):
         self.names, self.value, self.scope = names, value, scope
+
+
+def note_moving(tracer, others):
+    """Of runs of a model for different sizes: which dimensions of its tensors are chosen by calls."""
+    for same in zip(*(one.kept for one in (tracer, *others) if len(one.kept) == len(tracer.kept))):
+        for axis, extents in enumerate(zip(*(value.tensor.shape for value in same))):
+            if len(set(extents)) > 1:
+                for value in same:
+                    value.moving.setdefault(axis, SizeValue(value, axis))
 
 
 def trace(model, args, kwargs, is_leaf, left=None):

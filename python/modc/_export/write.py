@@ -400,6 +400,8 @@ class Whole:
 
     def classes(self):
         """The definitions, in the order in which they build on each other; self.instances is filled."""
+        for whole in filter(None, (self, self.training)):
+            whole.body(whole.tracer.root)  # what modules need of each other is known before their texts are written
         made, names = [], {}  # names: by class of the spec, those of its arguments, and their defaults
         for members in self.levels():
             for group in self.grouped(members):

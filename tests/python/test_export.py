@@ -73,6 +73,20 @@ class Basic(nn.Module):
         return out + identity
 
 
+class Looped(nn.Module):
+    def __init__(self, depth, doubled):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(depth)])
+        self.doubled = doubled
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+            if self.doubled:
+                x = torch.tanh(x)
+        return x
+
+
 class Keeping(nn.Module):
     def __init__(self, n, p, act=None):
         super().__init__()
@@ -438,6 +452,28 @@ modules:
   - Basic(4, 4, depth=3)
 """)
         self.assertLess(max(self.made.differences), 1e-5)
+
+    def test_blocks(self):
+        """A condition stands around whole blocks, or there are two classes."""
+        model = nn.Sequential(Looped(3, False), Looped(3, True), Looped(2, False), Looped(4, True))
+        text = self.export(model, torch.randn(2, 4), check=True)
+        self.assertEqual(text.partition("classes:\n")[2], """\
+  Looped(depth, doubled=False):
+    modules:
+      layers: depth x Linear(4, 4)
+    forward(x): |
+      for layer in self.layers:
+          x = layer(x)
+          if doubled:
+              x = torch.tanh(x)
+      return x
+
+modules:
+  - Looped(3)
+  - Looped(3, doubled=True)
+  - Looped(2)
+  - Looped(4, doubled=True)
+""")
 
     def test_expressions(self):
         """Numbers that follow from arguments, in their parentheses; Identity where others have more; all arguments where some

@@ -202,6 +202,18 @@ class Mapped(nn.Module):
         return torch.func.vmap(lambda row: row.softmax(0)[1:] + row.mean() * 2)(x)
 
 
+class Masked(nn.Module):
+    """With a mask as transformers make one: of a function of three numbers, vmapped."""
+
+    def forward(self, x, mask):
+        batch, tokens, _ = x.shape
+        allowed = lambda b, q, k: (k <= q) & mask[b, k]  # noqa: E731
+        for dims in ((None, None, 0), (None, 0, None), (0, None, None)):
+            allowed = torch.func.vmap(allowed, dims)
+        numbers = torch.arange(tokens)
+        return (x @ x.mT).masked_fill(~allowed(torch.arange(batch), numbers, numbers), -1e9).softmax(-1)
+
+
 class Written(nn.Module):
     def forward(self, x):
         return torch.func.vmap(lambda row: row.clone().add_(1))(x)
@@ -369,6 +381,12 @@ hint: write it by functions of PyTorch""", Operators(torch.ops.modctest.twice), 
 {HERE}:{line_of("lambda row: row.clone().add_(1)")}: error: add_ changes a tensor in place where modc sees no function of Python's
     return torch.func.vmap(lambda row: row.clone().add_(1))(x)
 hint: return what is computed""", Written(), torch.randn(2, 4))
+            self.export(Masked(), torch.randn(2, 5, 4), torch.rand(2, 5) > 0.3, dynamic_shapes={
+                "x": {0: ("batch", 3), 1: ("tokens", 6)}, "mask": {0: "batch", 1: "tokens"}})
+            self.assertIn("""\
+  arange = torch.arange(batch_)
+  part = mask[arange.view(arange.shape[0], 1), numbers]
+  return (x @ x.mT).masked_fill(~((numbers <= numbers.view(numbers.shape[0], 1)) & part.view(""", self.text)
             self.export(Mapped(), torch.randn(3, 4))
             self.assertIn("  product = x.mean([1]) * 2.0\n  return x.softmax(1)[:, 1:] + product.view(product.shape[0], 1)\n", self.text)
         if hasattr(torch, "cond"):

@@ -291,7 +291,7 @@ class Body:
                 self.size_names[call.value, axis] = name
         self.left[call.value] = self.left.get(call.value, 0) + 1
         text = self.read(call.value)[0]
-        if len(names) == 1 and call.value.tensor.ndim > 1:
+        if len(names) == 1:
             (axis, name), = names.items()
             self.lines.append(f"{name} = {text}.shape[{axis}]")
         else:

@@ -89,13 +89,21 @@ class Hidden:
             if isinstance(tensor, torch.Tensor):
                 self.made[id(tensor)] = found
 
+    def reaches(self, tracer, tensor):
+        """Whether a tensor that depends on nothing was made of something that functions of the model gave."""
+        from modc._export.trace import tensors_of
+        if id(tensor) not in self.made:
+            return id(tensor) in tracer.values and tracer.values[id(tensor)].kind != "constant"
+        _, _, args, kwargs, *_ = self.made[id(tensor)]
+        return any(self.reaches(tracer, item) for item in tensors_of((args, kwargs), []))
+
     def tell(self, tracer, tensor):
         """Whether a tensor that no function gave was made by operators alone: these are calls of the scope then."""
         from modc._export.trace import Call, Dependence, Value, tensors_of
         if id(tensor) not in self.made:
             return False
         space, operator, args, kwargs, result, place = self.made[id(tensor)]
-        if Dependence.key(tensor) in self.changed:
+        if tracer.dependence.of(tensor) and Dependence.key(tensor) in self.changed:
             _, operator, *_, place = self.changed[Dependence.key(tensor)]
             tracer.fail(f"{operator} changes a tensor in place where modc sees no function of Python's", "return what is computed",
                         place)
@@ -110,24 +118,30 @@ class Hidden:
                         "write it by functions of PyTorch", place)
         name, args, kwargs = found
         if name.rpartition(".")[2] in SHAPED:
+            if [int(extent) for extent in args[1]] == [int(extent) for extent in args[0].shape]:
+                tracer.values[id(tensor)] = tracer.values[id(args[0])]
+                return True
             args = (args[0], *self.sized(tracer, *args))
         call = Call(name, args, kwargs, place, tracer.scope)
         tracer.remember(call, (args, kwargs))
         results = tensors_of(result, [])
         if operator in FIRST:
             results, result = results[:1], results[0]
+        fixed = all(tracer.values[id(item)].fixed for item in tensors_of((args, kwargs), []) if id(item) in tracer.values)
         for item in results:
             call.results.append(tracer.keep(Value(item, "result", call=call, index=len(call.results))))
+            call.results[-1].fixed = fixed
         call.structure = None if isinstance(result, torch.Tensor) else result
         tracer.scope.calls.append(call)
         return True
 
     @staticmethod
     def sized(tracer, x, shape):
-        """A shape, in which what one dimension of x alone has is that dimension."""
-        value = tracer.values[id(x)]
-
-        def one(extent):
-            axes = [axis for axis, other in enumerate(x.shape) if other == extent > 1]
-            return Extent(extent, Expression("dim", value, axes[0])) if len(axes) == 1 else extent
-        return [one(int(extent)) for extent in shape]
+        """A shape, in which what a dimension of x has is that dimension: the next in order, else the one that has so much."""
+        value, extents, at, found = tracer.values[id(x)], list(map(int, x.shape)), 0, []
+        for extent in map(int, shape):
+            axes = [axis for axis, other in enumerate(extents) if other == extent > 1]
+            axis = next((axis for axis in axes if axis >= at), axes[0] if len(axes) == 1 else None)
+            found.append(extent if axis is None else Extent(extent, Expression("dim", value, axis)))
+            at = at if axis is None else axis + 1
+        return found

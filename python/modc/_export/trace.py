@@ -134,6 +134,7 @@ _TORCH = os.path.dirname(torch.__file__)
 OTHERS = (_TORCH + os.sep, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
           os.path.dirname(os.__file__) + os.sep + "contextlib")
 
+OVERRIDES = torch.overrides.__file__
 _targets = {}
 
 
@@ -290,8 +291,7 @@ class Dependence(TorchDispatchMode):
                 self.note(tensor, depends)
         if depends and str(function).rsplit(".", 2)[-2].endswith("_") and given:
             self.note(given[0], True)
-        if depends:
-            self.see(function, args, kwargs or {}, result)
+        self.see(function, args, kwargs or {}, result)
         return result
 
 
@@ -622,7 +622,7 @@ class Tracer(TorchFunctionMode):
     def note_hidden(self, result):
         """What a scope returns may have been made by operators alone."""
         for tensor in tensors_of(result, []):
-            if id(tensor) not in self.values and self.dependence.of(tensor):
+            if id(tensor) not in self.values and (self.dependence.of(tensor) or self.hidden.reaches(self, tensor)):
                 self.hidden.tell(self, tensor)
 
     def call_left(self, original, left, args, kwargs):
@@ -779,9 +779,10 @@ class Tracer(TorchFunctionMode):
         for tensor in tensors_of((args, kwargs), []):
             if id(tensor) in self.values:
                 continue
-            if self.dependence.of(tensor) and id(tensor) not in self.held:
-                if self.hidden.tell(self, tensor):
-                    continue
+            depends = self.dependence.of(tensor) and id(tensor) not in self.held
+            if (depends or self.hidden.reaches(self, tensor)) and self.hidden.tell(self, tensor):
+                continue
+            if depends:
                 self.fail("a tensor is read that no function of PyTorch which modc sees has made, and it depends on the inputs or "
                           "parameters", "functions of C++ and torch.autograd.Function are not seen: write them by functions of "
                           "PyTorch")
@@ -823,8 +824,13 @@ class Tracer(TorchFunctionMode):
         return torch.Size(shape)
 
     def name_sizes(self, value, axes, unpacked):
-        """Notes `b, c = x.shape` and `n = x.size(1)`."""
-        place, frame = place_of(sys._getframe(3))
+        """Notes `b, c = x.shape` and `n = x.size(1)`, if the model itself says so."""
+        asking = sys._getframe(3)
+        while asking.f_code.co_filename == OVERRIDES:
+            asking = asking.f_back
+        if own_file(asking.f_code.co_filename):
+            return
+        place, frame = place_of(asking)
         self.see_names(frame)
         if place is not None and place.names and len(place.names) == len(axes) and (len(axes) > 1 or not unpacked):
             self.scope.calls.append(SizeNames(dict(zip(axes, place.names)), value, self.scope))

@@ -733,4 +733,4 @@ def error(cause, call, hint=None):
     return ExportError(cause, call.place if call is not None else None, call.scope.path if call is not None else "", hint)
 
 
-__all__ = ["Body", "INLINE", "NAME", "error", "reference", "tensors_of"]
+__all__ = ["Body", "INLINE", "NAME", "error", "reference"]

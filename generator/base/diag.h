@@ -19,7 +19,7 @@ struct source {
 struct loc {
     const struct source *source; /* NULL: no place */
     int line, column, length;
-    size_t offset; /* in bytes, in source->text */
+    unsigned offset; /* in bytes, in source->text */
 };
 
 enum diag_level { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_HINT };

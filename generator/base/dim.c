@@ -47,13 +47,19 @@ static bool overflowed(const struct dim *dim)
 }
 
 /* Most dims are numbers, and most numbers are small. */
-#define TERM_1(n) {.factor = (n)}
+#define TERM_1(n)                                                                                            \
+    {                                                                                                        \
+        .factor = (n)                                                                                        \
+    }
 #define TERM_4(n) TERM_1(n), TERM_1((n) + 1), TERM_1((n) + 2), TERM_1((n) + 3)
 #define TERM_16(n) TERM_4(n), TERM_4((n) + 4), TERM_4((n) + 8), TERM_4((n) + 12)
 #define TERM_64(n) TERM_16(n), TERM_16((n) + 16), TERM_16((n) + 32), TERM_16((n) + 48)
 static const struct term small_terms[] = {TERM_64(0), TERM_64(64)};
 
-#define DIM_1(n) {.poly = {(n) != 0, (struct term *)&small_terms[n]}, .range = {(n), (n)}}
+#define DIM_1(n)                                                                                             \
+    {                                                                                                        \
+        .poly = {(n) != 0, (struct term *)&small_terms[n]}, .range = {(n), (n) }                             \
+    }
 #define DIM_4(n) DIM_1(n), DIM_1((n) + 1), DIM_1((n) + 2), DIM_1((n) + 3)
 #define DIM_16(n) DIM_4(n), DIM_4((n) + 4), DIM_4((n) + 8), DIM_4((n) + 12)
 #define DIM_64(n) DIM_16(n), DIM_16((n) + 16), DIM_16((n) + 32), DIM_16((n) + 48)

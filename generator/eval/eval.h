@@ -54,23 +54,23 @@ struct frame;
 
 struct ev {
     enum ev_kind kind;
-    struct loc loc;
     bool list;
     bool in_place; /* FUNCTION, METHOD: add_ */
+    bool changes;  /* what has a cell is in it */
+    bool held;     /* of a cell: the list is in another one */
+    struct loc loc;
     int64_t integer;
     double number;
     const char *text;
-    enum dtype dtype;
     const struct dim *dim;
     const struct dag *dag;
     struct ev *items;
     const char *const *fields;
+    enum dtype dtype;
     int count;
     int total;       /* TUPLE, DICT: of items, and of theirs */
     int height;      /* of tuples in tuples */
     struct ev *cell; /* note [lists that change]; NULL: it does not */
-    bool changes;    /* what has a cell is in it */
-    bool held;       /* of a cell: the list is in another one */
     int version;     /* of a cell: how often it changed; else how often taken_from had, when it was taken */
     const struct ev *taken_from; /* of a list that changes no more: the cell that it was in; NULL: none */
     struct module *module;

@@ -373,7 +373,7 @@ static void warn_unused(struct cx *cx, const struct module_tree *tree)
 
     for (int i = 1; i < tree->module_count; i++) {
         const struct module *module = tree->modules[i];
-        const char *place = arena_format(&cx->arena, "%s:%zu", module->loc.source->name, module->loc.offset);
+        const char *place = arena_format(&cx->arena, "%s:%u", module->loc.source->name, module->loc.offset);
 
         if (any_called(module))
             continue;

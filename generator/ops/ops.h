@@ -46,32 +46,31 @@ struct sharing {
     bool unsure; /* a view or a copy: that is decided by strides that are not known */
     bool twice;  /* several tensors of PyTorch are this value: views that change nothing */
     bool fixed;  /* of the model, and a constant of the emitted code */
+    bool said;   /* that what it holds is not known */
     const struct loc
         *lost; /* something changed it in place there, in a way that is not known; NULL: nothing */
-    bool said; /* that what it holds is not known */
 };
 
 struct value {
     int id; /* unique in its graph, in the order of making */
     enum dtype dtype;
     int ndim;
+    int result; /* which of the op's outputs */
     const struct dim *dims[MAX_DIMS];
     struct op *op; /* its producer */
-    int result;    /* which of the op's outputs */
     struct loc loc;
     const char *name;              /* the local of the spec that it was first bound to, or NULL */
-    bool local;                    /* that one is of what a class of torch.nn does, and no word of the spec */
     const struct tensor *constant; /* elements known while generating, or NULL */
     /* Kept by graph.c: the ops of its graph that read it, one for each input, in no order; how often it is returned. */
     struct op **users;
     int user_count, returned;
     int left; /* which of the users was taken away last */
+    int renewals; /* so many there were of the graph's when lowering saw that it is the newest, as are those that it shows */
     struct sharing sharing;
     struct value *
         newer; /* slots: the version that a write made of it; others: what it became in place; see graph_renew */
     struct value
         *turned; /* what the tensor shows since its shape changed in place: another view of its memory */
-    int renewals; /* so many there were of the graph's when lowering saw that it is the newest, as are those that it shows */
 
     /* Set by legalise: where the elements are. base is the value that owns the buffer (itself: not a view). From plan_make on they
      * are the plan's, which lets values be made inside of those that join them (note [joins] in plan/plan_join.h). */
@@ -79,6 +78,7 @@ struct value {
     const struct dim *offset;
     const struct dim *strides[MAX_DIMS];
 
+    bool local; /* its name is of what a class of torch.nn does, and no word of the spec */
     bool
         image; /* Set by layout: the last axis are the channels of a convolutional part, the first the batch */
     bool feeds_conv; /* and: a convolution reads it, directly or behind pools and maps */
@@ -250,10 +250,9 @@ enum call_part { CALL_WHOLE, CALL_FORWARD, CALL_BACKWARD, CALL_COMMIT };
 
 struct op {
     enum op_code code;
-    struct value **inputs;
-    int input_count;
-    struct value **outputs;
-    int output_count;
+    int input_count, output_count;
+    int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
+    struct value **inputs, **outputs;
     struct loc loc;
     struct module_call
         *call;         /* the module call that made it; NULL in the model's own statements of a model */
@@ -273,7 +272,6 @@ struct op {
     struct dag **
         gradients; /* MAP of a line of elementwise.c, in a graph that saves: by input, what the line says of its
                              * gradient, over the inputs, the result and the upstream gradient; NULL: nothing flows there */
-    int tail_first; /* index of the first input that belongs to the tail; input_count where there is no tail */
 
     union {
         struct {

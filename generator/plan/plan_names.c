@@ -208,7 +208,8 @@ static const char *const *words_of(struct planner *planner, struct words **lists
                                  .label = op->label ? op_words(cx, op) : NULL,
                                  .local = value->local};
     const char *key = wanted.name ? wanted.name : wanted.label ? wanted.label : "";
-    const unsigned hash = (unsigned)text_hash(key, strlen(key)) + (wanted.module ? 31u * (unsigned)wanted.module->index : 0);
+    const unsigned hash = (unsigned)text_hash(key, strlen(key)) +
+                          (wanted.module ? 31u * (unsigned)wanted.module->index : 0);
     struct words **list = &lists[hash % WORDS_LISTS], *own = *list;
 
     while (own && !(own->module == wanted.module && own->local == wanted.local &&

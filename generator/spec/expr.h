@@ -76,23 +76,23 @@ struct signature;
 
 struct expr {
     enum expr_kind kind;
+    enum expr_op op;
     struct loc loc; /* the whole expression */
     int64_t integer;
     double number;
     const char *text;
     struct loc name_loc; /* ATTR: the name; BINARY and UNARY: the operator, CHAIN: the first */
-    enum expr_op op;
     enum expr_op *chain;
-    bool tuple;
     struct expr *a, *b, *c;
     struct expr **items;
     const char **names; /* CALL: keyword of each item, or NULL; DICT */
     struct loc *name_locs;
-    int count;                  /* of items */
     struct signature_arg *args; /* LAMBDA */
+    int count;                  /* of items */
     int arg_count;
-    size_t end; /* where its text ends, in bytes of loc.source: loc itself stays within one line */
-    int height; /* of this tree; at most EXPR_MAX_DEPTH, so that walking it may recurse */
+    bool tuple;
+    unsigned end; /* where its text ends, in bytes of loc.source: loc itself stays within one line */
+    int height;   /* of this tree; at most EXPR_MAX_DEPTH, so that walking it may recurse */
 };
 
 #define EXPR_MAX_DEPTH 200

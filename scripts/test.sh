@@ -20,7 +20,7 @@ configure_and_build release "${options[@]}" # knows of the other, which writes t
 status=0
 say "testing"
 # What is the same with sanitizers is run with them alone; of what is long its sample is run.
-once='^(unit_(training|weights|stored|emit_kernel|optim)|errors_(specs|command_[a-z]+)|api_elementwise_long|long_failing_memory)$'
+once='^(unit_(training|weights|stored|emit_kernel|optim)|errors_(specs|command_[a-z]+)|api_elementwise_long|long_failing_(memory|sites))$'
 ctest --preset release --parallel "$(nproc)" --exclude-regex "$once" || status=1
 
 say "testing with sanitizers"

@@ -13,7 +13,8 @@ cp -R tests/package "$work"
 CC="${CMAKE_C_COMPILER_LAUNCHER:-} ${CC:-cc}" CFLAGS=-O1 "$modc" run "$work/net.yaml" --seed 1 --state "$work/models/net.safetensors"
 cd "$work"
 {
-    "$cmake" -S . -B build -DMODC_SOURCE="$root" -DHIDDEN=4 -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0
+    "$cmake" -S . -B build -DMODC_SOURCE="$root" -DMODC_WERROR=ON -DHIDDEN=4 -DCMAKE_BUILD_TYPE=Debug \
+        -DCMAKE_C_FLAGS_DEBUG=-O0 # the flags of wheel.sh, whose objects it may have
     "$cmake" --build build --parallel 2
     "$cmake" --install build --prefix installed
 } >said 2>&1 || { cat said >&2; exit 1; }

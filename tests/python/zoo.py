@@ -33,7 +33,15 @@ BOUND, WINOGRAD = 1e-5, 1e-4  # as design has them
 
 
 def randomised(model):
-    """Statistics of BatchNorm as of a trained network, so that it matters what is done with them."""
+    """Parameters and statistics as of a trained network, so that it matters what is done with them: heads, biases and scales of
+    residual branches often begin with nothing."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.numel() and parameter.is_floating_point():
+                if float(parameter.abs().max()) < 1e-3:
+                    parameter.normal_(0, 0.1 if parameter.ndim == 1 else 0.02)
+                elif bool((parameter == 1).all()):
+                    parameter.uniform_(0.8, 1.2)
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
             module.running_mean.normal_(0, 0.1)

@@ -15,6 +15,8 @@ def owner(path):
 
 def check_externs(about, externs):
     """Each Extern has a function, and each function an Extern; else an Error."""
+    if not isinstance(externs, dict):
+        raise TypeError(f"externs is a dict of functions by name, not what is of type {type(externs).__name__}")
     names = {module["path"]: module["extra_repr"].strip("'") for module in about["modules"] if module["class"] == "Extern"}
     known = {*names.values(), *names, *map(owner, names)}
     for name, function in externs.items():

@@ -102,6 +102,8 @@ class Bodies(unittest.TestCase):
         self.refused(modc.Error, "externs: the spec has no Extern 'scale'\nhint: it has scaled, sums", self.net, scale=scaled)
         self.refused(modc.Error, "externs: the spec has no Extern 'f'", modc.compile, PLAIN, cflags="-O0", externs={"f": scaled})
         self.refused(TypeError, "externs: 'sums' is of type int, not a function", self.net, sums=3)
+        self.refused(TypeError, "externs is a dict of functions by name, not what is of type function", modc.compile, SPEC,
+                     cflags="-O0", externs=scaled)
 
         def failing(x, weight):
             raise KeyError("of its own")
@@ -178,6 +180,10 @@ class Odd(nn.Module):
 
     def forward(self, x):
         return self.inner(x)
+
+
+def odd():
+    return Odd(Many())
 
 
 class Asking(nn.Module):
@@ -314,6 +320,17 @@ hint: choose by torch.where, or let an argument of the module decide"""
         net.backward(gradient)
         for name, parameter in model.named_parameters():
             self.assertLess(float((net.gradients("torch")[name] - parameter.grad).abs().max()), 1e-4, name)
+
+    def test_command(self):
+        from contextlib import redirect_stderr, redirect_stdout
+        from io import StringIO
+        from modc._export.command import main
+        out, err, path = StringIO(), StringIO(), f"{self.folder.name}/net.yaml"
+        with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
+            status = main([f"{__name__}:odd", "-o", path, "--input", "2,3", "--partial", "--no-check", "--mode", "eval"])
+        self.assertEqual((status, out.getvalue()), (0, f"{path}: 20 lines; {self.folder.name}/net.safetensors\n"))
+        self.assertEqual(err.getvalue(), "modc: warning: 'inner' is left as the Extern 'many', whose body is yours to write: "
+                         + self.many("\nnote: in module 'inner'") + "\n")
 
     def test_refused(self):
         x = torch.randn(2, 3)

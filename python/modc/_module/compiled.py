@@ -173,9 +173,7 @@ class Prepared:
         # bits of an address that have to be 0: inputs lie at a multiple of their element; others are copied
         self.mask = max((tensor.element_size() for tensor in self.inputs), default=1) - 1
         self.complex = any(tensor.is_complex() for tensor in self.inputs)
-        self.before = None  # what is to be done before each call, as a function of a context
-        if variant.random or variant.schema.owner.hooks is not None:
-            self.before = self.seed_and_attach
+        self.seeds_or_hooks = variant.random or variant.schema.owner.hooks is not None
 
     def seed_and_attach(self, context):
         hooks = self.variant.schema.owner.hooks
@@ -222,8 +220,8 @@ class Prepared:
             if context.saving != saving:
                 compiled.library.set_grad_enabled(context.pointer, saving)
                 context.saving = saving
-            if self.before is not None:
-                self.before(context)
+            if self.seeds_or_hooks:
+                self.seed_and_attach(context)
             status = compiled.run(context.reference)
             if status:
                 if status == lib.STALE:

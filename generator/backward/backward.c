@@ -70,6 +70,7 @@ struct backward {
     int held_count;
     struct op **commits; /* of regions with hooks, in the order of their backward */
     int commit_count;
+    struct op **fences; /* with hooks: see fence_at */
 };
 
 static void write_backward(struct graph *graph);
@@ -645,14 +646,18 @@ static bool take_all(struct backward *b, const struct op *op, struct value **gra
 
 /* ---- hooks ------------------------------------------------------------------------------------------------------- */
 
-/* A boundary of the same call. */
-static struct op *find_fence(const struct backward *b, enum fence_kind kind, const struct module_call *call)
+/* Where b->fences has the first boundary of that kind of a call; NULL is the model's. */
+static struct op **fence_at(const struct backward *b, enum fence_kind kind, const struct module_call *call)
 {
-    for (int i = 0; i < b->graph->op_count; i++)
-        if (b->graph->ops[i]->code == GRAPH_OP_FENCE && b->graph->ops[i]->fence.kind == kind &&
-            b->graph->ops[i]->call == call)
-            return b->graph->ops[i];
-    return NULL;
+    return &b->fences[(FENCE_BACKWARD + 1) * (call ? call->index + 1 : 0) + (int)kind];
+}
+
+static void note_fence(const struct backward *b, struct op *op)
+{
+    struct op **at = op->code == GRAPH_OP_FENCE ? fence_at(b, op->fence.kind, op->call) : NULL;
+
+    if (at && !*at)
+        *at = op;
 }
 
 /* Where the gradients of a boundary's values come by: `slots` says which each is of, behind those that are only seen. */
@@ -671,6 +676,7 @@ static struct op *add_fence(struct backward *b, enum fence_kind kind, const stru
     for (int i = 0; i < count; i++)
         graph_value(b->graph, op, values[i]->dtype, values[i]->ndim, values[i]->dims);
     graph_append(b->graph, op);
+    note_fence(b, op);
     return op;
 }
 
@@ -704,7 +710,7 @@ static void add_backward_hooks(struct backward *b, const struct op *forward, con
 static void leave_results(struct backward *b, const struct op *forward, struct value **gradients)
 {
     struct arena *arena = &b->graph->cx->arena;
-    const struct op *arguments = find_fence(b, FENCE_FORWARD_PRE, forward->call);
+    const struct op *arguments = *fence_at(b, FENCE_FORWARD_PRE, forward->call);
     struct value **values = NULL;
     int count = 0, slot_count = 0, *slots = NULL;
     struct op *fence;
@@ -728,7 +734,7 @@ static void leave_results(struct backward *b, const struct op *forward, struct v
 /* Gradients of what went into a module, when all that it was read for is done: through its backward hooks. */
 static void leave_arguments(struct backward *b, const struct op *forward, struct value **gradients)
 {
-    const struct op *results = find_fence(b, FENCE_BACKWARD_PRE, forward->call);
+    const struct op *results = *fence_at(b, FENCE_BACKWARD_PRE, forward->call);
 
     if (results)
         add_backward_hooks(b, forward, results, gradients);
@@ -919,6 +925,10 @@ static void write_backward(struct graph *graph)
     b.wanted = ARENA_ARRAY(arena, b.value_count + 1, bool);
     b.parts = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
     b.last = ARENA_ARRAY(arena, b.value_count + 1, struct part *);
+    if (graph->fenced)
+        b.fences = ARENA_ARRAY(arena, (FENCE_BACKWARD + 1) * (graph->call_count + 1), struct op *);
+    for (int i = 0; i < op_count && graph->fenced; i++)
+        note_fence(&b, graph->ops[i]);
     find_wanted(&b);
     check_loss(&b);
     add_yield(&b);
@@ -962,7 +972,7 @@ static void sweep(struct graph *graph, void *data)
 static void write_entry(struct graph *graph, void *data)
 {
     (void)data;
-    if (graph->saves && !graph->region)
+    if (graph->saves && !graph->region && diag_errors(graph->cx) == 0)
         write_backward(graph);
 }
 

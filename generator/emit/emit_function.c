@@ -323,10 +323,8 @@ static void print_locals(struct emit *e, struct text *out, const struct variant 
         for (int j = 0; j < op->output_count; j++) {
             const struct value *value = op->outputs[j]->base;
             const struct place *place = &variant->places[value->id];
-            bool first = place->kind == PLACE_WORKSPACE && place->first == s;
+            const bool first = place->kind == PLACE_WORKSPACE && place->first == s && place->output == j;
 
-            for (int i = 0; i < j; i++)
-                first &= op->outputs[i]->base != value;
             if (!first || (block && value == block->base) || (!all && !uses_name(e->uses, place->name)))
                 continue;
             if (place->shown)

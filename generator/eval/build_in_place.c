@@ -13,6 +13,7 @@
  * (`turned`, which build_shown follows). Two views of one shape are one value here, and two tensors in PyTorch: such a value
  * (`twice`) is not turned. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "eval/evaluator.h"
@@ -66,14 +67,12 @@ static struct value *over(struct eval *eval, const struct value *of, const struc
     return out;
 }
 
-void build_share(struct eval *eval, struct value *value, struct value *of, struct value *base,
-                 struct value *other)
+/* `value` stands for `of` from now on, and `other` for `base`, which share memory. */
+static void share(struct eval *eval, struct value *value, struct value *of, struct value *base,
+                  struct value *other)
 {
-    struct value *shown;
+    struct value *shown = of == base ? NULL : over(eval, of, base, other);
 
-    if (value->sharing.with || value->sharing.view || build_storage(of) != build_storage(base))
-        return;
-    shown = of == base ? NULL : over(eval, of, base, other);
     if (shown && view_of(shown)) {
         value->sharing.view = view_of(shown);
         value->sharing.unsure = shown->sharing.unsure;
@@ -81,6 +80,35 @@ void build_share(struct eval *eval, struct value *value, struct value *of, struc
         value->sharing.with = other;
         value->sharing.part = of != base && shown != other;
     }
+}
+
+/* A value's place in a list, and the number of what it lies in. */
+struct lying {
+    int storage, at;
+};
+
+static int by_storage(const void *a, const void *b)
+{
+    const struct lying *one = a, *other = b;
+
+    return one->storage != other->storage ? (one->storage < other->storage ? -1 : 1) : one->at - other->at;
+}
+
+void build_share(struct eval *eval, struct value *const *values, struct value *const *of, int first,
+                 int count)
+{
+    struct lying *lying = ARENA_ARRAY(&eval->cx->arena, count + 1, struct lying);
+    int *with = ARENA_ARRAY(&eval->cx->arena, count + 1, int); /* the first of the list that lies there */
+
+    for (int i = 0; i < count; i++)
+        lying[i] = (struct lying){build_storage(of[i])->id, i};
+    qsort(lying, (size_t)count, sizeof *lying, by_storage);
+    for (int i = 0; i < count; i++)
+        with[lying[i].at] = i > 0 && lying[i].storage == lying[i - 1].storage ? with[lying[i - 1].at]
+                                                                              : lying[i].at;
+    for (int i = first; i < count; i++)
+        if (with[i] != i)
+            share(eval, values[i], of[i], of[with[i]], values[with[i]]);
 }
 
 /* ---- views and copies --------------------------------------------------------------------------------------------- */

@@ -372,9 +372,10 @@ bool build_turn(struct eval *eval, struct loc loc, const char *what, struct valu
 struct ev build_seen(struct ev out, int first);
 /* What the value became in place; NULL after an error: that is not known. */
 struct value *build_newest(struct eval *eval, struct loc loc, struct value *value);
-/* `value` stands for `of` from now on, and `other` for `base`: they share memory, if these do. */
-void build_share(struct eval *eval, struct value *value, struct value *of, struct value *base,
-                 struct value *other);
+/* Values stand for `of` from now on, behind a boundary or a call: those from `first` on, which are new, share memory with the first of
+ * all whose `of` lies in the memory of theirs. */
+void build_share(struct eval *eval, struct value *const *values, struct value *const *of, int first,
+                 int count);
 /* What a function made that copies in PyTorch shares no memory with what was there before: values with a number below `first`. */
 struct ev build_apart(struct eval *eval, struct ev out, int first);
 /* build_reshape as PyTorch's reshape, which copies where strides leave no view; with `always` as its view. */

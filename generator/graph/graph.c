@@ -91,6 +91,7 @@ void graph_input(struct graph *graph, struct op *op, int input, struct value *va
     if (op->placed && op->inputs[input] != value) {
         unuse(graph, op, op->inputs[input]);
         use(graph, op, value);
+        hooks_change(graph, op);
     }
     op->inputs[input] = value;
 }
@@ -103,8 +104,10 @@ void graph_inputs(struct graph *graph, struct op *op, struct value **inputs, int
         unuse_all(graph, op);
     op->inputs = inputs;
     op->input_count = count;
-    if (placed)
+    if (placed) {
         use_all(graph, op);
+        hooks_change(graph, op);
+    }
 }
 
 void graph_output(struct graph *graph, int output, struct value *value)
@@ -134,6 +137,7 @@ void graph_replace(struct graph *graph, struct value *from, struct value *to)
                 continue;
             op->inputs[j] = to;
             use(graph, op, to);
+            hooks_change(graph, op);
         }
     }
     from->user_count = from == to ? from->user_count : 0;
@@ -183,6 +187,7 @@ void graph_insert(struct graph *graph, int position, struct op *op)
     graph->shift--;
     stand(graph, op, position);
     use_all(graph, op);
+    hooks_insert(graph, position, op);
 }
 
 void graph_append(struct graph *graph, struct op *op)
@@ -206,6 +211,7 @@ void graph_put(struct graph *graph, int position, struct op *op)
     graph->ops[position] = op;
     stand(graph, op, position);
     use_all(graph, op);
+    hooks_change(graph, op);
 }
 
 void graph_retire(struct graph *graph, struct op *op)
@@ -241,6 +247,7 @@ struct graph_walk graph_walk(struct graph *graph)
 
     graph->ops = NULL;
     graph->op_count = 0;
+    graph->hooks = NULL;
     return walk;
 }
 
@@ -248,12 +255,22 @@ struct op *graph_next(struct graph *graph, struct graph_walk *walk)
 {
     struct op *op;
 
-    if (walk->at == walk->count)
+    if (walk->at == walk->count) {
+        graph->hooks = NULL; /* what was known amid the walk */
         return NULL;
+    }
     op = walk->ops[walk->at++];
     ARENA_PUSH(&graph->cx->arena, graph->ops, graph->op_count, op);
     stand(graph, op, graph->op_count - 1);
     return op;
+}
+
+void graph_reorder(struct graph *graph, struct op *const *ops)
+{
+    for (int i = 0; i < graph->op_count; i++) {
+        graph->ops[i] = ops[i];
+        stand(graph, ops[i], i);
+    }
 }
 
 void graph_sweep(struct graph *graph, const bool *kept, struct op ***moved, int *moved_count)
@@ -386,6 +403,7 @@ struct graph *graph_clone(const struct graph *graph)
     for (int i = 0; i < graph->need_count; i++)
         out->needs[i] = graph->needs[i];
     out->slot_count = 0; /* of lowering, which is over */
+    out->hooks = NULL;
     return out;
 }
 

@@ -57,6 +57,7 @@ struct graph {
     int slot_count;
     int renewals;                     /* see graph_renew */
     bool swept;                       /* since then nothing came or lost a reader: all is used */
+    struct hooks *hooks;              /* what is known of them; NULL: nothing. See note [hooks] in hooks.c */
     bool resolved;                    /* by legalise: views have offsets and strides */
     bool *inputs_last, *outputs_last; /* by layout: of a region, which are channels-last */
     /* Filled by fold: ops whose results depend on parameters alone; MODEL_pack runs them. In running order. */
@@ -193,6 +194,7 @@ void graph_insert(struct graph *graph, int position, struct op *op); /* in front
 void graph_remove(struct graph *graph, int position);
 void graph_put(struct graph *graph, int position, struct op *op); /* in the place of what stands there */
 void graph_move(struct graph *graph, int from, int to);           /* what is between them makes room */
+void graph_reorder(struct graph *graph, struct op *const *ops);   /* all of them */
 /* For passes that edit much: what goes reads nothing any more, and is not `placed`, but stands in the list until the next sweep. The op
  * succeeds `old`: it comes to stand where that stood. */
 void graph_retire(struct graph *graph, struct op *op);
@@ -239,6 +241,10 @@ bool value_is_slot(const struct value *value);                      /* a TENSOR'
 bool value_is_lent(struct value *value);
 
 /* Where the first boundary behind `from` stands that lets hooks write where the value lies; INT_MAX: nowhere. */
-int graph_next_hook(const struct graph *graph, struct value *value, int from);
+int graph_next_hook(struct graph *graph, struct value *value, int from);
+
+/* For graph.c: what an op reads changed, or it came. */
+void hooks_change(struct graph *graph, const struct op *op);
+void hooks_insert(struct graph *graph, int position, struct op *op);
 
 #endif

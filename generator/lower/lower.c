@@ -222,13 +222,13 @@ static struct ev leave_root(struct lower *lower, struct value **inputs, struct e
     const int count = lower->entry->model_count;
     struct value **all = NULL;
     int all_count = 0, at = count;
+    struct op *fence;
 
     for (int i = 0; i < count; i++)
         ARENA_PUSH(&lower->eval.cx->arena, all, all_count, inputs[i]);
     lower_gather(&lower->eval, &result, &all, &all_count);
-    lower_fence(&lower->eval, lower->tree->root, FENCE_FORWARD, all, all_count, count);
-    if (count > 0)
-        lower_share(&lower->eval, all, count, all_count);
+    fence = lower_fence(&lower->eval, lower->tree->root, FENCE_FORWARD, all, all_count, count);
+    build_share(&lower->eval, all + count, fence->inputs + count, 0, all_count - count);
     return lower_scatter(&lower->eval, &result, all, &at);
 }
 

@@ -28,15 +28,8 @@ struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value 
     return out;
 }
 
-void lower_share(struct eval *eval, struct value *const *values, int first, int count)
-{
-    for (int i = first; i < count; i++)
-        for (int j = first; j < i; j++)
-            build_share(eval, values[i], values[i]->op->inputs[i], values[j]->op->inputs[j], values[j]);
-}
-
-void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
-                 int count, int seen)
+struct op *lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
+                       int count, int seen)
 {
     struct op *op = op_new(eval, GRAPH_OP_FENCE, kind == FENCE_FORWARD ? "forward_hook" : "forward_pre_hook",
                            values, count);
@@ -52,8 +45,7 @@ void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind,
         values[i] = out;
     }
     graph_append(eval->graph, op);
-    if (seen == 0)
-        lower_share(eval, values, 0, count);
+    return op;
 }
 
 struct ev lower_children(struct eval *eval, struct module *module, const struct call *call)
@@ -290,6 +282,7 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
     struct value **given = NULL, **inputs = NULL, **values = NULL;
     int given_count = 0, input_count = 0, count = 0, at = 0;
     struct call inner = *call;
+    struct op *fence;
     struct ev out;
 
     if (!eval->graph->fenced)
@@ -299,7 +292,8 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
         lower_gather(eval, &call->args[i], &given, &given_count);
     for (int i = 0; i < given_count; i++)
         ARENA_PUSH(arena, inputs, input_count, given[i]);
-    lower_fence(eval, module, FENCE_FORWARD_PRE, inputs, input_count, 0);
+    fence = lower_fence(eval, module, FENCE_FORWARD_PRE, inputs, input_count, 0);
+    build_share(eval, inputs, fence->inputs, 0, input_count);
     for (int i = 0; i < call->count; i++)
         inner.args[i] = lower_scatter(eval, &call->args[i], inputs, &at);
     out = run_body(eval, module, &inner);
@@ -316,12 +310,10 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
             return ev_bad(call->loc);
     }
     lower_gather(eval, &out, &values, &count);
-    lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);
-    for (int i = input_count; i < count; i++)
-        for (int j = 0; j < input_count; j++)
-            build_share(eval, values[i], values[i]->op->inputs[i], values[i]->op->inputs[j], given[j]);
-    if (input_count > 0)
-        lower_share(eval, values, input_count, count);
+    fence = lower_fence(eval, module, FENCE_FORWARD, values, count, input_count);
+    for (int i = 0; i < input_count; i++) /* as the caller has them */
+        values[i] = given[i];
+    build_share(eval, values, fence->inputs, input_count, count);
     at = input_count;
     return lower_scatter(eval, &out, values, &at);
 }

@@ -71,12 +71,10 @@ void lower_gather(struct eval *eval, const struct ev *value, struct value ***lis
 /* The same value with its tensors, in order, taken from `list`. */
 struct ev lower_scatter(struct eval *eval, const struct ev *value, struct value *const *list, int *at);
 
-/* A module boundary: `values` come back as what hooks may have made of them. */
-void lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
-                 int count, int seen);
-
-/* What shared memory in front of a boundary, of the results of a fence from `first` on, does so behind it: hooks part nothing. */
-void lower_share(struct eval *eval, struct value *const *values, int first, int count);
+/* A module boundary: `values` come back as what hooks may have made of them. What shares memory in front of it does so behind it, as
+ * build_share says: hooks part nothing. */
+struct op *lower_fence(struct eval *eval, struct module *module, enum fence_kind kind, struct value **values,
+                       int count, int seen);
 
 /* Threads the first argument through the children; the others go to every one. Where no statement calls the list, since
  * the model is one, each child is its own place. */

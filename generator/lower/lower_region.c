@@ -353,8 +353,9 @@ struct ev lower_call_region(struct eval *eval, struct module *module, struct reg
                             const struct call *call)
 {
     const struct graph *graph = region->graph;
-    struct value **inputs = NULL, **outputs;
-    int count = 0, at = 0;
+    struct arena *arena = &eval->cx->arena;
+    struct value **inputs = NULL, **values, **inside; /* what it is given, then its results; in the region */
+    int count = 0, at;
     struct op *op;
 
     mark_called(module, region->graph->root);
@@ -365,18 +366,19 @@ struct ev lower_call_region(struct eval *eval, struct module *module, struct reg
     op->invoke.region = region;
     op->invoke.instance = module;
     op->invoke.count = 1;
-    outputs = ARENA_ARRAY(&eval->cx->arena, region->graph->output_count + 1, struct value *);
-    for (int i = 0; i < region->graph->output_count; i++) {
-        const struct value *out = region->graph->outputs[i];
+    values = ARENA_ARRAY(arena, count + graph->output_count + 1, struct value *);
+    inside = ARENA_ARRAY(arena, count + graph->output_count + 1, struct value *);
+    for (int i = 0; i < count; i++) {
+        values[i] = inputs[i];
+        inside[i] = graph->inputs[i];
+    }
+    for (int i = 0; i < graph->output_count; i++) {
+        struct value *out = inside[count + i] = graph->outputs[i];
 
-        outputs[i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
+        values[count + i] = graph_value(eval->graph, op, out->dtype, out->ndim, out->dims);
     }
     graph_append(eval->graph, op);
-    for (int i = 0; i < graph->output_count; i++) {
-        for (int j = 0; j < count; j++)
-            build_share(eval, outputs[i], graph->outputs[i], graph->inputs[j], inputs[j]);
-        for (int j = 0; j < i; j++)
-            build_share(eval, outputs[i], graph->outputs[i], graph->outputs[j], outputs[j]);
-    }
-    return lower_scatter(eval, result_of(region), outputs, &at);
+    build_share(eval, values, inside, count, count + graph->output_count);
+    at = count;
+    return lower_scatter(eval, result_of(region), values, &at);
 }

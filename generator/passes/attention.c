@@ -25,7 +25,7 @@ static bool is_product(const struct graph *graph, const struct op *op)
 }
 
 /* The op that makes a value with a single reader, where it can be computed in the place of `last`; else NULL. */
-static struct op *maker(const struct graph *graph, const struct value *value, const struct op *last)
+static struct op *maker(struct graph *graph, const struct value *value, const struct op *last)
 {
     struct op *op = value->op;
 
@@ -51,7 +51,7 @@ static bool is_row(const struct value *scores)
     return dim_equals(scores->dims[scores->ndim - 2], 1);
 }
 
-static bool find(const struct graph *graph, struct op *values, struct found *found)
+static bool find(struct graph *graph, struct op *values, struct found *found)
 {
     struct op *softmax, *op;
     const struct value *scores;

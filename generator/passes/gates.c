@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The product that makes what adds to the gates, with a single reader; through a view that only moves axes of one element. */
-static struct op *find_product(const struct graph *graph, const struct op *op)
+static struct op *find_product(struct graph *graph, const struct op *op)
 {
     const struct value *gates = op->inputs[RECURRENT_GATES];
     const struct op *view = gates->op;
@@ -27,7 +27,7 @@ static struct op *find_product(const struct graph *graph, const struct op *op)
 }
 
 /* A layer whose weights are all packed, in whole tiles of units, over so many steps that some are ahead of others. */
-static bool is_layer(const struct graph *graph, const struct op *op)
+static bool is_layer(struct graph *graph, const struct op *op)
 {
     static const enum recurrent_input others[] = {RECURRENT_PROJECTION, RECURRENT_LENGTHS,
                                                   RECURRENT_INPUT_WEIGHT};

@@ -280,6 +280,8 @@ static int end_of_call(const struct graph *graph)
 
 void pass_legalise(struct graph *graph)
 {
+    int end;
+
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
 
@@ -305,11 +307,14 @@ void pass_legalise(struct graph *graph)
             set_dense(graph, op->outputs[j]);
         tail_operands(graph, op, &i);
     }
+    end = end_of_call(graph);
     for (int i = 0; i < graph->output_count; i++) {
-        int at = i < graph->result_count ? end_of_call(graph) : graph->op_count;
+        int at = i < graph->result_count ? end : graph->op_count;
+        const int before = at;
 
         if (!is_output_ready(graph, i))
             graph_output(graph, i, insert_copy(graph, &at, graph->outputs[i], false));
+        end += i < graph->result_count ? at - before : 0;
     }
     graph->resolved = true;
 }

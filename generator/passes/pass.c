@@ -27,6 +27,7 @@ static void run_one(struct graph *graph, void *data)
 {
     const struct pass *pass = data;
 
+    graph->hooks = NULL;
     pass->run(graph);
 }
 

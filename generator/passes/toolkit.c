@@ -133,7 +133,7 @@ static bool may_be_written(const struct value *root)
     return value_is_slot(root) && (root->op->code != GRAPH_OP_TENSOR || root->op->tensor.tensor->written);
 }
 
-bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to)
+bool pass_write_between(struct graph *graph, const struct op *op, int from, int to)
 {
     for (int i = 0; i < op->input_count; i++) {
         const struct value *root = value_root(op->inputs[i]);

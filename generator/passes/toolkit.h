@@ -24,7 +24,7 @@ bool op_is_packed(const struct graph *graph, const struct op *op);
 bool pass_may_join(const struct graph *graph, const struct op *a, const struct op *b);
 
 /* Does an op between the two positions change what `op` reads? Then op cannot move from one to the other. */
-bool pass_write_between(const struct graph *graph, const struct op *op, int from, int to);
+bool pass_write_between(struct graph *graph, const struct op *op, int from, int to);
 
 /* Forgets inputs from `first` up to the tail's that the op's dag does not read. They are its last loads; those before are of
  * the type of input 0. */

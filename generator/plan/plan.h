@@ -128,6 +128,7 @@ struct place {
     int index;
     int64_t offset, bytes; /* WORKSPACE */
     int first, last;       /* WORKSPACE: steps in which it is live, from the first that writes there */
+    int output;            /* which result of `first` is the first that writes there */
     const struct module_tensor *tensor;
     struct packed_at packed;
     bool kept;                /* WORKSPACE, of a region: in the block that its parts share */

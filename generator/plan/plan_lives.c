@@ -74,11 +74,10 @@ struct place *planner_own_place(const struct variant *variant, int s, int output
     const struct op *op = variant->steps[s].op;
     struct place *place = &variant->places[op->outputs[output]->base->id];
 
-    for (int j = 0; j < output; j++)
-        if (op->outputs[j]->base == op->outputs[output]->base)
-            return NULL;
-    return place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0 && place->first == s ? place
-                                                                                                   : NULL;
+    return place->kind == PLACE_WORKSPACE && !place->same && place->bytes > 0 && place->first == s &&
+                   place->output == output
+               ? place
+               : NULL;
 }
 
 /* Which maps work in place, and when everything in the workspace is live. */
@@ -102,8 +101,10 @@ void planner_find_lives(struct planner *planner)
         for (int j = 0; j < op->output_count; j++) {
             struct place *place = &variant->places[op->outputs[j]->base->id];
 
-            if (place->first < 0)
+            if (place->first < 0) {
                 place->first = s;
+                place->output = j;
+            }
         }
         for (int j = 0; j < op->input_count; j++) /* through aliases */
             last_use[planner_memory_of(variant, op->inputs[j])->id] = s;

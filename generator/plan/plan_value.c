@@ -115,6 +115,23 @@ static void place_gradient(struct planner *planner, struct place *place)
                                 : c_gradient(planner->cx, graph, input->name, false);
 }
 
+/* Whether what reads the value, or a view of it, takes it as a number; but for what MODEL_pack runs. */
+static bool is_read_as_number(const struct value *value)
+{
+    for (int u = 0; u < value->user_count; u++) {
+        const struct op *op = value->users[u];
+
+        if (op->code == GRAPH_OP_VIEW && !is_read_as_number(op->outputs[0]))
+            return false;
+        if (op->code == GRAPH_OP_VIEW || (op->output_count == 1 && op->outputs[0]->prepared))
+            continue;
+        for (int j = 0; j < op->input_count; j++)
+            if (op->inputs[j] == value && !op_reads_number(op, j))
+                return false;
+    }
+    return true;
+}
+
 /* A constant of equal elements that is a number wherever it is read, and need not lie anywhere. */
 static bool is_number(const struct graph *graph, const struct value *base)
 {
@@ -127,11 +144,7 @@ static bool is_number(const struct graph *graph, const struct value *base)
     for (int64_t i = 1; i < count; i++)
         if (memcmp(&tensor->data[i], &tensor->data[0], sizeof tensor->data[0]) != 0)
             return false;
-    for (int i = 0; i < graph->op_count; i++)
-        for (int j = 0; j < graph->ops[i]->input_count; j++)
-            if (graph->ops[i]->inputs[j]->base == base && !op_reads_number(graph->ops[i], j))
-                return false;
-    return true;
+    return is_read_as_number(base);
 }
 
 /* ---- by what makes the value: those that are there, or are another ---------------------------------------------- */
@@ -162,10 +175,18 @@ static void place_const(struct planner *planner, struct place *place, struct val
         place->name = plan_constant(planner->cx, planner->plan, value);
 }
 
+/* What a boundary or a write is given, or what that lies in, so that nobody walks from one to the next. */
+static const struct value *memory_given(const struct planner *planner, const struct value *given)
+{
+    const struct value *same = planner->variant->places[given->base->id].same;
+
+    return same ? same : given->base;
+}
+
 static void place_written(struct planner *planner, struct place *place, struct value *value)
 {
     *place = planner->variant->places[value->op->inputs[0]->base->id];
-    place->same = value->op->inputs[0]->base;
+    place->same = memory_given(planner, value->op->inputs[0]);
 }
 
 static void place_yielded(struct planner *planner, struct place *place, struct value *value)
@@ -191,10 +212,9 @@ static void place_before(struct planner *planner, struct place *place, struct va
 
 static void place_at_boundary(struct planner *planner, struct place *place, struct value *value)
 {
-    (void)planner;
     place->kind = PLACE_FENCE;
     place->index = -1;
-    place->same = value->op->inputs[value->result]->base;
+    place->same = memory_given(planner, value->op->inputs[value->result]);
 }
 
 /* NULL: it is computed, and lies where those want it that read it. */

@@ -220,30 +220,35 @@ static void order_and_join(struct planner *planner)
     planner_join_all(planner);
 }
 
-/* What a boundary's locals begin with: its module's path, and which call of that it is. */
-static const char *boundary_name(struct planner *planner, const struct op *fence)
-{
-    const struct variant *variant = planner->variant;
-    const struct op *op = fence->fence.forward ? fence->fence.forward : fence;
-    const char *path = relative_path(variant->graph->root, op->fence.module->path);
-    const char *flat = path[0] && op->fence.module != variant->graph->root ? emitted_flat(planner->cx, path)
-                                                                           : "self";
-    int before = 0;
+/* The boundaries of forward so far: how many of each module and kind; their steps, by where their ops stand. */
+struct boundaries {
+    int *met; /* by the module's index in the graph's root, twice, and kind */
+    const struct step **steps;
+};
 
+/* What a boundary's locals begin with: its module's path, and which call of that it is. Backward's is that of forward. */
+static const char *boundary_name(struct planner *planner, struct boundaries *boundaries,
+                                 const struct step *step)
+{
+    const struct graph *graph = planner->variant->graph;
+    const struct op *op = step->op;
+    const struct module *module = op->fence.module;
+    const char *path = relative_path(graph->root, module->path), *flat;
+    int number;
+
+    if (op->fence.forward)
+        return boundaries->steps[graph_position(graph, op->fence.forward)]->boundary;
+    boundaries->steps[graph_position(graph, op)] = step;
+    number = ++boundaries->met[2 * (module->index - graph->root->index) + op->fence.kind];
+    flat = path[0] && module != graph->root ? emitted_flat(planner->cx, path) : "self";
     if (flat[0] == '_')
         flat = arena_format(&planner->cx->arena, "m%s", flat);
-    for (int s = 0; s < variant->step_count && variant->steps[s].op != op; s++) {
-        const struct op *other = variant->steps[s].op;
-
-        before += other->code == GRAPH_OP_FENCE && other->fence.module == op->fence.module &&
-                  other->fence.kind == op->fence.kind;
-    }
-    return before ? arena_format(&planner->cx->arena, "%s_call%d", flat, before + 1)
-                  : arena_format(&planner->cx->arena, "%s_call", flat);
+    return number > 1 ? arena_format(&planner->cx->arena, "%s_call%d", flat, number)
+                      : arena_format(&planner->cx->arena, "%s_call", flat);
 }
 
 /* What hooks made of a boundary's values is read in its slots. */
-static void name_boundary(struct planner *planner, struct step *step)
+static void name_boundary(struct planner *planner, struct boundaries *boundaries, struct step *step)
 {
     static const char *const ends[] = {[FENCE_FORWARD_PRE] = "in",
                                        [FENCE_FORWARD] = "out",
@@ -251,7 +256,7 @@ static void name_boundary(struct planner *planner, struct step *step)
                                        [FENCE_BACKWARD] = "din"};
     const struct op *op = step->op;
 
-    step->boundary = boundary_name(planner, op);
+    step->boundary = boundary_name(planner, boundaries, step);
     for (int slot = 0; slot < fence_slot_count(op); slot++) {
         const int i = fence_value_in(op, slot);
         struct place *places = planner->variant->places;
@@ -279,10 +284,16 @@ static void show_results(struct planner *planner, const struct op *call)
 static void name_locals(struct planner *planner)
 {
     struct variant *variant = planner->variant;
+    struct arena *arena = &planner->cx->arena;
+    struct boundaries boundaries = {NULL, NULL};
 
+    if (variant->graph->fenced) {
+        boundaries.met = ARENA_ARRAY(arena, 2 * (variant->graph->root->subtree + 1), int);
+        boundaries.steps = ARENA_ARRAY(arena, variant->graph->op_count + 1, const struct step *);
+    }
     for (int s = 0; s < variant->step_count; s++) {
         if (variant->steps[s].op->code == GRAPH_OP_FENCE)
-            name_boundary(planner, &variant->steps[s]);
+            name_boundary(planner, &boundaries, &variant->steps[s]);
         else if (variant->steps[s].op->code == GRAPH_OP_CALL)
             show_results(planner, variant->steps[s].op);
     }

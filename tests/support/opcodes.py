@@ -39,7 +39,7 @@ ABOUT = {
     "graph/hooks.c": ("FENCE VIEW", "hooks see boundaries, through views"),
     "lower/lower_region.c": ("CALL TENSOR WRITE", "what a region takes from its instance, and what keeps it inline"),
     "passes/attention.c": ("CONTRACT MAP SOFTMAX VIEW", "the pattern that becomes ATTENTION"),
-    "passes/check.c": ("CHECK WRITE", "checks move to the front, before writes"),
+    "passes/check.c": ("CHECK VIEW WRITE", "checks move to the front, before writes"),
     "passes/fold.c": ("CONTRACT CONV MAP VIEW", "scales and biases go into the weights of these two"),
     "passes/fuse.c": ("MAP VIEW WRITE", "maps join others; a write may not read what it replaces"),
     "passes/gates.c": ("CONTRACT RECURRENT VIEW", "a recurrent layer takes in the product of its input"),
@@ -70,7 +70,7 @@ ABOUT = {
     "plan/plan_pack.c": ("MAP TENSOR", "an entry is made of parameters, and maps of them"),
     "plan/plan_rounding.c": ("CALL CONCAT NORM TENSOR YIELD", "what normalises, by itself or by statistics, amplifies errors; shares; regions"),
     "plan/plan_same.c": ("CALL CHECK EXTERN FENCE UPDATE", "steps that have no kernel are compared by what they say"),
-    "plan/plan_value.c": ("CONST FENCE GRADIENT INPUT TENSOR UPDATE WRITE YIELD", "values that no kernel makes, and where they are"),
+    "plan/plan_value.c": ("CONST FENCE GRADIENT INPUT TENSOR UPDATE VIEW WRITE YIELD", "values that no kernel makes, and where they are"),
     "plan/plan_variant.c": ("CALL CONST FENCE WRITE YIELD", "regions, boundaries, constants, shadows of slots"),
     "plan/weights.c": ("CONST TENSOR", "what entries are filled from"),
 }

@@ -143,6 +143,8 @@ bool build_is_full(struct eval *eval, struct loc loc)
     if (!eval->full && !eval->backward && eval->graph && eval->graph->op_count > GRAPH_MAX_OPS) {
         diag_error(eval->cx, loc, "%s has more than %d operations", eval->graph->name, GRAPH_MAX_OPS);
         eval->full = true;
+        if (eval->graph->program)
+            eval->graph->program->full = true;
     }
     return eval->full;
 }

@@ -22,8 +22,10 @@ struct need {
     bool not_one;
 };
 
-#define GRAPH_MAX_OPS 100000
-#define GRAPH_MAX_WITH_GRADIENTS 400000 /* most ops have three more for their gradients, or fewer */
+/* Ten for each of 40,000 statements, or twenty with those of their gradients. Memory bounds them: a model with hooks has four graphs,
+ * each of which takes about 7 kB for an op until it is emitted. */
+#define GRAPH_MAX_OPS 400000
+#define GRAPH_MAX_WITH_GRADIENTS 800000
 
 struct graph {
     struct cx *cx;
@@ -133,6 +135,7 @@ struct program {
     struct region **regions; /* in the order of first use */
     int region_count;
     bool resolving; /* only to see the first calls of lazy modules */
+    bool full;      /* a graph had more ops than it may have, which was said: no further one is lowered */
 };
 
 /* A call of the graph needs it: of the lengths of all values, indices inside their tensors, numbers of values that a

@@ -406,7 +406,7 @@ void lower_variants(struct program *program, struct entry *entry, const struct e
 {
     int count = program->tree->spec->hooks == SPEC_OFF || program->resolving ? 1 : 2;
 
-    for (int fenced = 0; fenced < count; fenced++)
+    for (int fenced = 0; fenced < count && !program->full; fenced++)
         (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, source,
                                                                                 training, fenced, saves);
 }

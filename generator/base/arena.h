@@ -62,4 +62,14 @@ void arena_last_words(const char *text);
         (list)[(count)++] = (item);                                                                          \
     } while (0)
 
+/* The same of a list that gets shorter, too: `room` is its capacity. */
+#define ARENA_PUSH_ROOM(arena, list, count, room, item)                                                      \
+    do {                                                                                                     \
+        if ((count) == (room)) {                                                                             \
+            (room) = (room) ? 2 * (room) : 1;                                                                \
+            (list) = arena_grow(arena, list, (size_t)(count), (size_t)(room), sizeof *(list));               \
+        }                                                                                                    \
+        (list)[(count)++] = (item);                                                                          \
+    } while (0)
+
 #endif

@@ -50,7 +50,7 @@ void graph_renew(struct graph *graph, struct value *old, struct value *newer)
 
 static void use(struct graph *graph, struct op *op, struct value *value)
 {
-    ARENA_PUSH(&graph->cx->arena, value->users, value->user_count, op);
+    ARENA_PUSH_ROOM(&graph->cx->arena, value->users, value->user_count, value->user_room, op);
 }
 
 /* Passes go through a graph in order, and so do those that leave: the next one is mostly beside the last. */
@@ -180,7 +180,7 @@ int graph_position(const struct graph *graph, const struct op *op)
 void graph_insert(struct graph *graph, int position, struct op *op)
 {
     assert(!op->placed);
-    ARENA_PUSH(&graph->cx->arena, graph->ops, graph->op_count, op);
+    ARENA_PUSH_ROOM(&graph->cx->arena, graph->ops, graph->op_count, graph->op_room, op);
     memmove(graph->ops + position + 1, graph->ops + position,
             (size_t)(graph->op_count - 1 - position) * sizeof *graph->ops);
     graph->ops[position] = op;
@@ -246,7 +246,7 @@ struct graph_walk graph_walk(struct graph *graph)
     const struct graph_walk walk = {.ops = graph->ops, .count = graph->op_count};
 
     graph->ops = NULL;
-    graph->op_count = 0;
+    graph->op_count = graph->op_room = 0;
     graph->hooks = NULL;
     return walk;
 }
@@ -260,7 +260,7 @@ struct op *graph_next(struct graph *graph, struct graph_walk *walk)
         return NULL;
     }
     op = walk->ops[walk->at++];
-    ARENA_PUSH(&graph->cx->arena, graph->ops, graph->op_count, op);
+    ARENA_PUSH_ROOM(&graph->cx->arena, graph->ops, graph->op_count, graph->op_room, op);
     stand(graph, op, graph->op_count - 1);
     return op;
 }
@@ -377,7 +377,7 @@ static struct op *clone_op(const struct clones *clones, const struct op *op)
         *value = *op->outputs[i];
         value->op = out;
         value->users = NULL;
-        value->user_count = 0;
+        value->user_count = value->user_room = 0;
         out->outputs[i] = clones->values[value->id] = value;
     }
     return out;
@@ -390,7 +390,8 @@ struct graph *graph_clone(const struct graph *graph)
     struct graph *out = ARENA_NEW(arena, struct graph);
 
     *out = *graph;
-    out->ops = ARENA_ARRAY(arena, room_of(graph->op_count), struct op *);
+    out->op_room = room_of(graph->op_count);
+    out->ops = ARENA_ARRAY(arena, out->op_room, struct op *);
     for (int i = 0; i < graph->op_count; i++)
         use_all(out, out->ops[i] = clone_op(&clones, graph->ops[i]));
     for (int i = 0; i < graph->value_count; i++)

@@ -45,7 +45,8 @@ struct graph {
     const struct module_tensor *
         *gradient_of; /* by output, behind the results: a parameter; NULL: an input, the next that has one */
     struct op **ops;  /* in running order */
-    int op_count, shift; /* shift: so many more ops went than came, one by one */
+    int op_count, op_room;
+    int shift; /* so many more ops went than came, one by one */
     struct module_call **calls;
     int call_count;
     struct value **

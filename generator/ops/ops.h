@@ -85,6 +85,8 @@ struct value {
 
     /* Set by fold: computed by MODEL_pack from parameters alone. */
     bool prepared;
+
+    int user_room;
 };
 
 static inline void value_take_name(struct value *to, const struct value *from)

@@ -603,6 +603,52 @@ static void elements_of_an_array_are_written_together(void **state)
     model_free(m);
 }
 
+/* What is left when so many equal statements were planned. */
+static size_t bytes_of(const char *inputs, const char *modules, const char *statement, int count)
+{
+    struct arena arena = {0};
+    struct text text = text_new(&arena);
+    struct plan *plan;
+    struct model *m;
+    size_t used;
+
+    text_printf(&text, HEAD "inputs: {%s}\n%sforward:\n  - y = x\n", inputs, modules);
+    for (int i = 0; i < count; i++)
+        text_printf(&text, "  - %s\n", statement);
+    text_add(&text, "  - return y\n");
+    m = planned(text.data, &plan);
+    used = m->cx.arena.used;
+    model_free(m);
+    arena_free(&arena);
+    return used;
+}
+
+/* Pages that are touched are a third of the time of long specs. 256 and 512 are where lists grow that are cut and pushed on. */
+static void a_statement_takes_little_memory(void **state)
+{
+    static const struct {
+        const char *inputs, *modules, *statement;
+        size_t most;
+    } rows[] = {
+        {"x: [4, 16]", "", "y = y.permute(1, 0)", 8500},
+        {"x: [4, 16]", "", "y = relu(y) + x", 22000},
+        {"x: [4, 16]", "", "y = y - y.sum()", 14500},
+        {"x: [4, 16]", "modules:\n  fc: Linear(16, 16)\n", "y = fc(y)", 14500},
+        {"x: [4, 16]", "modules:\n  ln: LayerNorm(16)\n", "y = ln(y)", 12600},
+        {"x: [1, 4, 8, 8]", "modules:\n  conv: Conv2d(4, 4, 3, padding=1)\n", "y = conv(y)", 25000},
+        {"x: [1, 4, 8, 8]", "modules:\n  pool: MaxPool2d(3, stride=1, padding=1)\n", "y = pool(y)", 15700},
+    };
+
+    (void)state;
+    for (int i = 0; i < COUNT(rows); i++) {
+        const size_t few = bytes_of(rows[i].inputs, rows[i].modules, rows[i].statement, 256),
+                     many = bytes_of(rows[i].inputs, rows[i].modules, rows[i].statement, 512);
+
+        if (many - few > 256 * rows[i].most)
+            fail_msg("%s takes %zu bytes, at most %zu", rows[i].statement, (many - few) / 256, rows[i].most);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -625,6 +671,7 @@ int main(void)
         cmocka_unit_test(a_graph_that_saves_has_two_parts),
         cmocka_unit_test(a_region_has_parts_of_its_own),
         cmocka_unit_test(elements_of_an_array_are_written_together),
+        cmocka_unit_test(a_statement_takes_little_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

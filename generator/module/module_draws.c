@@ -45,26 +45,34 @@ static void push_step(struct builder *build, struct module_tensor *tensor, enum 
         ((struct module_draw){.tensor = tensor, .init = init, .a = a, .b = b, .of = of, .zero_row = -1}));
 }
 
+static void order_draws(struct builder *build, struct module *module);
+
+/* What a function begins with, or a class of the spec that stands for one. */
+static void draw_parametrization(struct builder *build, const struct parametrization *p)
+{
+    if (p->norm)
+        push_step(build, p->norm, INIT_NORMS, (double)p->dim, 0, p->original);
+    if (p->base)
+        push_step(build, p->base, INIT_BASE, 0, 0, p->original);
+    else if (p->orthogonal && p->map == ORTHOGONAL_HOUSEHOLDER)
+        push_step(build, p->original, INIT_REFLECTIONS, 0, 0, NULL);
+    if (p->made)
+        order_draws(build, p->made);
+    if (!p->left)
+        return;
+    add_draw(build, p->left);
+    add_draw(build, p->right);
+    push_step(build, p->left, INIT_UNIT, p->eps, (double)p->dim, NULL);
+    if (p->iterations > 0)
+        push_step(build, p->left, INIT_POWER, (double)p->iterations, 0, p->original);
+}
+
 /* What the functions begin with that were called with the module. */
 static void draw_parametrizations(struct builder *build, const struct module *module)
 {
-    for (int i = 0; i < module->tensor_count; i++) {
-        const struct parametrization *p = module->tensors[i]->parametrization;
-
-        if (p && p->norm)
-            push_step(build, p->norm, INIT_NORMS, (double)p->dim, 0, p->original);
-        if (p && p->base)
-            push_step(build, p->base, INIT_BASE, 0, 0, p->original);
-        else if (p && p->orthogonal && p->map == ORTHOGONAL_HOUSEHOLDER)
-            push_step(build, p->original, INIT_REFLECTIONS, 0, 0, NULL);
-        if (!p || !p->left)
-            continue;
-        add_draw(build, p->left);
-        add_draw(build, p->right);
-        push_step(build, p->left, INIT_UNIT, p->eps, (double)p->dim, NULL);
-        if (p->iterations > 0)
-            push_step(build, p->left, INIT_POWER, (double)p->iterations, 0, p->original);
-    }
+    for (int i = 0; i < module->tensor_count; i++)
+        for (const struct parametrization *p = module->tensors[i]->parametrization; p; p = p->further)
+            draw_parametrization(build, p);
 }
 
 /* ---- resets ---- */
@@ -97,8 +105,6 @@ static void reset_below(struct builder *build, const struct module *module, cons
 }
 
 /* ---- copies ---- */
-
-static void order_draws(struct builder *build, struct module *module);
 
 /* The values of `from`: where that is tied, and so has none of its own, what was drawn for it is drawn for the copy. */
 static void copy_tensor(struct builder *build, struct module_tensor *tensor, struct module_tensor *from)

@@ -85,6 +85,11 @@ static bool call_wrap(struct eval *eval, struct scope *scope, const struct expr 
         *out = ev_bad(expr->loc);
         return true;
     }
+    if (out->kind == EV_MODULE) { /* one that has its place */
+        if (!module_parametrize(build, out->module, wraps, count))
+            *out = ev_bad(expr->loc);
+        return true;
+    }
     made = ARENA_NEW(&build->cx->arena, struct made_module);
     *made = *out->made;
     made->wraps = module_join_wraps(build, wraps, count, made->wraps, made->wrap_count);

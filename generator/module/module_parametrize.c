@@ -13,22 +13,25 @@
 #define SPECTRAL_NORM "spectral_norm(module, name='weight', n_power_iterations=1, eps=1e-12, dim=None)"
 
 #define ORTHOGONAL "orthogonal(module, name='weight', orthogonal_map=None, *, use_trivialization=True)"
+#define REGISTER "register_parametrization(module, tensor_name, parametrization, *, unsafe=False)"
 
 typedef bool apply_function(struct builder *build, struct module *module, struct module_tensor *tensor,
                             const struct scope *args, bool older, struct parametrization *p);
-static apply_function apply_weight_norm, apply_spectral_norm, apply_orthogonal;
+static apply_function apply_weight_norm, apply_spectral_norm, apply_orthogonal, apply_registered;
 
 static const struct {
     const char *name, *own; /* as it is written, and without what stands in front */
     const char *signature;
     apply_function *apply;
     bool older;
+    bool joins; /* it may be a further one of a parameter */
 } functions[] = {
-    {"weight_norm", "weight_norm", WEIGHT_NORM, apply_weight_norm, false},
-    {"utils.weight_norm", "weight_norm", WEIGHT_NORM, apply_weight_norm, true},
-    {"spectral_norm", "spectral_norm", SPECTRAL_NORM, apply_spectral_norm, false},
-    {"utils.spectral_norm", "spectral_norm", SPECTRAL_NORM, apply_spectral_norm, true},
-    {"orthogonal", "orthogonal", ORTHOGONAL, apply_orthogonal, false},
+    {"weight_norm", "weight_norm", WEIGHT_NORM, apply_weight_norm, false, false},
+    {"utils.weight_norm", "weight_norm", WEIGHT_NORM, apply_weight_norm, true, false},
+    {"spectral_norm", "spectral_norm", SPECTRAL_NORM, apply_spectral_norm, false, true},
+    {"utils.spectral_norm", "spectral_norm", SPECTRAL_NORM, apply_spectral_norm, true, false},
+    {"orthogonal", "orthogonal", ORTHOGONAL, apply_orthogonal, false, true},
+    {"register_parametrization", "register_parametrization", REGISTER, apply_registered, false, true},
 };
 
 struct wrap {
@@ -49,7 +52,9 @@ static const char *dotted(struct builder *build, const struct expr *expr)
 
 static int find_function(struct builder *build, const struct expr *expr)
 {
-    static const char *const spaces[] = {"torch.", "nn.", "utils.parametrizations.", "parametrizations."};
+    static const char *const spaces[] = {
+        "torch.",      "nn.", "utils.parametrizations.", "parametrizations.", "utils.parametrize.",
+        "parametrize."};
     const char *name = expr->kind == EXPR_CALL ? dotted(build, expr->a) : "";
 
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
@@ -78,7 +83,7 @@ bool module_unwrap(struct builder *build, struct scope *scope, const struct expr
     if (!module_bind_args(build, &wrap.args, signature->name, signature->args, signature->count, &call))
         return false;
     *inner = *module_arg(&wrap.args, "module");
-    if (inner->kind != EV_CONSTRUCTOR || !inner->made) {
+    if ((inner->kind != EV_CONSTRUCTOR || !inner->made) && inner->kind != EV_MODULE) {
         diag_error(build->cx, inner->loc, "%s takes a module, as Linear(4, 2), found %s", signature->name,
                    ev_text(&build->eval, inner));
         return false;
@@ -175,6 +180,25 @@ static struct module *add_list(struct builder *build, struct module *module, con
     return add_part(build, all, name, "ParametrizationList",
                     row_of(build, "ParametrizationList", LAYER_MODULE_LIST,
                            arena_format(&build->cx->arena, "forward(): return self[0](%s)", args)));
+}
+
+/* The place of one more in the list of the parameter, whose original is there where it has a list. */
+static struct module *add_holder(struct builder *build, struct module *module, struct module_tensor *tensor,
+                                 const char *class, struct parametrization *p)
+{
+    const struct parametrization *first = tensor->parametrization;
+    const char *computed = first && first->norm ? "original0, original1" : "original";
+    struct module *holder;
+
+    p->list = first ? first->list : add_list(build, module, tensor->name, computed);
+    p->original = first ? first->original : add_like(build, p->list, computed, tensor);
+    holder = add_part(build, p->list, arena_format(&build->cx->arena, "%d", p->list->child_count), class,
+                      NULL);
+    for (int i = 0; i < p->list->child_count; i++)
+        computed = arena_format(&build->cx->arena, "self[%d](%s)", i, computed);
+    p->list->layer = row_of(build, "ParametrizationList", LAYER_MODULE_LIST,
+                            arena_format(&build->cx->arena, "forward(): return %s", computed));
+    return holder;
 }
 
 /* What the older functions call a tensor, or `own`. */
@@ -317,12 +341,11 @@ static bool apply_spectral_norm(struct builder *build, struct module *module, st
     p->text = arena_format(&build->cx->arena, "spectral_norm(n_power_iterations=%lld, eps=%s, dim=%lld)",
                            (long long)times, ev_text(&build->eval, module_arg(args, "eps")),
                            (long long)p->dim);
-    if (!older) {
-        p->list = add_list(build, module, tensor->name, "original");
-        holder = add_part(build, p->list, "0", "_SpectralNorm", NULL);
-    }
     name = named(build, tensor->name, "orig", older ? NULL : "original");
-    p->original = add_like(build, older ? module : p->list, name, tensor);
+    if (older)
+        p->original = add_like(build, module, name, tensor);
+    else
+        holder = add_holder(build, module, tensor, "_SpectralNorm", p);
     for (int i = 0; i < tensor->ndim; i++)
         width *= i == p->dim ? 1 : tensor->dims[i];
     if (older || tensor->ndim > 1) {
@@ -331,7 +354,8 @@ static bool apply_spectral_norm(struct builder *build, struct module *module, st
                             &tensor->dims[p->dim], 1);
         p->right = add_drawn(build, holder, MODULE_BUFFER,
                              named(build, tensor->name, "v", older ? NULL : "_v"), tensor, 1, &width, 1);
-        p->iterations = older ? 0 : 15 + times; /* with those of a first call, in training mode */
+        if (!older && !tensor->parametrization)
+            p->iterations = 15 + times; /* with those of a first call, in training mode */
     }
     if (older)
         p->body = spectral(build, p, name, times, true);
@@ -429,11 +453,15 @@ static bool apply_orthogonal(struct builder *build, struct module *module, struc
                    ev_text(&build->eval, trivial));
         return false;
     }
-    p->orthogonal = true;
+    if (based && tensor->parametrization) { /* which PyTorch cannot call */
+        diag_error(build->cx, module->loc, "'%s' is parametrized already: orthogonal makes no base of it",
+                   tensor->path);
+        diag_hint(build->cx, "write use_trivialization=False, or orthogonal inside the other");
+        return false;
+    }
     p->text = "orthogonal()";
-    p->list = add_list(build, module, tensor->name, "original");
-    p->original = add_like(build, p->list, "original", tensor);
-    holder = add_part(build, p->list, "0", "_Orthogonal", NULL);
+    p->orthogonal = !tensor->parametrization; /* its values begin with an orthogonal matrix */
+    holder = add_holder(build, module, tensor, "_Orthogonal", p);
     if (based) {
         int64_t dims[MAX_DIMS];
         const int64_t rows = tensor->dims[tensor->ndim - 2], columns = tensor->dims[tensor->ndim - 1];
@@ -447,11 +475,29 @@ static bool apply_orthogonal(struct builder *build, struct module *module, struc
     return true;
 }
 
+/* ---- classes of the spec ---- */
+
+static bool apply_registered(struct builder *build, struct module *module, struct module_tensor *tensor,
+                             const struct scope *args, bool older, struct parametrization *p)
+{
+    const struct ev *value = module_arg(args, "parametrization");
+
+    (void)older;
+    p->made = add_holder(build, module, tensor, "?", p);
+    module_become(build, p->made, value);
+    p->text = arena_format(&build->cx->arena, "register_parametrization(%s)", ev_text(&build->eval, value));
+    for (int i = 0; p->made->spec_class && i < p->made->spec_class->method_count; i++)
+        if (strcmp(p->made->spec_class->methods[i]->name, "right_inverse") == 0)
+            diag_warning(build->cx, p->made->spec_class->methods[i]->loc,
+                         "initial values are those of the constructors: this is left out");
+    return !p->made->faulty;
+}
+
 /* ---- the parameter ---- */
 
 /* NULL after an error. */
 static struct module_tensor *find_parameter(struct builder *build, const struct module *module,
-                                            const char *function, const struct ev *name)
+                                            const char *function, bool joins, const struct ev *name)
 {
     struct module_tensor *tensor = name->kind == EV_STRING ? module_find_tensor(module, name->text) : NULL;
 
@@ -460,10 +506,10 @@ static struct module_tensor *find_parameter(struct builder *build, const struct 
                    "%s needs parameters that are there: %s makes its own in its first call", function,
                    module->lazy->name);
         diag_hint(build->cx, "write %s with all its arguments", module->lazy->becomes);
-    } else if (tensor && tensor->parametrization) {
+    } else if (tensor && tensor->parametrization && !(joins && tensor->parametrization->list)) {
         diag_error(build->cx, module->loc, "'%s' is parametrized already, by %s", tensor->path,
                    tensor->parametrization->text);
-    } else if (!tensor || tensor->kind != MODULE_PARAMETER || tensor->none ||
+    } else if (!tensor || tensor->kind != MODULE_PARAMETER || (tensor->none && !tensor->parametrization) ||
                !dtype_is_float(tensor->dtype)) {
         diag_error(build->cx, name->loc.source == module->loc.source ? name->loc : module->loc,
                    "%s has no floating parameter %s for %s", module->class_name, ev_text(&build->eval, name),
@@ -479,14 +525,24 @@ bool module_parametrize(struct builder *build, struct module *module, const stru
     while (count-- > 0) {
         const struct wrap *wrap = &wraps[count];
         struct parametrization *p = ARENA_NEW(&build->cx->arena, struct parametrization);
-        struct module_tensor *tensor = find_parameter(build, module, functions[wrap->function].own,
-                                                      module_arg(&wrap->args, "name"));
+        const bool registers = functions[wrap->function].apply == apply_registered;
+        struct module_tensor *tensor = find_parameter(
+            build, module, functions[wrap->function].own, functions[wrap->function].joins,
+            module_arg(&wrap->args, registers ? "tensor_name" : "name"));
+        struct parametrization *last = tensor ? tensor->parametrization : NULL;
 
         if (!tensor || !functions[wrap->function].apply(build, module, tensor, &wrap->args,
                                                         functions[wrap->function].older, p))
             return false;
+        if (last) {
+            last->text = arena_format(&build->cx->arena, "%s, %s", last->text, p->text);
+            while (last->further)
+                last = last->further;
+            last->further = p;
+        } else {
+            tensor->parametrization = p;
+        }
         p->original->moved = true;
-        tensor->parametrization = p;
         tensor->none = true;
         module->text = expr_source(build->cx, wrap->expr);
     }

@@ -48,11 +48,13 @@ struct parametrization {
     struct module_tensor *original;
     struct module_tensor *norm;         /* of a weight_norm */
     struct module_tensor *left, *right; /* the vectors of a spectral_norm */
+    struct module *made;                /* of a class of the spec; or NULL */
     bool orthogonal;
     enum orthogonal_map map;
     struct module_tensor *base; /* of an orthogonal one: what its matrix is multiplied with; or NULL */
     int64_t dim, iterations;    /* iterations: of the power method, initially */
     double eps;
+    struct parametrization *further; /* what computes it of that, in turn; or NULL */
 };
 
 struct module_tensor {

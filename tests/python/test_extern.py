@@ -203,6 +203,11 @@ class Twice(Odd):
         return self.inner(x, 1) + self.inner(x, 2)
 
 
+class Narrowing(Odd):
+    def forward(self, x):
+        return self.inner(x)[0] + self.inner(x[0])
+
+
 class Mapped(nn.Module):
     def forward(self, x):
         return torch.func.vmap(lambda row: row.softmax(0)[1:] + row.mean() * 2)(x)
@@ -356,6 +361,10 @@ hint: choose by torch.where, or let an argument of the module decide"""
                      "ways that one body cannot tell apart: with ((<tensor 0>, 1), {}) and ((<tensor 0>, 2), {})\n"
                      "    return self.inner(x, 1) + self.inner(x, 2)\nnote: in module 'inner'",
                      Twice(Asking(lambda self, x, n: x * n)), x)
+
+        self.refused(f"{HERE}:{line_of('return self.inner(x)[0]')}: error: 'inner', which is left as an Extern, gives the shapes "
+                     "[(2, 3)] in one call and [(3,)] in another\n    return self.inner(x)[0] + self.inner(x[0])\nnote: in module "
+                     "'inner'\nhint: let a module of its own give each", Narrowing(Asking(lambda self, x: x)), x)
 
     def test_shapes(self):
         """What follows from sizes: sums of multiples, and products."""

@@ -63,7 +63,8 @@ def function_of(name, args, kwargs):
 
 def number_of(tracer, item):
     """The number that torch.func has made a tensor of; all else as it is."""
-    if not isinstance(item, torch.Tensor) or item.ndim > 0 or id(item) in tracer.values or tracer.dependence.of(item):
+    value = tracer.values.get(id(item)) if isinstance(item, torch.Tensor) and item.ndim == 0 else None
+    if value is None or value.kind != "constant":
         return item
     tracer.paused += 1
     try:
@@ -74,66 +75,95 @@ def number_of(tracer, item):
         tracer.paused -= 1
 
 
+class Operated:
+    """A call of an operator: its name space and name, and what number it is among all."""
+
+    def __init__(self, number, function, args, kwargs, result, place):
+        self.number, self.args, self.kwargs, self.result, self.place = number, args, kwargs, result, place
+        self.space, _, self.name = function._schema.name.rpartition("::")
+
+
 class Hidden:
-    """The operators that ran where no function was seen."""
+    """The operators that ran where no function was seen. memory(tensor): what tensors have in common that share it; tensors_of:
+    those in a structure."""
 
-    def __init__(self):
+    def __init__(self, memory, tensors_of):
+        self.memory, self.tensors_of = memory, tensors_of
         self.made, self.changed = {}, {}  # by id of a result: the call; by memory: the call that changed it in place
+        self.count = 0
 
-    def note(self, function, args, kwargs, result, place, memory):
-        space, _, name = function._schema.name.rpartition("::")
-        found = (space, name, args, kwargs, result, place)
-        if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
-            self.changed.setdefault(memory(args[0]), found)
-        for tensor in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(tensor, torch.Tensor):
-                self.made[id(tensor)] = found
+    def note(self, function, args, kwargs, result, place):
+        found = Operated(self.count, function, args, kwargs, result, place)
+        self.count += 1
+        if found.name.endswith("_") and args and isinstance(args[0], torch.Tensor):
+            self.changed.setdefault(self.memory(args[0]), found)
+        for tensor in self.tensors_of(result, []):
+            self.made[id(tensor)] = found
 
-    def reaches(self, tracer, tensor):
-        """Whether a tensor that depends on nothing was made of something that functions of the model gave."""
-        from modc._export.trace import tensors_of
-        if id(tensor) not in self.made:
-            return id(tensor) in tracer.values and tracer.values[id(tensor)].kind != "constant"
-        _, _, args, kwargs, *_ = self.made[id(tensor)]
-        return any(self.reaches(tracer, item) for item in tensors_of((args, kwargs), []))
+    def behind(self, tracer, tensor):
+        """The calls of which a tensor was made; in order those that go back to what functions of the model gave; and what these read
+        that none of them made."""
+        known = lambda item: id(item) in tracer.values and tracer.values[id(item)].kind != "constant"  # noqa: E731
+        found, waiting, live, first = {}, [tensor], [], []
+        while waiting:
+            item = waiting.pop()
+            call = None if id(item) in tracer.values else self.made.get(id(item))
+            if call is not None and call.number not in found:
+                found[call.number] = call
+                waiting += self.tensors_of((call.args, call.kwargs), [])
+        made = set()
+        for _, call in sorted(found.items()):
+            given = self.tensors_of((call.args, call.kwargs), [])
+            if any(known(item) or id(item) in made for item in given):
+                live.append(call)
+                first += [item for item in given if id(item) not in made]
+                made.update(map(id, self.tensors_of(call.result, [])))
+        return found.values(), live, first
 
-    def tell(self, tracer, tensor):
-        """Whether a tensor that no function gave was made by operators alone: these are calls of the scope then."""
-        from modc._export.trace import Call, Dependence, Value, tensors_of
+    def tell(self, tracer, tensor, depends):
+        """Whether a tensor that no function gave was made by operators alone, of what functions of the model gave: these are calls
+        of the scope then. What depends on nothing and was changed in place is a constant as it is."""
         if id(tensor) not in self.made:
             return False
-        space, operator, args, kwargs, result, place = self.made[id(tensor)]
-        if tracer.dependence.of(tensor) and Dependence.key(tensor) in self.changed:
-            _, operator, *_, place = self.changed[Dependence.key(tensor)]
-            tracer.fail(f"{operator} changes a tensor in place where modc sees no function of Python's", "return what is computed",
-                        place)
-        args = (*args[:1], *(number_of(tracer, item) for item in args[1:]))
-        tracer.note_inputs((args, kwargs), {})
-        if space == "aten" and operator in SAME:
-            tracer.values[id(tensor)] = tracer.values[id(args[0])]
-            return True
-        found = function_of(operator, args, kwargs) if space == "aten" else None
+        found, calls, first = self.behind(tracer, tensor)
+        changed = [self.changed[self.memory(item)] for call in found for item in self.tensors_of(call.result, [])
+                   if self.memory(item) in self.changed]
+        if changed and depends:
+            tracer.fail(f"{changed[0].name} changes a tensor in place where modc sees no function of Python's",
+                        "return what is computed", changed[0].place)
+        if changed or not calls:
+            return False
+        tracer.note_inputs(first, {})
+        for call in calls:
+            self.write(tracer, call)
+        return True
+
+    def write(self, tracer, operated):
+        """One call of the scope."""
+        from modc._export.trace import Call, Value
+        args = (*operated.args[:1], *(number_of(tracer, item) for item in operated.args[1:]))
+        if operated.space == "aten" and operated.name in SAME:
+            tracer.values[id(operated.result)] = tracer.values[id(args[0])]
+            return
+        found = function_of(operated.name, args, operated.kwargs) if operated.space == "aten" else None
         if found is None:
-            tracer.fail(f"the model calls {space}::{operator}, which is no function of PyTorch in Python",
-                        "write it by functions of PyTorch", place)
+            tracer.fail(f"the model calls {operated.space}::{operated.name}, which is no function of PyTorch in Python",
+                        "write it by functions of PyTorch", operated.place)
         name, args, kwargs = found
         if name.rpartition(".")[2] in SHAPED:
-            if [int(extent) for extent in args[1]] == [int(extent) for extent in args[0].shape]:
-                tracer.values[id(tensor)] = tracer.values[id(args[0])]
-                return True
+            if list(map(int, args[1])) == list(map(int, args[0].shape)):
+                tracer.values[id(operated.result)] = tracer.values[id(args[0])]
+                return
             args = (args[0], *self.sized(tracer, *args))
-        call = Call(name, args, kwargs, place, tracer.scope)
+        call = Call(name, args, kwargs, operated.place, tracer.scope)
         tracer.remember(call, (args, kwargs))
-        results = tensors_of(result, [])
-        if operator in FIRST:
-            results, result = results[:1], results[0]
-        fixed = all(tracer.values[id(item)].fixed for item in tensors_of((args, kwargs), []) if id(item) in tracer.values)
+        results = self.tensors_of(operated.result, [])[:1 if operated.name in FIRST else None]
+        fixed = all(tracer.values[id(item)].fixed for item in self.tensors_of((args, kwargs), []))
         for item in results:
             call.results.append(tracer.keep(Value(item, "result", call=call, index=len(call.results))))
             call.results[-1].fixed = fixed
-        call.structure = None if isinstance(result, torch.Tensor) else result
+        call.structure = None if operated.name in FIRST or isinstance(operated.result, torch.Tensor) else operated.result
         tracer.scope.calls.append(call)
-        return True
 
     @staticmethod
     def sized(tracer, x, shape):

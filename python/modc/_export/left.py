@@ -1,5 +1,6 @@
 """Modules that cannot be read and are left as Externs: how they are called, what they give, and they themselves in the place of
 their bodies."""
+import math
 import re
 
 import torch
@@ -84,8 +85,10 @@ class Left:
         given = repr(emptied((args, kwargs), known))
         results = once(tensors_of(result, []))
         seen = [tuple(tensor.shape) for tensor in results]
-        if self.run is tracer and (given, seen) != (repr(self.given), self.seen) or self.given is not None and given != repr(
-                self.given):
+        if self.run is tracer and seen != self.seen:
+            tracer.fail(f"'{self.path}', which is left as an Extern, gives the shapes {self.seen} in one call and {seen} in another",
+                        "let a module of its own give each")
+        if self.given is not None and given != repr(self.given):
             tracer.fail(f"'{self.path}', which is left as an Extern, is called in two ways that one body cannot tell apart: "
                         f"with {repr(self.given)} and {given}")
         if not results:
@@ -103,9 +106,10 @@ class Left:
         """A dimension as an expression over sizes that gives it in all runs."""
         extents = [run for run, _ in runs]
         values = [shapes[index][axis] for _, shapes in runs]
-        for text in candidates(extents, values):
-            if all(eval(text, {"__builtins__": {}}, run) == value for run, value in zip(extents, values)):
-                return text
+        for terms in candidates(extents, values):
+            if all(sum(factor * math.prod(run[size] for size in sizes) for factor, sizes in terms) == value
+                   for run, value in zip(extents, values)):
+                return written(terms)
         raise ExportError(f"'{self.path}', which is left as an Extern, gives {', '.join(map(str, values))} elements along "
                           f"dimension {axis}, which is no sum or product of the sizes of calls", None, "",
                           "let these sizes be fixed")
@@ -126,23 +130,32 @@ class Left:
 
 
 def candidates(extents, values):
-    """Expressions over sizes that may give the values: a number, a sum of multiples, a multiple of a product."""
-    yield str(values[0])
-    sizes, total, constant = list(extents[0]), [], values[0]
+    """Sums of (factor, sizes) that may give the values: a number, multiples of sizes, a multiple of a product of two."""
+    yield [(values[0], ())]
+    sizes, terms, constant = list(extents[0]), [], values[0]
     for size in sizes:
         moved = next((i for i, run in enumerate(extents) if all((run[other] != extents[0][other]) == (other == size)
                                                                 for other in sizes)), None)
         slope = (values[moved] - values[0]) / (extents[moved][size] - extents[0][size]) if moved is not None else 0
         if slope and slope == int(slope):
-            total.append(size if slope == 1 else f"{int(slope)} * {size}")
+            terms.append((int(slope), (size,)))
             constant -= int(slope) * extents[0][size]
-    if total:
-        yield " + ".join(total) + (f" + {constant}" if constant > 0 else f" - {-constant}" if constant < 0 else "")
+    yield terms + [(constant, ())]
     for i, size in enumerate(sizes):
         for other in sizes[i:]:
-            factor = values[0] / (extents[0][size] * extents[0][other] or 1)
-            if factor and factor == int(factor):
-                yield f"{size} * {other}" if factor == 1 else f"{int(factor)} * {size} * {other}"
+            yield [(values[0] // (extents[0][size] * extents[0][other] or 1), (size, other))]
+
+
+def written(terms):
+    """`2 * batch + 3`."""
+    text = ""
+    for factor, sizes in terms:
+        if not factor and len(terms) > 1:
+            continue
+        number = [] if abs(factor) == 1 and sizes else [str(abs(factor))]
+        sign = (" - " if factor < 0 else " + ") if text else "-" if factor < 0 else ""
+        text += sign + " * ".join([*number, *sizes])
+    return text
 
 
 class StandIn:

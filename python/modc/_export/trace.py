@@ -354,7 +354,7 @@ class Tracer(TorchFunctionMode):
         super().__init__()
         self.model, self.is_leaf, self.left = model, is_leaf, left
         self.values, self.kept = {}, []  # by id of a tensor, which is kept so that the id stays its own
-        self.paths, self.paused, self.hidden = {}, 0, Hidden()
+        self.paths, self.paused, self.hidden = {}, 0, Hidden(Dependence.key, tensors_of)
         self.aside = 0  # whether what is left runs, as it does without being looked at
         for path, module in model.named_modules(remove_duplicate=False):
             self.paths.setdefault(id(module), path)
@@ -473,7 +473,7 @@ class Tracer(TorchFunctionMode):
                       "choose by torch.where, or let an argument of the module decide")
         if self.scope is not None and not self.paused:
             place, _ = place_of(sys._getframe(1))
-            self.hidden.note(function, args, kwargs, result, place, Dependence.key)
+            self.hidden.note(function, args, kwargs, result, place)
 
     def fail(self, cause, hint=None, place=None):
         if place is None:
@@ -622,8 +622,8 @@ class Tracer(TorchFunctionMode):
     def note_hidden(self, result):
         """What a scope returns may have been made by operators alone."""
         for tensor in tensors_of(result, []):
-            if id(tensor) not in self.values and (self.dependence.of(tensor) or self.hidden.reaches(self, tensor)):
-                self.hidden.tell(self, tensor)
+            if id(tensor) not in self.values:
+                self.hidden.tell(self, tensor, self.dependence.of(tensor))
 
     def call_left(self, original, left, args, kwargs):
         """A module that is not looked into: one function, of what it is given and of all that it holds."""
@@ -780,7 +780,7 @@ class Tracer(TorchFunctionMode):
             if id(tensor) in self.values:
                 continue
             depends = self.dependence.of(tensor) and id(tensor) not in self.held
-            if (depends or self.hidden.reaches(self, tensor)) and self.hidden.tell(self, tensor):
+            if self.hidden.tell(self, tensor, depends):
                 continue
             if depends:
                 self.fail("a tensor is read that no function of PyTorch which modc sees has made, and it depends on the inputs or "

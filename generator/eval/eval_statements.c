@@ -310,9 +310,12 @@ void eval_assign(struct eval *eval, struct scope *scope, const struct expr *targ
             bad_count(eval, target, &value);
             items = NULL;
         }
-        for (int i = 0; i < target->count; i++)
-            eval_assign(eval, scope, target->items[i],
+        for (int i = 0; i < target->count; i++) {
+            const struct expr *part = target->items[i];
+
+            eval_assign(eval, scope, part->kind == EXPR_STAR ? part->a : part, /* of what is wrong alone */
                         items && count == target->count ? ev_fresh(eval, items[i]) : ev_bad(target->loc));
+        }
         return;
     case EXPR_INDEX:
         assign_index(eval, scope, target, value);

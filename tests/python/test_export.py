@@ -314,6 +314,27 @@ class States(nn.Module):
         return results[0] @ self.one[:4, :4], first, second, results[1], y @ self.other[:4, :4]
 
 
+class Doubled(nn.TransformerEncoderLayer):
+    def _ff_block(self, x):
+        return super()._ff_block(x) * 2
+
+
+class Transforming(nn.Module):
+    """Layers of nn.Transformer as they are made; one that computes something else, and one that was changed."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", norm_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(8), enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16, batch_first=True), 2)
+        self.doubled = Doubled(8, 2, 16)
+        self.changed = nn.TransformerEncoderLayer(8, 2, 16)
+        self.changed.dropout1.p = 0.5
+
+    def forward(self, x, mask):
+        return self.decoder(x, self.changed(self.doubled(self.encoder(x))), tgt_mask=mask)
+
+
 class Changing(nn.Module):
     def forward(self, x):
         x += 1
@@ -594,6 +615,15 @@ forward: |
   return results[0] @ self.one[:4, :4], a, a_1, second[0], second[1], results[1][0], results[1][1], y @ self.other[:4, :4]
 """, text)
         self.assertEqual(text.count("{value: \"load_file('net.tables.safetensors')['one']\", persistent: false}"), 2)
+
+    def test_transformers(self):
+        text = self.export(Transforming(), torch.randn(3, 5, 8), torch.zeros(5, 5), check=True)
+        self.assertIn("""\
+  encoder: TransformerEncoder(TransformerEncoderLayer(8, 2, dim_feedforward=16, activation=F.gelu, norm_first=True), 2, norm=LayerNorm(8))
+  decoder: TransformerDecoder(TransformerDecoderLayer(8, 2, dim_feedforward=16, batch_first=True), 2)
+  doubled: Doubled()
+""", text)
+        self.assertIn("dropout1: Dropout()\n", text)
 
     def test_sizes(self):
         self.export(Sized(), torch.randn(2, 5, 4), dynamic_shapes={"x": {0: ("batch", 8), 1: ("length", 10)}}, check=True)

@@ -3,6 +3,7 @@ import inspect
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 MISSING = object()
@@ -10,8 +11,14 @@ SKIPPED = {"self", "device", "dtype", "inplace", "_weight", "_bias", "_freeze", 
            "enable_nested_tensor", "mask_check", "size_average", "reduce"}
 
 
+class Code(str):
+    """A value that is written as it stands."""
+
+
 def literal(item):
     """A value as the language writes it."""
+    if isinstance(item, Code):
+        return str(item)
     if isinstance(item, bool) or item is None:
         return repr(item)
     if isinstance(item, float):
@@ -36,8 +43,52 @@ def of_attention(m):
             "kdim": None if m.kdim == m.embed_dim else m.kdim, "vdim": None if m.vdim == m.embed_dim else m.vdim}
 
 
+ACTIVATIONS = {F.relu: "F.relu", F.gelu: "F.gelu", torch.relu: "F.relu", F.silu: "F.silu"}
+
+
+def of_transformer_layer(m):
+    """{}: it is not as its constructor makes it, and so written as a class of its own."""
+    attention, norms = m.self_attn, [m.norm1, m.norm2, *([m.norm3] if hasattr(m, "norm3") else [])]
+    drops = [m.dropout, m.dropout1, m.dropout2, *([m.dropout3] if hasattr(m, "dropout3") else [])]
+    attentions = [attention, *([m.multihead_attn] if hasattr(m, "multihead_attn") else [])]
+    bias = m.linear1.bias is not None
+    usual = (
+        len({drop.p for drop in drops} | {other.dropout for other in attentions}) == 1
+        and len({norm.eps for norm in norms}) == 1 and all(norm.elementwise_affine for norm in norms)
+        and all((linear.bias is not None) == bias for linear in (m.linear2, *attentions_out(attentions)))
+        and all((norm.bias is not None) == bias for norm in norms) and m.activation in ACTIVATIONS
+        and all(type(part) in (nn.Linear, nn.LayerNorm, nn.Dropout) for part in (m.linear1, m.linear2, *norms, *drops))
+        and all(type(other) is nn.MultiheadAttention and other.bias_k is None and not other.add_zero_attn
+                and (other.num_heads, other.batch_first, other.embed_dim) == (
+                    attention.num_heads, attention.batch_first, m.linear1.in_features) for other in attentions))
+    return {"d_model": m.linear1.in_features, "nhead": attention.num_heads, "dim_feedforward": m.linear1.out_features,
+            "dropout": m.dropout.p, "activation": Code(ACTIVATIONS[m.activation]), "layer_norm_eps": m.norm1.eps,
+            "batch_first": attention.batch_first, "bias": bias} if usual else {}
+
+
+def attentions_out(attentions):
+    return [attention.out_proj for attention in attentions]
+
+
+def of_transformer(name):
+    def of(m):
+        """Its layers are copies of one."""
+        made = {constructor(layer) for layer in m.layers}
+        norm = None if m.norm is None else constructor(m.norm)
+        if len(made) != 1 or None in made or base_class(m.layers[0]) not in LAYERS or m.norm is not None and norm is None:
+            return {}
+        return {name: Code(*made), "num_layers": len(m.layers), "norm": None if norm is None else Code(norm)}
+    return of
+
+
+LAYERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+
 # By class: arguments that have no attribute of their name.
 SPECIAL = {
+    nn.TransformerEncoderLayer: of_transformer_layer,
+    nn.TransformerDecoderLayer: of_transformer_layer,
+    nn.TransformerEncoder: of_transformer("encoder_layer"),
+    nn.TransformerDecoder: of_transformer("decoder_layer"),
     nn.MultiheadAttention: of_attention,
     nn.LayerNorm: lambda m: {"normalized_shape": m.normalized_shape[0] if len(m.normalized_shape) == 1 else
                              tuple(m.normalized_shape), "bias": not m.elementwise_affine or m.bias is not None},
@@ -56,11 +107,16 @@ def _whole(factor):
     return int(factor) if isinstance(factor, float) and factor.is_integer() else factor
 
 
+CALLED = ("forward", "_conv_forward", "_sa_block", "_mha_block", "_ff_block")  # what forwards of torch.nn call of their classes
+
+
 def base_class(module):
     """The class of torch.nn whose forward and keys this module has; None: it has a forward of its own."""
     for kind in type(module).__mro__:
         if getattr(kind, "__module__", "").startswith("torch.nn.modules"):
-            return kind if getattr(type(module), "forward", None) is kind.forward else None  # a ScriptModule's class has none
+            # a ScriptModule's class has no forward
+            same = all(getattr(type(module), name, None) is getattr(kind, name, None) for name in CALLED)
+            return kind if same else None
     return None
 
 
@@ -82,6 +138,8 @@ def parameters_of(kind):
 def arguments_of(module, kind):
     """(name, value, default) of its constructor, in order."""
     given = SPECIAL[kind](module) if kind in SPECIAL else {}
+    if not given and kind.__name__.startswith("Transformer"):
+        return None
     found = []
     for name, parameter in parameters_of(kind).items():
         if name in SKIPPED and not (name == "inplace" and getattr(module, "inplace", False)):
@@ -108,6 +166,8 @@ def arguments_of(module, kind):
 
 
 def is_default(value, default):
+    if isinstance(value, Code):
+        return value == ACTIVATIONS.get(default)
     return default is not inspect.Parameter.empty and (
         value is default or type(value) is type(default) and value == default
         or isinstance(value, (int, float)) and not isinstance(value, bool) and not isinstance(default, bool) and value == default)

@@ -40,8 +40,7 @@ class Catalogue:
     def is_leaf(self, module):
         kind = base_class(module)
         if kind is None or kind.__name__ in ("Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict",
-                                             "Transformer", "TransformerEncoder", "TransformerDecoder",
-                                             "TransformerEncoderLayer", "TransformerDecoderLayer"):
+                                             "Transformer"):
             return False
         name = {"NonDynamicallyQuantizableLinear": "Linear"}.get(kind.__name__, kind.__name__)
         return name in self.layers and constructor(module) is not None

@@ -78,7 +78,8 @@ class Group(Mapping):
             status = self._optimizer._library.optimizer_set(self._optimizer._pointer, self._index, hyper.encode(),
                                                             number_of(part, label))
             if status != lib.OK:
-                raise ValueError(f"{label} is 0 in the spec, and its step was written without it: another one needs `{name}` there")
+                raise ValueError(f"{label} is 0 in the spec, and its step was written without it: another one needs `{name}` "
+                                 "there")
 
     def __iter__(self):
         yield "params"
@@ -129,7 +130,8 @@ class Optimizer(Part):
     def step(self):
         """Clips as the spec says, steps with the gradients that are there, and takes averages: all of it or nothing."""
         if self.about["fused"]:
-            raise Error(f"optimizer.step(): the spec of {self._net.name} has `update: fused`, which keeps no gradients; train_step() steps")
+            raise Error(f"optimizer.step(): the spec of {self._net.name} has `update: fused`, which keeps no gradients; "
+                        "train_step() steps")
         context = self._context()
         self._library.check(self._library.optimizer_update(self._pointer), "optimizer.step()")
         context.last = None  # of other parameters
@@ -146,8 +148,8 @@ class Optimizer(Part):
         self._library.check(status, f"optimizer.save({os.fspath(path)!r})")
 
     def load(self, path):
-        """Takes it from a file of save(), NET_training_save or modc.optim.save. ValueError of one that does not fit, and nothing
-        has changed."""
+        """Takes it from a file of save(), NET_training_save or modc.optim.save. ValueError of one that does not fit, and
+        nothing has changed."""
         fault = ctypes.c_char_p()
         status = self._library.optimizer_load(self._pointer, os.fsencode(path), ctypes.byref(fault))
         if status == lib.FILE:
@@ -195,8 +197,8 @@ class Scheduler(Part):
         self._library.check(status, "scheduler.step()")
 
     def set_lr_lambda(self, lr_lambda):
-        """The function of LambdaLR or MultiplicativeLR, of an epoch, or a list with one for each group. The schedule is then at its
-        start, and the lr of groups is the spec's."""
+        """The function of LambdaLR or MultiplicativeLR, of an epoch, or a list with one for each group. The schedule is then at
+        its start, and the lr of groups is the spec's."""
         if not any(name in LAMBDAS for name in self.about["schedulers"]):
             raise Error(f"set_lr_lambda(): {self.name} takes no function")
         count = len(self.about["groups"])

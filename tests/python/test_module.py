@@ -397,7 +397,12 @@ class Changes(Case):
         x = torch.randn(3, 4)
         net.eval(), other.eval()
         with torch.no_grad():
-            for change in (lambda m: None, lambda m: [buffer.add_(1) for buffer in m.buffers()], lambda m: None):
+            def both(m):
+                """Another mode, which changes nothing, at the same time."""
+                a = (m.module if isinstance(m, modc.Module) else m).a
+                a.train(not a.training)
+                [buffer.add_(1) for buffer in m.buffers()]
+            for change in (lambda m: None, lambda m: [buffer.add_(1) for buffer in m.buffers()], both, both):
                 change(net), change(other)
                 self.same(net(x), other(x))
 

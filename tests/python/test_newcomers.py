@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """test_newcomers.py [MODC] - models as people write them, each of newcomers/ with one command to a spec that computes the same.
 
-MODC is the command, else that of the package. NEWCOMERS=NAME,... in the environment chooses some. The command compiles each spec
-and compares both modes with PyTorch; here is looked at what it wrote.
+MODC is the command, else that of the package. NEWCOMERS=NAME,... in the environment chooses some. The command compiles each
+spec and compares both modes with PyTorch; here is looked at what it wrote.
 """
 import contextlib
 import inspect
@@ -29,7 +29,7 @@ if len(sys.argv) > 1 and Path(sys.argv[1]).is_file():
     modc.executable = lambda: given
 os.environ["CFLAGS"] = "-O0"
 FOLDER = Path(__file__).resolve().parent / "newcomers"
-NAMES = os.environ.get("NEWCOMERS", "").split(",") if os.environ.get("NEWCOMERS") else sorted(path.stem for path in FOLDER.glob("*.py"))
+NAMES = os.environ["NEWCOMERS"].split(",") if os.environ.get("NEWCOMERS") else sorted(path.stem for path in FOLDER.glob("*.py"))
 MOST = 1.2  # lines of the spec over those of the model's classes, in the middle
 torch.set_num_threads(1)
 

@@ -108,8 +108,8 @@ class Steps(Case):
         net.zero_grad()
         net.loss(floats([math.nan] * 16, 8, 2), TARGET)
         net.backward()
-        self.says(RuntimeError, "clip_grad_norm_(): the norm of the gradients is nan, and they are as they were", net.clip_grad_norm_,
-                  1.0, error_if_nonfinite=True)
+        self.says(RuntimeError, "clip_grad_norm_(): the norm of the gradients is nan, and they are as they were",
+                  net.clip_grad_norm_, 1.0, error_if_nonfinite=True)
         self.says(modc.CallError, "optimizer.step(): a gradient is NaN or infinite", net.optimizer.step)
 
     def test_averages(self):

@@ -117,7 +117,8 @@ class Compiled:
                     copy.copy_(tensor.detach())
                 # what it packs here it would pack in the call that comes
                 status = self.library.renew(self.params, self.version != version, self.epoch != epoch)
-                self.library.check(status, "modc.Module")
+                if status:
+                    self.library.check(status, "modc.Module")
             self.version, self.epoch = version, epoch
 
     def write_back(self):
@@ -253,8 +254,8 @@ class Prepared:
         compiled, arrays = self.compiled, context.arrays
         given, i, kept = arrays[2], 0, []  # kept: while C reads them
         for gradient in gradients:
-            if gradient is not None and (gradient.layout is not torch.strided or not gradient.is_contiguous() or gradient.is_neg()
-                                         or gradient.is_conj()):
+            if gradient is not None and (gradient.layout is not torch.strided or not gradient.is_contiguous()
+                                         or gradient.is_neg() or gradient.is_conj()):
                 gradient = gradient.to_dense() if gradient.layout is not torch.strided else gradient
                 gradient = gradient.resolve_conj().resolve_neg().contiguous()
             given[i] = None if gradient is None else gradient.data_ptr() or 64

@@ -19,9 +19,9 @@ _version, _address = operator.attrgetter(_VERSION), torch.Tensor.data_ptr
 
 def _count_fused(optimizer, *_):
     """Steps of fused optimisers, which PyTorch does not count in the versions of the parameters that they change."""
-    if any(group.get("fused") for group in optimizer.param_groups):
-        torch.autograd.graph.increment_version([parameter for group in optimizer.param_groups if group.get("fused")
-                                                for parameter in group["params"] if parameter.grad is not None])
+    for group in optimizer.param_groups:
+        if group.get("fused"):
+            torch.autograd.graph.increment_version([parameter for parameter in group["params"] if parameter.grad is not None])
 
 
 if hasattr(torch.autograd.graph, "increment_version"):
@@ -61,7 +61,6 @@ class Held:
         self.tensors = self.parameters + self.buffers
         self.addresses = list(map(_address, self.tensors)) if self.all_here() else None
         self.modes, self.epoch, self.watched = tuple(map(_trains, self.modules)), None, None
-        self.modes, self.watched = tuple(map(_trains, self.modules)), None
 
     def all_here(self):
         """Whether they all lie in the memory of the host."""
@@ -88,8 +87,8 @@ class Held:
         return self.addresses is not None and (list(map(_address, self.tensors)) == self.addresses)
 
     def look(self):
-        """CHANGED, unless the model has still the same tensors and modules; else the version of the parameters. `modes` is up to
-        date behind it."""
+        """CHANGED, unless the model has still the same tensors and modules; else the version of the parameters, and `modes` is
+        up to date."""
         if self.watched is not None:
             version = self.watched.look()
             if version >= 0:
@@ -99,29 +98,10 @@ class Held:
         self.modes = tuple(map(_trains, self.modules))
         if self.watched is not None:
             self.watched.expect(self.modes)
-        return self.versions(self.parameters)
-
-    def epoch(self):
-        """The version of the buffers, which look() found."""
-        return self.versions(self.buffers) if self.watched is None else self.watched.buffers.value
-
-    def watch(self, library):
-        """From now on look() is C's, where that can be."""
-        if self.watched is None and self.addresses is not None and Watched.can(self):
-            self.watched = Watched(self, library)
-
-    def look(self):
-        """CHANGED, unless the model has still the same tensors and modules; else the version of the parameters, and `modes` is up
-        to date."""
-        if self.watched is not None:
             version = self.watched.look()
             if version >= 0:
                 return version
-        if not self.is_same():
-            return CHANGED
-        self.modes = tuple(map(_trains, self.modules))
-        if self.watched is not None:
-            self.watched.expect(self.modes)
+            self.watched = None
         self.epoch = self.versions(self.buffers)
         return self.versions(self.parameters)
 
@@ -151,8 +131,8 @@ class Watched:
 
     @staticmethod
     def can(held):
-        """Not where other threads change dicts meanwhile, nor where a module's mode is no attribute of its own, nor where tensors
-        have no versions."""
+        """Not where other threads change dicts meanwhile, nor where a module's mode is no attribute of its own, nor where
+        tensors have no versions."""
         if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
             return False
         return all(_MODE in vars(module) for module in held.modules) and isinstance(held.versions(held.tensors), int)

@@ -59,7 +59,8 @@ class Steps(Case):
     def test_learning_rate(self):
         """A step of SGD is lr times the gradient."""
         net = made("SGD(lr=0.1)", "groups:\n    - {params: ['*.bias'], lr: 0.2}")
-        self.assertEqual(repr(net.optimizer), "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.2\n    momentum: 0.0\n    "
+        self.assertEqual(repr(net.optimizer),
+                         "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.2\n    momentum: 0.0\n    "
                          "weight_decay: 0.0\nParameter Group 1\n    dampening: 0.0\n    lr: 0.1\n    momentum: 0.0\n    "
                          "weight_decay: 0.0\n)")
         bias, weight = net.optimizer.param_groups
@@ -158,7 +159,8 @@ class Steps(Case):
             self.assertEqual((other.optimizer.n_averaged, other.scheduler.get_last_lr()), (6, net.scheduler.get_last_lr()))
             load = made("AdamW(lr=0.1)").optimizer.load
             self.says(ValueError, f"{path} does not fit the training of fit: it has a tensor more", load, path)
-            self.says(ValueError, f"{weights} does not fit the training of fit: 'optimizer' is not there, or is another", load, weights)
+            self.says(ValueError, f"{weights} does not fit the training of fit: 'optimizer' is not there, or is another", load,
+                      weights)
             path.write_bytes(b"no")
             self.says(ValueError, f"{path} is no safetensors file", load, path)
             self.says(OSError, f"{folder}/nowhere cannot be read", load, f"{folder}/nowhere")
@@ -193,14 +195,16 @@ class Schedules(Case):
         net.scheduler.set_lr_lambda(lambda epoch: 1 / (1 - epoch))
         self.assertRaises(ZeroDivisionError, net.scheduler.step)
         for wrong in (None, [abs], [abs, 1]):
-            self.says(TypeError, "set_lr_lambda() takes a function, or a list of 2, one for each group", net.scheduler.set_lr_lambda, wrong)
+            self.says(TypeError, "set_lr_lambda() takes a function, or a list of 2, one for each group",
+                      net.scheduler.set_lr_lambda, wrong)
 
 
 class Messages(Case):
     def test_groups(self):
         group = made().optimizer.param_groups[0]
         for name, value, error, text in (
-                ("momentum", 0.9, ValueError, "is 0 in the spec, and its step was written without it: another one needs `momentum` there"),
+                ("momentum", 0.9, ValueError,
+                 "is 0 in the spec, and its step was written without it: another one needs `momentum` there"),
                 ("beta", 0.9, KeyError, ": SGD has lr, momentum, dampening, weight_decay"),
                 ("lr", "high", TypeError, "is a number, not a str")):
             self.says(error, f"param_groups[0][{name!r}]{'' if text[0] == ':' else ' '}{text}", group.__setitem__, name, value)
@@ -218,10 +222,12 @@ class Messages(Case):
         fused = made(backward="update: fused")
         loss = fused.train_step(X, TARGET)
         self.assertLess(fused.train_step(X, TARGET), loss)
-        self.says(modc.Error, "optimizer.step(): the spec of fit has `update: fused`, which keeps no gradients; train_step() steps",
+        self.says(modc.Error,
+                  "optimizer.step(): the spec of fit has `update: fused`, which keeps no gradients; train_step() steps",
                   fused.optimizer.step)
         for clip in (fused.clip_grad_norm_, fused.clip_grad_value_):
-            self.says(modc.Error, f"{clip.__name__}(): fit was compiled without gradients: options=['--backward'], or backward: true in "
+            self.says(modc.Error,
+                      f"{clip.__name__}(): fit was compiled without gradients: options=['--backward'], or backward: true in "
                       "the spec, has them", clip, 1.0)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """test_newcomers.py [MODC] - models as people write them, each of newcomers/ with one command to a spec that computes the same.
 
-MODC is the command, else that of the package. NEWCOMERS=NAME,... in the environment chooses some. The command compiles each
-spec and compares both modes with PyTorch; here is looked at what it wrote.
+MODC is the command, else that of the package. The command compiles a spec and compares both modes with PyTorch, of all with
+NEWCOMERS=all in the environment, else of TRIED; here is looked at what it wrote.
 """
 import contextlib
 import inspect
@@ -29,7 +29,8 @@ if len(sys.argv) > 1 and Path(sys.argv[1]).is_file():
     modc.executable = lambda: given
 os.environ["CFLAGS"] = "-O0"
 FOLDER = Path(__file__).resolve().parent / "newcomers"
-NAMES = os.environ["NEWCOMERS"].split(",") if os.environ.get("NEWCOMERS") else sorted(path.stem for path in FOLDER.glob("*.py"))
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+TRIED = NAMES if os.environ.get("NEWCOMERS") == "all" else ("char_lstm", "gpt", "time_series", "unet", "vae")
 MOST = 1.2  # lines of the spec over those of the model's classes, in the middle
 torch.set_num_threads(1)
 
@@ -53,17 +54,17 @@ class Newcomers(unittest.TestCase):
             for name in NAMES:
                 with self.subTest(name):
                     ratios.append(self.exported(name, Path(work)))
-        if len(NAMES) > 2:
-            self.assertLessEqual(statistics.median(ratios), MOST)
+        self.assertLessEqual(statistics.median(ratios), MOST)
 
     def exported(self, name, work):
         spec, said = work / f"{name}.yaml", io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            status = command.main([f"{FOLDER / name}.py:make_model", "-o", str(spec), "--mode", "both"])
+            status = command.main([f"{FOLDER / name}.py:make_model", "-o", str(spec), "--mode", "both",
+                                   *(() if name in TRIED else ("--no-check",))])
         said, text = said.getvalue(), spec.read_text(encoding="utf-8") if spec.is_file() else ""
         self.assertEqual(status, 0, said)
-        self.assertRegex(said, rf"^{re.escape(str(spec))}: {len(text.splitlines())} lines; .*\n"
-                         r"the compiled model agrees with PyTorch: \d\.\de-\d\d of the largest output apart\n$")
+        agrees = r"the compiled model agrees with PyTorch: \d\.\de-\d\d of the largest output apart\n" if name in TRIED else ""
+        self.assertRegex(said, rf"^{re.escape(str(spec))}: {len(text.splitlines())} lines; .*\n{agrees}$")
         torch.manual_seed(0)
         model = sys.modules[name].make_model()[0]
         tensors = modc.load_file(spec.with_suffix(".safetensors"))

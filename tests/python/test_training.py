@@ -28,6 +28,7 @@ def made(optimizer="SGD(lr=0.1)", *lines, backward="backward: true", **arguments
     return compile(SPEC.format(optimizer=optimizer, backward=backward) + "".join(f"  {line}\n" for line in lines), **arguments)
 
 
+ALL = ("groups:\n    - {params: ['*.bias'], lr: 0.2}", "clip: clip_grad_norm_(100.0)", "scheduler: StepLR(2)", "ema: 0.75")
 X, TARGET = floats([i % 7 / 7 for i in range(16)], 8, 2), floats([i / 8 for i in range(8)], 8, 1)
 
 
@@ -58,11 +59,10 @@ class Steps(Case):
 
     def test_learning_rate(self):
         """A step of SGD is lr times the gradient."""
-        net = made("SGD(lr=0.1)", "groups:\n    - {params: ['*.bias'], lr: 0.2}")
-        self.assertEqual(repr(net.optimizer),
-                         "SGD (\nParameter Group 0\n    dampening: 0.0\n    lr: 0.2\n    momentum: 0.0\n    "
-                         "weight_decay: 0.0\nParameter Group 1\n    dampening: 0.0\n    lr: 0.1\n    momentum: 0.0\n    "
-                         "weight_decay: 0.0\n)")
+        net = made("SGD(lr=0.1)", *ALL)
+        self.assertEqual(repr(net.optimizer), "SGD (\n" + "".join(
+            f"Parameter Group {i}\n    dampening: 0.0\n    initial_lr: {lr}\n    lr: {lr}\n    momentum: 0.0\n    weight_decay: 0.0\n"
+            for i, lr in enumerate((0.2, 0.1))) + ")")
         bias, weight = net.optimizer.param_groups
         self.assertEqual([group["params"] for group in (bias, weight)], [["0.bias", "2.bias"], ["0.weight", "2.weight"]])
         self.assertEqual((bias["lr"], weight["lr"], net.optimizer.lr), (0.2, 0.1, 0.2))
@@ -78,11 +78,11 @@ class Steps(Case):
             self.near(flat({"": array}), [w - lr * g for w, g in zip(before[key], gradients[key])])
         self.assertLess(float(net.loss(X, TARGET)), loss)
         self.assertEqual(dict(bias), {"params": ["0.bias", "2.bias"], "lr": 0.25, "momentum": 0.0, "dampening": 0.0,
-                                      "weight_decay": 0.0})
+                                      "weight_decay": 0.0, "initial_lr": 0.2})
 
     def test_evaluation(self):
         """The loss alone changes nothing."""
-        net = made()
+        net = made("SGD(lr=0.1)", *ALL)
         before = values(net)
         with net.no_grad():
             loss = float(net.loss(X, TARGET))
@@ -91,7 +91,7 @@ class Steps(Case):
         self.assertNotEqual(values(net), before)
 
     def test_clip(self):
-        net = made("SGD(lr=0.1)", "clip: clip_grad_norm_(0.01)")
+        net = made("SGD(lr=0.1)", *ALL)
         self.assertIsNone(net.optimizer.total_norm)
         net.loss(X, TARGET)
         net.backward()
@@ -99,6 +99,7 @@ class Steps(Case):
         self.assertAlmostEqual(net.clip_grad_norm_(1e9), norm, places=6)
         net.optimizer.step()
         self.assertAlmostEqual(net.optimizer.total_norm, norm, places=6)
+        net.clip_grad_norm_(0.01)
         self.near([math.sqrt(sum(value * value for value in flat(net.gradients("modc"))))], [0.01], 1e-5)
         net.zero_grad()
         net.train_step(X, TARGET)
@@ -114,7 +115,7 @@ class Steps(Case):
         self.says(modc.CallError, "optimizer.step(): a gradient is NaN or infinite", net.optimizer.step)
 
     def test_averages(self):
-        net = made("SGD(lr=0.1)", "ema: 0.75")
+        net = made("SGD(lr=0.1)", *ALL)
         net.train_step(X, TARGET)
         first = values(net)
         net.train_step(X, TARGET)
@@ -126,7 +127,7 @@ class Steps(Case):
         self.assertEqual(values(net), second)
 
     def test_reset(self):
-        net = made("AdamW(lr=0.1)", "scheduler: StepLR(2)")
+        net = made("AdamW(lr=0.1)", "scheduler: StepLR(2)", "ema: 0.9")
 
         def run():
             losses = []
@@ -210,7 +211,7 @@ class Messages(Case):
             self.says(error, f"param_groups[0][{name!r}]{'' if text[0] == ':' else ' '}{text}", group.__setitem__, name, value)
         self.says(TypeError, "lr is a number, not a NoneType", setattr, made().optimizer, "lr", None)
         self.says(TypeError, "param_groups[0]['betas'] is two numbers, not 0.9",
-                  made("Adam(lr=0.1)").optimizer.param_groups[0].__setitem__, "betas", 0.9)
+                  made("AdamW(lr=0.1)").optimizer.param_groups[0].__setitem__, "betas", 0.9)
 
     def test_without(self):
         net = made()

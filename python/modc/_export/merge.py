@@ -12,7 +12,7 @@ HOLE = "\0"
 CALL = re.compile(r"[A-Za-z_][\w.]*\(.*\)$")
 LONGEST = 140  # of a line
 MOST = 5  # differences of two bodies
-OPTIONAL = re.compile(f" if (not )?{HOLE} else None$")
+OPTIONAL = re.compile(rf" if (not )?{HOLE} else (None|\w+\(\))$")
 ALIAS = re.compile(r"  (\w+) = (\w+) if self\.\w+ is None else ")  # at the top of a body
 ASSIGNED = re.compile(r"(\w+) = (.+)$")
 
@@ -116,7 +116,7 @@ def one_line(lines, child):
     """The text of a module as a call; None: it takes more than a line."""
     first = lines[0].strip().partition(": ")[2]
     if len(lines) == 1:
-        return first if CALL.match(first) else None
+        return first if CALL.match(first) and " if " not in first else None
     parts = [line.strip()[2:] for line in lines[1:] if line.startswith("    - ")]
     if len(parts) != len(lines) - 1 or not all(CALL.match(part) for part in parts):
         return None
@@ -215,7 +215,7 @@ class Merger:
                 for i, line in enumerate(found[0][1]):
                     self.both(line, begin[0] + found[0][0] + i, begin[1] + found[1][0] + i)
                 continue
-            if None in found and self.is_optional(name, found, begin):
+            if self.is_optional(name, found, begin):
                 continue
             calls = [one_line(part[1], self.children[i].get(name)) if part is not None else "None"
                      for i, part in enumerate(found)]
@@ -229,15 +229,15 @@ class Merger:
         return True
 
     def is_optional(self, name, found, begin):
-        """Whether one group has a module under a condition and the other has none, which then is the same condition."""
-        have = 0 if found[0] is not None else 1
-        start, lines = found[have]
-        match = OPTIONAL.search(lines[0]) if len(lines) == 1 else None
-        if match is None:
-            return False
-        self.line((lines[0], ((have, begin[have] + start),)))
-        self.lines[-1].places[-1][1 - have] = "True" if match.group(1) else "False"
-        return True
+        """Whether one group has a module under a condition and the other what is there without it, so that it is one condition."""
+        for have, part in enumerate(found):
+            match = OPTIONAL.search(part[1][0]) if part is not None and len(part[1]) == 1 else None
+            other = found[1 - have]
+            if match and match.group(2) == ("None" if other is None else one_line(other[1], self.children[1 - have].get(name))):
+                self.line((part[1][0], ((have, begin[have] + part[0]),)))
+                self.lines[-1].places[-1][1 - have] = "True" if match.group(1) else "False"
+                return True
+        return False
 
     @staticmethod
     def order(here, there):

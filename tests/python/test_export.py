@@ -87,6 +87,19 @@ class Looped(nn.Module):
         return x
 
 
+class Two(nn.Module):
+    def __init__(self, down, more):
+        super().__init__()
+        self.aa = nn.Tanh() if more else nn.Identity()
+        self.down = nn.Linear(4, 4) if down else None
+
+    def forward(self, x):
+        y = self.aa(x)
+        if self.down is not None:
+            x = self.down(x)
+        return y * 2 + x
+
+
 class Keeping(nn.Module):
     def __init__(self, n, p, act=None):
         super().__init__()
@@ -495,6 +508,20 @@ modules:
   - Looped(2)
   - Looped(4, doubled=True)
 """)
+
+    def test_two_conditions(self):
+        model = nn.Sequential(Two(True, False), Two(True, True), Two(False, False), Two(False, True))
+        text = self.export(model, torch.randn(2, 4), check=True)
+        self.assertIn("""\
+      aa: Tanh() if aa else Identity()
+      down: Linear(4, 4) if down else None
+""", text)
+        self.assertIn("""\
+  - Two(down=True)
+  - Two(down=True, aa=True)
+  - Two()
+  - Two(aa=True)
+""", text)
 
     def test_expressions(self):
         """Numbers that follow from arguments, in their parentheses; Identity where others have more; all arguments where some

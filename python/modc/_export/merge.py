@@ -55,7 +55,8 @@ def conditions(groups, names, literal_of):
     children = [[{name for name, child in module._modules.items() if child is not None} for _, module in group]
                 for group in groups]
     flags = {more: [["False"] * len(groups[1 - more]), ["True"] * len(groups[more])] for more in (0, 1)}
-    names_of_modules = list(dict.fromkeys(name for _, module in groups[0] + groups[1] for name in module._modules))
+    names_of_modules = list(dict.fromkeys(name for _, module in groups[0] + groups[1] for name in module._modules
+                                          if not name[:1].isdigit()))  # self.2 cannot be asked for
     for name in names_of_modules:
         has = [[name in found for found in group] for group in children]
         for more in (0, 1):

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import platform
+import re
 import resource
 import signal
 import subprocess
@@ -94,7 +95,7 @@ def table(rows, columns):
     """Lines with the rows' columns below each other."""
     cells = [["network", "", *columns, ""]] + [
         [row["name"], "right" if row["good"] else "WRONG", *[str(row.get(column, "-")) for column in columns],
-         row.get("reason") or row.get("note") or ""] for row in rows]
+         re.sub(r"\S*/site-packages/", "", row.get("reason") or row.get("note") or "")] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells)]
     return ["  ".join([row[0].ljust(widths[0]), row[1].ljust(widths[1]), *[
         cell.rjust(width) for cell, width in zip(row[2:-1], widths[2:-1])], row[-1]]).rstrip() for row in cells]

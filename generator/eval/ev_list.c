@@ -174,7 +174,8 @@ struct ev ev_frozen(struct eval *eval, struct ev value)
 /* Whether ev_given would change nothing of it. */
 static bool is_given(const struct ev *value)
 {
-    return !value->own && !((value->kind == EV_TENSOR || value->kind == EV_COMPLEX) && value->tensor->constant) &&
+    return !value->own &&
+           !((value->kind == EV_TENSOR || value->kind == EV_COMPLEX) && value->tensor->constant) &&
            !ev_is_sequence(value);
 }
 

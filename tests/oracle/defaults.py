@@ -58,6 +58,7 @@ LIKE = {"RNN": torch.nn.RNNBase, "LSTM": torch.nn.RNNBase, "GRU": torch.nn.RNNBa
 OTHER = {
     ("lu", "pivot"): "torch.lu takes what it is given by position", ("lu", "get_infos"): "the same",
     ("random_", "start"): "three overloads", ("nuclear_norm", "dim"): "an overload without it is the last two",
+    ("Extern", "dtype"): "of modc alone", ("Extern", "backward"): "the same",
     ("nonzero_static", "fill_value"): "newer than 1.13", ("asarray", "dtype"): "it has no signature", ("asarray", "copy"): "the same",
     ("arange", "end"): "arange(end) has one argument", ("arange", "step"): "1, where it is given",
     ("nan_to_num", "nan"): "None is 0.0",

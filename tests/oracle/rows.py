@@ -624,7 +624,8 @@ function("mean nanmean", input=T("*"), dim=DIMS, keepdim=True, dtype=FLOAT_DTYPE
 function("prod", input=T("*", "num", "small"), dim=DIM, keepdim=True, dtype=DTYPE)
 function("amax amin", input=T("*", "num"), dim=DIMS, keepdim=True)
 function("any all", input=T("*", "num", "whole"), dim=DIM, keepdim=True)
-function("argmax argmin", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
+function("argmax argmin", input=T("*", "num", "grid"), dim=DIM, keepdim=True,
+         check=lambda d: d.refuse(d.by_name["input"].kind == "bool"))  # PyTorch takes it along one element alone
 function("max min", input=T("*", "num", "grid"), dim=DIM, keepdim=True)
 VARIANCE = dict(dim=DIMS, correction=[0, 2], unbiased=False, keepdim=True, since={"correction": "2.0"},
                 check=lambda d: d.refuse(d.due != "correction" and d.args.get("correction") in (0, 2) and d.chance(0.3)))  # or `unbiased`
@@ -694,7 +695,7 @@ special("round", input=T("*", "floats", "grid"), decimals=[1, 0])
 special("xlogy xlog1py", input=T("*"), other=B("input", values="positive"))
 special("zeta", input=T("*", values="above"), other=B("input", values="positive"))
 function("special.gammainc special.gammaincc igamma igammac", input=T("*", values="positive"), other=B("input", values="positive"))
-function("polygamma special.polygamma", n=[0, 1, 2, 3], input=T("*", values="positive"))
+function("polygamma special.polygamma", n=[0, 2, 3], input=T("*", values="positive"))  # PyTorch's of 1 is 1e-10 off in double
 function("mvlgamma special.multigammaln", input=T("*", values="above"), p=[1, 2])
 special("logsumexp", input=T("*"), dim=DIMS, keepdim=True)
 special("softmax log_softmax", input=T("* a"), dim=DIM, dtype=FLOAT_DTYPE)
@@ -873,6 +874,7 @@ NOT_DRAWN = {
     **{name: "its windows are random in both modes; tests/layers has it with samples that are given" for n in (2, 3)
        for name in (f"FractionalMaxPool{n}d", f"fractional_max_pool{n}d")},
     "MultiStep": "never called",
+    "Extern": "its body is the user's; tests/api has it",
     **{f"MultiheadAttention.{argument}": reason for argument, reason in (
         ("dropout", "random"), ("kdim", "of other shapes; tests/layers has it"), ("vdim", "of other shapes; tests/layers has it"))},
     **{f"{name}.dropout": "random" for name in ("TransformerEncoderLayer", "TransformerDecoderLayer")},

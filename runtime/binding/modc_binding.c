@@ -575,7 +575,7 @@ void modc_binding_schedule_lambda(struct modc_optimizer *optimizer, modc_lr_lamb
 /* ---- Python ---------------------------------------------------------------------------------------------- */
 
 /* Takes a reference: the number that it is; -1: there was an error. */
-static int64_t number_of(const struct modc_binding_look *look, void *object)
+static int64_t number_of(const struct modc_binding_sight *look, void *object)
 {
     int64_t number;
 
@@ -588,7 +588,7 @@ static int64_t number_of(const struct modc_binding_look *look, void *object)
     return number;
 }
 
-int64_t modc_binding_look(struct modc_binding_look *look)
+int64_t modc_binding_look(struct modc_binding_sight *look)
 {
     int64_t sum = 0, parameters = 0;
 

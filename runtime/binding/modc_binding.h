@@ -113,7 +113,7 @@ enum modc_status modc_binding_run_backward(struct modc_binding_frame *frame);
 
 /* For Python, with its lock held: whether what a caller remembers of objects is still so. Functions of its C API come by address,
  * since nothing here is compiled or linked with it. */
-struct modc_binding_look {
+struct modc_binding_sight {
     void *(*dict_item)(void *dict, void *name);   /* PyDict_GetItem */
     void *(*attribute)(void *object, void *name); /* PyObject_GetAttr */
     void *(*call)(void *function, void *const *arguments, size_t count,
@@ -129,7 +129,7 @@ struct modc_binding_look {
     int64_t buffer_version; /* what the versions of the buffers add up to */
 };
 /* What the versions of the parameters add up to; -1: something is not as it was. */
-int64_t modc_binding_look(struct modc_binding_look *look);
+int64_t modc_binding_look(struct modc_binding_sight *look);
 
 #ifdef __cplusplus
 }

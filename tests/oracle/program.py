@@ -181,7 +181,7 @@ def check_initial(folder, run, program, timeout):
     words = [word for word in words_of_run(run["options"]) if word.startswith(("--inputs=", "--sequence"))]
     execute([str(program), f"--seed={SEED}", f"--state={state}", *words], "the program", timeout, cwd=folder)
     expected, found = safetensors_io.read(folder / run["initial"])[0], safetensors_io.read(state)[0]
-    limits = {name: 2e-16 if expected[name].dtype == "F64" else 0.0 for name in expected}
+    limits = {name: 2.3e-16 if expected[name].dtype == "F64" else 0.0 for name in expected}
     limits |= {name: 1e-13 if expected[name].dtype == "F64" else 2e-6 for name in expected if COMPUTED.search(name)}
     names = [name for name in expected if expected[name] != found.get(name) and
              compare.compare_record(expected[name], found.get(name), limits[name])[1]]

@@ -1279,6 +1279,9 @@ class Spec:
         leaves = {name: tensor.requires_grad_() for name, tensor in given.items()
                   if backward and tensor.is_floating_point() and name not in self.constant_inputs}
         self.size_values = self.find_sizes(given, inputs)
+        for module in root.modules() if hooks or pre_hooks else ():
+            if hasattr(module, "activation_relu_or_gelu"):  # an encoder's layer: 1.13 has a fast path past its modules' hooks
+                module.activation_relu_or_gelu = 0
         handles = [root.get_submodule(path).register_forward_pre_hook(lambda _, args, f=factor: scaled(args, f))
                    for path, factor in pre_hooks]
         handles += [root.get_submodule(path).register_forward_hook(lambda _, args, result, f=factor: scaled(result, f))

@@ -394,10 +394,30 @@ static void join_all(struct graph *graph, bool tails)
     graph_sweep_unused(graph);
 }
 
+/* Whether a write puts into its place what stands there already, as `self.k += 0` comes out. */
+static bool is_idle(const struct op *op)
+{
+    return op->code == GRAPH_OP_WRITE && op->input_count == 3 && dag_is_identity(op->dag) &&
+           view_same(op->inputs[2], op->inputs[1]);
+}
+
+static void drop_idle_writes(struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        if (!is_idle(op))
+            continue;
+        graph_replace(graph, op->outputs[0], op->inputs[0]);
+        graph_remove(graph, i--);
+    }
+}
+
 /* Maps first, so that reductions and convolutions get heads before they get tails. */
 void pass_fuse(struct graph *graph)
 {
     join_all(graph, false);
+    drop_idle_writes(graph);
     join_heads(graph);
     join_all(graph, true);
 }

@@ -218,9 +218,19 @@ static struct ev fn_check_features(struct eval *eval, struct ev *args, int count
     return ev_none(loc);
 }
 
+/* Both or none; in evaluation mode both. */
 static struct ev fn_check_running(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    for (int i = 0; i < count; i++) {
+    const bool training = args[--count].kind != EV_NONE && args[count].integer != 0;
+
+    if (training && (args[0].kind == EV_NONE) != (args[1].kind == EV_NONE)) {
+        diag_error(eval->cx, loc, "%s: %s is missing, which goes with %s", outer(eval, "this"),
+                   args[0].kind == EV_NONE ? "running_mean" : "running_var",
+                   args[0].kind == EV_NONE ? "running_var" : "running_mean");
+        diag_hint(eval->cx, "give both or neither, as PyTorch wants it");
+        return BAD;
+    }
+    for (int i = 0; i < count && !training; i++) {
         if (args[i].kind == EV_NONE) {
             diag_error(eval->cx, loc, "%s: %s must be given in evaluation mode", outer(eval, "this"),
                        i == 0 ? "running_mean" : "running_var");
@@ -323,7 +333,7 @@ const struct function_row norm_functions[] = {
      FUNCTIONAL,
      .body =
          "_check_channels(input, running_mean, running_var, weight, bias)\n"
-         "_check_running(running_mean, running_var) if not training else None\n"
+         "_check_running(running_mean, running_var, training)\n"
          "axes = (0,) + tuple(range(2, input.ndim))\n"
          "each = (-1,) + (1,) * (input.ndim - 2)\n"
          "_check_several(input, axes, 'value per channel') if training else None\n"
@@ -348,7 +358,7 @@ const struct function_row norm_functions[] = {
      "momentum=0.1, eps=1e-5)",
      FUNCTIONAL,
      .body = "_check_channels(input, running_mean, running_var, weight, bias)\n"
-             "_check_running(running_mean, running_var) if not use_input_stats else None\n"
+             "_check_running(running_mean, running_var, use_input_stats)\n"
              "axes = tuple(range(2, input.ndim))\n"
              "_check_several(input, axes, 'spatial element') if use_input_stats else None\n"
              "update = use_input_stats and running_mean is not None\n"
@@ -374,7 +384,7 @@ const struct function_row norm_functions[] = {
     {"_check_normalized(input, normalized_shape, weight)", HIDDEN, .build = fn_check_normalized},
     {"_check_ndim(input, least, most)", HIDDEN, .build = fn_check_ndim},
     {"_check_channels(input, running_mean, running_var, weight, bias)", HIDDEN, .build = fn_check_channels},
-    {"_check_running(running_mean, running_var)", HIDDEN, .build = fn_check_running},
+    {"_check_running(running_mean, running_var, training)", HIDDEN, .build = fn_check_running},
     {"_check_several(input, axes, what)", HIDDEN, .build = fn_check_several},
     {"_several(count)", HIDDEN, .build = fn_several},
     {"_check_features(input, axis, num_features, affine)", HIDDEN, .build = fn_check_features},

@@ -312,6 +312,8 @@ class Draw:
         return Dim(1, (name,))
 
     def input(self, name, dims, kind="float", values="normal", extent=None):
+        if any(" - " in atom for dim in dims for atom in dim.atoms):
+            raise rows.Refused("a dimension may be negative")
         self.inputs[name] = (dims, kind, values, extent)
         self.names.add(name)
         self.values.append(Value(name, tuple(dims), kind, True, frozenset(), name, values, extent))

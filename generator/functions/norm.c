@@ -221,23 +221,22 @@ static struct ev fn_check_features(struct eval *eval, struct ev *args, int count
 /* Both or none; in evaluation mode both. */
 static struct ev fn_check_running(struct eval *eval, struct ev *args, int count, struct loc loc)
 {
-    const bool training = args[--count].kind != EV_NONE && args[count].integer != 0;
+    static const char *const names[] = {"running_mean", "running_var"};
+    const bool training = args[2].integer != 0;
+    const int missing = args[0].kind == EV_NONE ? 0 : 1;
+    (void)count;
 
-    if (training && (args[0].kind == EV_NONE) != (args[1].kind == EV_NONE)) {
+    if (args[missing].kind != EV_NONE || (training && args[1 - missing].kind == EV_NONE))
+        return ev_none(loc);
+    if (training) {
         diag_error(eval->cx, loc, "%s: %s is missing, which goes with %s", outer(eval, "this"),
-                   args[0].kind == EV_NONE ? "running_mean" : "running_var",
-                   args[0].kind == EV_NONE ? "running_var" : "running_mean");
+                   names[missing], names[1 - missing]);
         diag_hint(eval->cx, "give both or neither, as PyTorch wants it");
-        return BAD;
+    } else {
+        diag_error(eval->cx, loc, "%s: %s must be given in evaluation mode", outer(eval, "this"),
+                   names[missing]);
     }
-    for (int i = 0; i < count && !training; i++) {
-        if (args[i].kind == EV_NONE) {
-            diag_error(eval->cx, loc, "%s: %s must be given in evaluation mode", outer(eval, "this"),
-                       i == 0 ? "running_mean" : "running_var");
-            return BAD;
-        }
-    }
-    return ev_none(loc);
+    return BAD;
 }
 
 static struct ev fn_check_groups(struct eval *eval, struct ev *args, int count, struct loc loc)

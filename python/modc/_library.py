@@ -79,7 +79,6 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_unmet": (_T, _P),
     "modc_binding_shape": (None, _I, _P, _I, _P),
     "modc_binding_fault": (None, _P, _P),
-    "modc_binding_version_of": (_U, _P),
     "modc_binding_train_step": (_I, _P, _P, _P, _P),
     "modc_binding_hook_create": (_I, _P, _I, _I, ctypes.c_uint, HookFunction, _P, _P),
     "modc_binding_hook_destroy": (None, _P),

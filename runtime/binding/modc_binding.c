@@ -350,11 +350,6 @@ void modc_binding_report_destroy(struct modc_report *report)
     free(report);
 }
 
-uint64_t modc_binding_version_of(const struct modc_params *params)
-{
-    return params->version;
-}
-
 /* ---- calls --------------------------------------------------------------------------------------------- */
 
 void modc_binding_shape(int entry, const int *sizes, int index, int *dims)

@@ -40,8 +40,6 @@ void modc_binding_shape(int entry, const int *sizes, int index, int *dims);
 
 /* What a context says of its last error: module (-1: none), index and value. */
 void modc_binding_fault(const struct modc_context *net, int64_t fault[3]);
-/* The version that every write of the parameters counts. */
-uint64_t modc_binding_version_of(const struct modc_params *params);
 
 /* One step of a model with `training:`, as modc_model.train_step. */
 enum modc_status modc_binding_train_step(struct modc_training *training, const int *sizes,

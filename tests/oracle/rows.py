@@ -637,7 +637,8 @@ function("linalg.vector_norm", x=T("* a"), input=T("* a"), ord=[1, 3, math.inf, 
          dtype=FLOAT_DTYPE)
 function("linalg.norm", A=T("* a:2-4"), input=T("* a:2-4"), ord=[1, math.inf], dim=DIM, keepdim=True, dtype=FLOAT_DTYPE)
 function("linalg.matrix_norm", A=T("* A:2-4 B:2-4"), input=T("* A:2-4 B:2-4"), ord=[1, -1, math.inf, "fro", 2, "nuc"],
-         dim=[(0, 1), (-1, -2)], keepdim=True, dtype=FLOAT_DTYPE)
+         dim=[(0, 1), (-1, -2)], keepdim=True, dtype=FLOAT_DTYPE,
+         check=lambda d: d.refuse(d.args.get("dim") == (0, 1) and d.rank() > 2))  # some take no matrices of run-time sizes
 function("dist", input=T("*"), other=B("input"), p=[1, 3])  # of nothing PyTorch 1.13 has a largest one, later ones have none
 function("msort", input=T("A b?", values="distinct"))
 function("diff", input=T("A:3-6", "num", "whole"), n=[2, 0], dim=0, prepend=[None], append=[None])
@@ -796,7 +797,7 @@ function("ops.clip_boxes_to_image", boxes=T("* 4"), size=[(1, 2), (3, 1)])
 function("ops.nms", boxes=T("n 4", values="distinct"), scores=T("n", values="distinct"), iou_threshold=[0.2, 0.6], max_output=[2, 5])
 
 function("pdist", input=T("A:1-6 b"), p=[1.0, 3.0, math.inf])
-function("conv_tbc", input=T("t:4-9 b C"), weight=T("K:1-3 C O"), bias=T("O"), pad=[1, 2])
+function("conv_tbc", input=T("T:4-9 b C"), weight=T("K:1-3 C O"), bias=T("O"), pad=[1, 2])
 
 COMPLEX = [f"fft.{name}{many}" for name in ("fft", "ifft", "rfft", "ihfft") for many in ("", "2", "n")]
 COMPLEX += ["view_as_real", "view_as_complex", "complex", "polar", "imag", "stft", "istft", "cfloat", "cdouble"]

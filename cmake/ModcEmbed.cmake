@@ -4,6 +4,7 @@ function(modc_embed out)
          templates/*.c templates/*.cu templates/*.h templates/*.S templates/*.cmake)
     file(GLOB_RECURSE runtime CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} runtime/*.c runtime/*.h)
     list(FILTER runtime EXCLUDE REGEX "^runtime/binding/") # which only shared libraries of the Python package have
+    list(FILTER runtime EXCLUDE REGEX "^runtime/.*cuda") # for which nothing is emitted yet
     list(APPEND names ${runtime} LICENSE NOTICE)
     list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
 

@@ -10,8 +10,10 @@ set(modc_package ${CMAKE_INSTALL_DATADIR}/cmake/modc) # of no architecture: the 
 set(modc_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS modc modc_runtime)
-install(DIRECTORY runtime/ DESTINATION ${modc_include} FILES_MATCHING PATTERN "*.h" PATTERN driver EXCLUDE)
-install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN driver EXCLUDE)
+install(DIRECTORY runtime/ DESTINATION ${modc_include} FILES_MATCHING PATTERN "*.h" PATTERN driver EXCLUDE
+        PATTERN "*cuda*" EXCLUDE)
+install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN driver EXCLUDE
+        PATTERN "*cuda*" EXCLUDE)
 
 # modc_install_printed(FILE DESTINATION WORDS...): what modc prints when it is asked so.
 function(modc_install_printed file destination)

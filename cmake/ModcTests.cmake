@@ -1,5 +1,5 @@
 # The suites of tests/: what stands there is found by name, so that a new case is a new file and nothing else.
-# Labels: unit, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
+# Labels: unit, cuda, fuzz, failing, header, golden, errors, commands, planner, determinism, vectors, forced (vectors with
 # --plan), variants, aarch64, sanitize, compile, text (how emitted text grows and changes), api, docs, package, python, examples, bench, long,
 # or, with -DMODC_SOAK=ON, soak: the searches of the other labels for hours (ctest -L soak).
 
@@ -12,6 +12,8 @@ endif()
 find_program(MODC_CC NAMES cc DOC "C compiler that modc finds")
 find_program(MODC_CXX NAMES g++ c++ clang++ DOC "C++ compiler for tests of headers")
 find_program(MODC_CLANG NAMES clang DOC "Second C compiler for tests of emitted code")
+find_program(MODC_CLANGXX NAMES clang++ DOC "Second C++ compiler for tests of CUDA")
+find_program(MODC_NVCC NAMES nvcc PATHS /usr/local/cuda/bin DOC "CUDA compiler for tests of kernels")
 find_program(MODC_AARCH64 NAMES aarch64-linux-gnu-gcc DOC "Cross compiler for tests of emitted code")
 find_program(MODC_QEMU NAMES qemu-aarch64 DOC "Runs what the cross compiler made")
 find_program(MODC_ARM NAMES arm-none-eabi-gcc DOC "Firmware compiler for tests of emitted code")
@@ -149,6 +151,52 @@ function(modc_unit_tests)
         modc_unit_program(${program} ${source})
     endforeach()
     target_link_libraries(test_driver PRIVATE modc_driver)
+endfunction()
+
+# tests/cuda/test_*.cu against the stand-in for a GPU, checked, by both compilers; what nvcc makes of the kernels.
+function(modc_cuda_tests)
+    if(MODC_NVCC)
+        modc_test(cuda_ptxas cuda ${MODC_PYTHON} tests/support/ptxas.py ${MODC_NVCC} tests/cuda/kernels.cu tests/cuda/kernels.json
+                  sm_80,sm_90,sm_100 -Iruntime)
+    else()
+        message(STATUS "nvcc is not there: kernels are not compiled for GPUs")
+    endif()
+    if(NOT CMOCKA_FOUND OR MODC_SANITIZE)
+        return()
+    endif()
+    file(GLOB host CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/cuda_host/*.c)
+    add_library(modc_cuda_host STATIC ${host})
+    target_include_directories(modc_cuda_host PUBLIC ${PROJECT_SOURCE_DIR}/runtime/cuda_host)
+    modc_compile(modc_cuda_host -Wconversion)
+    target_link_libraries(modc_cuda_host PUBLIC Threads::Threads ${CMAKE_DL_LIBS})
+    file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/cuda_host/*.h ${PROJECT_SOURCE_DIR}/runtime/modc_cuda.h cuda/*.h)
+    file(GLOB tests CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} cuda/test_*.cu)
+    foreach(cxx ${MODC_CXX} ${MODC_CLANGXX})
+        get_filename_component(compiler ${cxx} NAME)
+        foreach(test ${tests})
+            get_filename_component(name ${test} NAME_WE)
+            set(with cuda/kernels.cu)
+            if(name STREQUAL test_faults)
+                list(PREPEND with -DFAULT=kernels_fault)
+            endif()
+            set(program ${CMAKE_CURRENT_BINARY_DIR}/cuda/${name}_${compiler})
+            list(APPEND programs ${program})
+            add_custom_command(OUTPUT ${program} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} VERBATIM
+                               COMMAND ${cxx} -std=c++17 -O1 -g ${MODC_CXX_WARNINGS} -Wno-sign-conversion -Werror
+                                       -fsanitize=thread,alignment -c -x c++ ${test} -o ${program}.o
+                                       -I${PROJECT_SOURCE_DIR}/runtime/cuda_host -I${PROJECT_SOURCE_DIR}/runtime
+                               COMMAND ${cxx} -std=c++17 -O1 -g ${MODC_CXX_WARNINGS} -Wno-sign-conversion -Werror
+                                       -fsanitize=thread,alignment -c -x c++ ${with} -o ${program}_kernels.o
+                                       -I${PROJECT_SOURCE_DIR}/runtime/cuda_host -I${PROJECT_SOURCE_DIR}/runtime
+                               COMMAND ${cxx} ${program}.o ${program}_kernels.o $<TARGET_FILE:modc_cuda_host>
+                                       ${CMOCKA_LINK_LIBRARIES} -ldl -pthread -o ${program}
+                               DEPENDS ${test} cuda/kernels.cu ${headers} modc_cuda_host)
+            string(REGEX REPLACE "^test_" "cuda_" name ${name})
+            modc_test(${name}_${compiler} cuda ${program})
+        endforeach()
+    endforeach()
+    add_custom_target(modc_cuda_programs ALL DEPENDS ${programs})
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 endfunction()
 
 # modc_unit_variant(ROOM VARIANT FLAGS...): the same program compiled once more, if this machine can run it.

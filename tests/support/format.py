@@ -1,4 +1,4 @@
-"""Holds every C file to .clang-format, and those of generator/ and runtime/ to what one can read in one go.
+"""Holds every C and CUDA file to .clang-format, and those of generator/ and runtime/ to what one can read in one go.
 
     python3 tests/support/format.py [CLANG_FORMAT] [--fix]     from the root of the repository; 1 where a file differs or is
                                                                too long; --fix lays out what differs
@@ -15,6 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("bench", "cmake", "examples", "generator", "runtime", "templates", "tests")
+KINDS = ("*.[ch]", "*.cu")
 EMITTED = ("tests/golden/",)
 TEMPLATES = "templates/"
 SCREENS = ("generator/", "runtime/")
@@ -24,11 +25,11 @@ VERSION = re.search(r"clang-format (\d+)", (ROOT / ".clang-format").read_text())
 
 def sources():
     """Of git, where it knows them: else a program that was built beside an example would count."""
-    listed = subprocess.run(["git", "ls-files", *(f"{folder}/*.[ch]" for folder in FOLDERS)], cwd=ROOT,
+    listed = subprocess.run(["git", "ls-files", *(f"{folder}/{kind}" for folder in FOLDERS for kind in KINDS)], cwd=ROOT,
                             capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
         return [path for path in listed.stdout.splitlines() if (ROOT / path).exists()]
-    return [str(path.relative_to(ROOT)) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.[ch]"))]
+    return [str(path.relative_to(ROOT)) for folder in FOLDERS for kind in KINDS for path in sorted((ROOT / folder).rglob(kind))]
 
 
 def functions(text):

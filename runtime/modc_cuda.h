@@ -1,0 +1,300 @@
+/* modc_cuda.h - what emitted kernels share: launches, sums and maxima of warps and blocks, copies into shared memory, tensor cores.
+ *
+ * The only file that knows whether nvcc reads it, or a host compiler with the stand-in of cuda_host/: emitted text is the same for
+ * both. For .cu files alone; headers of models need no toolkit. */
+#ifndef MODC_CUDA_H
+#define MODC_CUDA_H
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint16_t modc_bfloat16; /* its bits */
+
+#define MODC_DEVICE static __device__ __forceinline__
+#define MODC_BOTH static __host__ __device__ __forceinline__
+#define MODC_KERNEL static __global__
+#define MODC_ALL_LANES 0xffffffffu
+
+#if defined(__CUDACC__)
+
+#define MODC_UNROLL _Pragma("unroll")
+#define MODC_PRAGMA(text) _Pragma(#text)
+#define MODC_UNROLL_BY(n) MODC_PRAGMA(unroll n)
+
+/* Starts a kernel, and says whether it started. */
+#define MODC_LAUNCH(kernel, grid, block, shared, stream, ...)                                                \
+    (kernel<<<grid, block, shared, (cudaStream_t)(stream)>>>(__VA_ARGS__), cudaGetLastError())
+/* Shared memory whose size the launch gives. */
+#define MODC_DYNAMIC_SHARED(type, name)                                                                      \
+    extern __shared__ __align__(16) unsigned char modc_dynamic[];                                            \
+    type *const name = (type *)modc_dynamic
+
+/* d += a . b of (16, 16) x (16, 8), sums in float32. Fragments as PTX has them for mma.m16n8k16: lane l holds of a the rows l / 4 and
+ * l / 4 + 8 and columns 2 (l % 4) + {0, 1, 8, 9}; of b those as rows, and column l / 4; of d rows as of a, columns
+ * 2 (l % 4) + {0, 1}. */
+MODC_DEVICE void modc_mma_bfloat16(float d[4], const unsigned a[4], const unsigned b[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* The same of (16, 8) x (8, 8) in TF32: of a columns l % 4 + {0, 4}. */
+MODC_DEVICE void modc_mma_tf32(float d[4], const unsigned a[4], const unsigned b[2])
+{
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+MODC_DEVICE unsigned modc_to_tf32(float x)
+{
+    unsigned bits;
+
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
+}
+
+/* Four matrices of 8 x 8 16-bit elements; each lane gives the address of one row. */
+MODC_DEVICE void modc_ldmatrix(unsigned r[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"((unsigned)__cvta_generic_to_shared(row))
+                 : "memory");
+}
+
+/* 16 bytes into shared memory, of which the first `given` are read and others are 0; they are there when they were waited for. */
+MODC_DEVICE void modc_copy16(void *shared, const void *global, int given)
+{
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
+        "l"(global), "r"(given)
+        : "memory");
+}
+
+/* What was copied since the last commit is a group. */
+MODC_DEVICE void modc_copies_commit(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Until all groups but the last `pending`, a constant, are there. */
+#define MODC_COPIES_WAIT(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
+
+#else /* a host compiler */
+
+#define MODC_UNROLL
+#define MODC_UNROLL_BY(n)
+
+#define MODC_LAUNCH(kernel, grid, block, shared, stream, ...)                                                \
+    cuda_host_call(kernel, #kernel, __FILE__, __LINE__, grid, block, shared, (cudaStream_t)(stream),         \
+                   __VA_ARGS__)
+#define MODC_DYNAMIC_SHARED(type, name) type *const name = (type *)(void *)cuda_host.dynamic
+
+#define modc_copy16(shared, global, given) cuda_host_copy_later(shared, global, 16, (size_t)(given))
+#define modc_copies_commit() cuda_host_copies_commit()
+#define MODC_COPIES_WAIT(pending) cuda_host_copies_wait(pending)
+
+MODC_DEVICE unsigned modc_to_tf32(float x)
+{
+    const unsigned bits = (unsigned)__float_as_int(x);
+
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+}
+
+/* What a lane gives to the others of its warp for a product. */
+struct modc_fragments {
+    unsigned a[4], b[2];
+};
+
+static inline const unsigned char *modc_give_fragments(const unsigned a[4], const unsigned b[2])
+{
+    struct modc_fragments mine;
+
+    memcpy(mine.a, a, sizeof mine.a);
+    memcpy(mine.b, b, sizeof mine.b);
+    return cuda_host_exchange(MODC_ALL_LANES, &mine, sizeof mine);
+}
+
+static inline struct modc_fragments modc_fragments_of(const unsigned char *all, int lane)
+{
+    struct modc_fragments fragments;
+
+    memcpy(&fragments, all + CUDA_HOST_SLOT * lane, sizeof fragments);
+    return fragments;
+}
+
+static inline float modc_half_of(const unsigned *pairs, int i)
+{
+    return __int_as_float((int)(pairs[i / 2] >> 16 * (i % 2) << 16));
+}
+
+/* d[i / 2 rows of 8][i % 2] += left . right */
+static inline void modc_add_product(float d[4], const float (*left)[16], const float (*right)[16], int n)
+{
+    for (int i = 0; i < 4; i++) {
+        float sum = 0;
+
+        for (int k = 0; k < n; k++)
+            sum += left[i / 2][k] * right[i % 2][k];
+        d[i] += sum;
+    }
+}
+
+static inline void modc_mma_bfloat16(float d[4], const unsigned a[4], const unsigned b[2])
+{
+    const unsigned char *all = modc_give_fragments(a, b);
+    const int lane = cuda_host_lane();
+    float left[2][16], right[2][16];
+
+    for (int q = 0; q < 4; q++) {
+        const struct modc_fragments rows = modc_fragments_of(all, lane / 4 * 4 + q);
+
+        for (int e = 0; e < 8; e++) /* registers: (row, k), (row + 8, k), (row, k + 8), (row + 8, k + 8) */
+            left[e / 2 % 2][2 * q + e % 2 + e / 4 * 8] = modc_half_of(rows.a, e);
+        for (int c = 0; c < 2; c++) {
+            const struct modc_fragments columns = modc_fragments_of(all, (2 * (lane % 4) + c) * 4 + q);
+
+            for (int e = 0; e < 4; e++)
+                right[c][2 * q + e % 2 + e / 2 * 8] = modc_half_of(columns.b, e);
+        }
+    }
+    modc_add_product(d, left, right, 16);
+}
+
+static inline void modc_mma_tf32(float d[4], const unsigned a[4], const unsigned b[2])
+{
+    const unsigned char *all = modc_give_fragments(a, b);
+    const int lane = cuda_host_lane();
+    float left[2][16], right[2][16];
+
+    for (int q = 0; q < 4; q++) {
+        const struct modc_fragments rows = modc_fragments_of(all, lane / 4 * 4 + q);
+
+        for (int e = 0; e < 4; e++)
+            left[e % 2][q + e / 2 * 4] = __int_as_float((int)rows.a[e]);
+        for (int c = 0; c < 2; c++) {
+            const struct modc_fragments columns = modc_fragments_of(all, (2 * (lane % 4) + c) * 4 + q);
+
+            for (int e = 0; e < 2; e++)
+                right[c][q + e * 4] = __int_as_float((int)columns.b[e]);
+        }
+    }
+    modc_add_product(d, left, right, 8);
+}
+
+static inline void modc_ldmatrix(unsigned r[4], const void *row)
+{
+    const int lane = cuda_host_lane();
+    unsigned char bytes[16];
+
+    cuda_host_read(row, sizeof bytes);
+    memcpy(bytes, row, sizeof bytes);
+    const unsigned char *all = cuda_host_exchange(MODC_ALL_LANES, bytes, sizeof bytes);
+
+    for (int m = 0; m < 4; m++)
+        memcpy(&r[m], all + CUDA_HOST_SLOT * (8 * m + lane / 4) + lane % 4 * 4, sizeof r[m]);
+}
+
+#endif
+
+/* ---- the same for both ------------------------------------------------------------------------------------------- */
+
+MODC_BOTH float modc_from_bfloat16(modc_bfloat16 x)
+{
+    const unsigned bits = (unsigned)x << 16;
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* To the nearest, ties to even; NaN stays NaN. */
+MODC_BOTH modc_bfloat16 modc_to_bfloat16(float x)
+{
+#if defined(__CUDA_ARCH__)
+    modc_bfloat16 bits;
+
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+#else
+    unsigned bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return (modc_bfloat16)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu
+                                                              : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+#endif
+}
+
+/* What another block of this launch wrote: not from a cache of this one. Behind the fence and the atomic that say it is there. */
+#define modc_read_fresh(p) __ldcg(p)
+
+/* Of the lanes of a warp; all get it. */
+MODC_DEVICE float modc_warp_sum(float x)
+{
+    for (int d = 16; d > 0; d /= 2)
+        x += __shfl_xor_sync(MODC_ALL_LANES, x, d);
+    return x;
+}
+
+/* NaN wins, as in PyTorch. */
+MODC_DEVICE float modc_nan_max(float a, float b)
+{
+    return a > b || a != a ? a : b;
+}
+
+MODC_DEVICE float modc_warp_max(float x)
+{
+    for (int d = 16; d > 0; d /= 2)
+        x = modc_nan_max(x, __shfl_xor_sync(MODC_ALL_LANES, x, d));
+    return x;
+}
+
+/* Of a block of `warps` whole warps, in an order that never changes; all threads get it. cells: one for each warp, used again only
+ * behind a barrier. */
+MODC_DEVICE float modc_block_sum(float x, float *cells, const int warps)
+{
+    x = modc_warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        cells[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = 0;
+    for (int w = 0; w < warps; w++)
+        x += cells[w];
+    return x;
+}
+
+MODC_DEVICE float modc_block_max(float x, float *cells, const int warps)
+{
+    x = modc_warp_max(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        cells[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = cells[0];
+    for (int w = 1; w < warps; w++)
+        x = modc_nan_max(x, cells[w]);
+    return x;
+}
+
+/* The last of `blocks` blocks to come here (all threads of each do) gets true: behind it, everything that the others wrote before
+ * is there for modc_read_fresh. counter: 0 before the launch, and again behind it; last: a cell in shared memory. */
+MODC_DEVICE bool modc_last_block(unsigned *counter, unsigned blocks, unsigned *last)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *last = atomicAdd(counter, 1u) == blocks - 1;
+        if (*last)
+            atomicExch(counter, 0u);
+    }
+    __syncthreads();
+    return *last != 0;
+}
+
+#endif

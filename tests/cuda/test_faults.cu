@@ -1,0 +1,747 @@
+/* test_faults.cu - faults that the checker must find, each in the smallest kernel or call, or in a kernel of kernels.cu: under every
+ * order of threads, by what it says; and nothing where the fault is not planted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "kernels.h"
+
+enum { N = 128 };
+static cudaStream_t stream, other;
+static float *x, *y; /* N numbers on the device: 0, 1, 2, ... and zeros */
+static float *pinned;
+static unsigned *counter;
+
+/* ---- memory ---- */
+
+MODC_KERNEL void add_one(float *to, const float *from, int n)
+{
+    const int i = (int)(blockIdx.x * 64 + threadIdx.x);
+
+    if (i < n)
+        to[i] = from[i] + 1;
+}
+
+static void one_too_many(bool planted)
+{
+    MODC_LAUNCH(add_one, 3, 64, 0, stream, y, x, N + planted);
+}
+
+static void host_pointer(bool planted)
+{
+    static const float host[N] = {0};
+
+    MODC_LAUNCH(add_one, 2, 64, 0, stream, y, planted ? host : x, N);
+}
+
+static void never_written(bool planted)
+{
+    float *z;
+
+    cudaMalloc(&z, N * sizeof *z);
+    if (!planted)
+        cudaMemsetAsync(z, 0, N * sizeof *z, stream);
+    MODC_LAUNCH(add_one, 2, 64, 0, stream, y, z, N);
+    cudaStreamSynchronize(stream);
+    cudaFree(z);
+}
+
+static void released(bool planted)
+{
+    float *z;
+
+    cudaMalloc(&z, N * sizeof *z);
+    cudaMemsetAsync(z, 0, N * sizeof *z, stream);
+    if (planted)
+        cudaFree(z);
+    MODC_LAUNCH(add_one, 2, 64, 0, stream, y, z, N);
+    cudaStreamSynchronize(stream);
+    if (!planted)
+        cudaFree(z);
+}
+
+static void forgotten(bool planted)
+{
+    if (planted)
+        cuda_host_forget(x, sizeof *x);
+    MODC_LAUNCH(add_one, 2, 64, 0, stream, y, x, N);
+}
+
+MODC_KERNEL void shift(float *to, const float *from, int by)
+{
+    to[threadIdx.x] = from[(int)threadIdx.x - by];
+}
+
+static void before_the_first(bool planted)
+{
+    MODC_LAUNCH(shift, 1, 64, 0, stream, y, x, planted);
+}
+
+MODC_KERNEL void fours(float *to, const float *from, int off, int n)
+{
+    if ((int)threadIdx.x * 4 < n)
+        *(float4 *)(to + threadIdx.x * 4) = *(const float4 *)(from + threadIdx.x * 4 + off);
+}
+
+static void not_aligned(bool planted)
+{
+    MODC_LAUNCH(fours, 1, 16, 0, stream, y, x, planted ? 1 : 0, 64);
+}
+
+static void vector_over_the_end(bool planted)
+{
+    MODC_LAUNCH(fours, 1, 64, 0, stream, y, x, 0, planted ? N + 4 : N);
+}
+
+__constant__ int table[4] = {1, 2, 3, 4};
+
+MODC_KERNEL void look_up(float *to, int writes)
+{
+    to[threadIdx.x] = (float)table[threadIdx.x % 4];
+    if (writes)
+        *(int *)&table[threadIdx.x % 4] = 5;
+}
+
+static void constant_written(bool planted)
+{
+    MODC_LAUNCH(look_up, 1, 32, 0, stream, y, planted);
+    cudaStreamSynchronize(stream);
+    for (int i = 0; i < 4; i++)
+        table[i] = i + 1;
+}
+
+/* ---- shared memory, barriers ---- */
+
+MODC_KERNEL void turn(float *to, const float *from, int barrier)
+{
+    __shared__ float t[64];
+
+    t[threadIdx.x] = from[threadIdx.x];
+    if (barrier)
+        __syncthreads();
+    to[threadIdx.x] = t[63 - threadIdx.x];
+}
+
+static void no_barrier(bool planted)
+{
+    MODC_LAUNCH(turn, 1, 64, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void turn_twice(float *to, const float *from, int barrier)
+{
+    __shared__ float t[64];
+
+    for (int i = 0; i < 2; i++) {
+        t[threadIdx.x] = from[i * 64 + (int)threadIdx.x];
+        __syncthreads();
+        to[i * 64 + (int)threadIdx.x] = t[63 - threadIdx.x];
+        if (barrier)
+            __syncthreads();
+    }
+}
+
+static void no_barrier_before_reuse(bool planted)
+{
+    MODC_LAUNCH(turn_twice, 1, 64, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void first_says(float *to, const float *from, int barrier)
+{
+    __shared__ float said;
+
+    if (threadIdx.x == 0)
+        said = from[5];
+    if (barrier)
+        __syncthreads();
+    to[threadIdx.x] = said;
+}
+
+static void said_too_late(bool planted)
+{
+    MODC_LAUNCH(first_says, 1, 64, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void half_filled(float *to, const float *from, int all)
+{
+    __shared__ float t[64];
+
+    if (all || threadIdx.x < 32)
+        t[threadIdx.x] = from[threadIdx.x];
+    __syncthreads();
+    to[threadIdx.x] = t[63 - threadIdx.x];
+}
+
+static void shared_never_written(bool planted)
+{
+    MODC_LAUNCH(half_filled, 1, 64, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void turn_given(float *to, const float *from)
+{
+    MODC_DYNAMIC_SHARED(float, t);
+
+    t[threadIdx.x] = from[threadIdx.x];
+    __syncthreads();
+    to[threadIdx.x] = t[63 - threadIdx.x];
+}
+
+static void too_little_shared(bool planted)
+{
+    MODC_LAUNCH(turn_given, 1, 64, (planted ? 63 : 64) * sizeof(float), stream, y, x);
+}
+
+MODC_KERNEL void two_places(float *to, int same)
+{
+    __shared__ float t[64];
+
+    t[threadIdx.x] = 1;
+    if (same || threadIdx.x < 32) {
+        __syncthreads();
+        to[threadIdx.x] = t[threadIdx.x ^ 1];
+    } else {
+        to[threadIdx.x] = t[threadIdx.x];
+        __syncthreads();
+    }
+}
+
+static void other_barriers(bool planted)
+{
+    MODC_LAUNCH(two_places, 1, 64, 0, stream, y, !planted);
+}
+
+MODC_KERNEL void early_end(float *to, int n)
+{
+    if ((int)threadIdx.x >= n)
+        return;
+    __syncthreads();
+    to[threadIdx.x] = 1;
+}
+
+static void ended_before_barrier(bool planted)
+{
+    MODC_LAUNCH(early_end, 1, 64, 0, stream, y, planted ? 40 : 64);
+}
+
+MODC_KERNEL void bytes_of_a_word(unsigned char *to, int same)
+{
+    to[same ? threadIdx.x / 2 : threadIdx.x] = 1;
+}
+
+static void one_byte_of_two(bool planted)
+{
+    MODC_LAUNCH(bytes_of_a_word, 1, 64, 0, stream, (unsigned char *)y, planted);
+}
+
+/* ---- warps ---- */
+
+MODC_KERNEL void neighbours(float *to, const float *from, unsigned low, unsigned high)
+{
+    if (threadIdx.x < 48)
+        to[threadIdx.x] = __shfl_xor_sync(threadIdx.x < 32 ? low : high, from[threadIdx.x], 1);
+}
+
+static void lane_not_in_mask(bool planted)
+{
+    MODC_LAUNCH(neighbours, 1, 64, 0, stream, y, x, planted ? 0xfffffffeu : MODC_ALL_LANES, 0xffffu);
+}
+
+static void ended_lanes_in_mask(bool planted)
+{
+    MODC_LAUNCH(neighbours, 1, 64, 0, stream, y, x, MODC_ALL_LANES, planted ? MODC_ALL_LANES : 0xffffu);
+}
+
+MODC_KERNEL void half_warp(float *to, const float *from, int all)
+{
+    float v = from[threadIdx.x];
+
+    if (all || threadIdx.x < 16)
+        v += __shfl_xor_sync(MODC_ALL_LANES, v, 1);
+    if (threadIdx.x < 16 || all)
+        to[threadIdx.x] = v;
+    __syncthreads();
+}
+
+static void half_of_a_warp(bool planted)
+{
+    MODC_LAUNCH(half_warp, 1, 32, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void two_shuffles(float *to, const float *from, int same)
+{
+    float v = from[threadIdx.x];
+
+    if (same || threadIdx.x % 32 < 16)
+        v = __shfl_xor_sync(MODC_ALL_LANES, v, 1);
+    else
+        v = __shfl_xor_sync(MODC_ALL_LANES, v, 2);
+    to[threadIdx.x] = v;
+}
+
+static void other_shuffles(bool planted)
+{
+    MODC_LAUNCH(two_shuffles, 1, 32, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void warp_turn(float *to, const float *from, int sync)
+{
+    __shared__ float t[32];
+
+    t[threadIdx.x] = from[threadIdx.x];
+    if (sync)
+        __syncwarp();
+    to[threadIdx.x] = t[31 - threadIdx.x];
+}
+
+static void lockstep(bool planted)
+{
+    MODC_LAUNCH(warp_turn, 1, 32, 0, stream, y, x, !planted);
+}
+
+static void warp_for_block(bool planted) /* __syncwarp where threads of two warps meet */
+{
+    if (planted)
+        MODC_LAUNCH(turn, 1, 64, 0, stream, y, x, 0);
+    else
+        MODC_LAUNCH(warp_turn, 1, 32, 0, stream, y, x, 1);
+}
+
+/* ---- blocks of one launch ---- */
+
+MODC_KERNEL void add_up(float *to, const float *from, int atomic)
+{
+    if (threadIdx.x == 0) {
+        if (atomic)
+            atomicAdd(to, from[blockIdx.x]);
+        else
+            *to += from[blockIdx.x];
+    }
+}
+
+static void no_atomic(bool planted)
+{
+    MODC_LAUNCH(add_up, 8, 32, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void add_and_set(float *to, const float *from, int sets)
+{
+    if (threadIdx.x != 0)
+        return;
+    if (sets && blockIdx.x == 3)
+        *to = 0;
+    else
+        atomicAdd(to, from[blockIdx.x]);
+}
+
+static void atomic_and_plain(bool planted)
+{
+    MODC_LAUNCH(add_and_set, 8, 32, 0, stream, y, x, planted);
+}
+
+MODC_KERNEL void smooth(float *to, const float *from)
+{
+    const int i = (int)(blockIdx.x * 32 + threadIdx.x);
+
+    to[i] = from[i] + (i + 1 < N ? from[i + 1] : 0);
+}
+
+static void in_place_over_blocks(bool planted)
+{
+    MODC_LAUNCH(smooth, N / 32, 32, 0, stream, planted ? x : y, x);
+}
+
+MODC_KERNEL void partial_sums(float *to, float *partial, unsigned *count, int fence, int fresh)
+{
+    __shared__ unsigned last;
+
+    partial[blockIdx.x * 32 + threadIdx.x] = 1;
+    if (fence)
+        __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicAdd(count, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (last) {
+        float sum = 0;
+
+        for (unsigned b = 0; b < gridDim.x; b++)
+            sum += fresh ? modc_read_fresh(partial + b * 32 + threadIdx.x) : partial[b * 32 + threadIdx.x];
+        to[threadIdx.x] = sum;
+        if (threadIdx.x == 0)
+            atomicExch(count, 0u);
+    }
+}
+
+static void no_fence(bool planted)
+{
+    MODC_LAUNCH(partial_sums, 3, 32, 0, stream, y, x, counter, !planted, 1);
+}
+
+static void old_from_cache(bool planted)
+{
+    MODC_LAUNCH(partial_sums, 3, 32, 0, stream, y, x, counter, 1, !planted);
+}
+
+MODC_KERNEL void read_as_fresh(float *to, const float *from, int fresh)
+{
+    to[threadIdx.x] = fresh ? modc_read_fresh(from + threadIdx.x) : from[threadIdx.x];
+}
+
+static void fresh_of_nobody(bool planted)
+{
+    MODC_LAUNCH(read_as_fresh, 1, 32, 0, stream, y, x, planted);
+}
+
+/* ---- asynchronous copies ---- */
+
+MODC_KERNEL void copied(float *to, const float *from, int wait)
+{
+    __shared__ __align__(16) float t[128];
+
+    modc_copy16(&t[threadIdx.x * 4], from + threadIdx.x * 4, 16);
+    modc_copies_commit();
+    if (wait)
+        MODC_COPIES_WAIT(0);
+    to[threadIdx.x] = t[threadIdx.x * 4];
+    MODC_COPIES_WAIT(0);
+}
+
+static void copy_not_there(bool planted)
+{
+    MODC_LAUNCH(copied, 1, 32, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void copied_in_two(float *to, const float *from, int pending)
+{
+    __shared__ __align__(16) float t[2][64];
+
+    for (int i = 0; i < 2; i++) {
+        modc_copy16(&t[i][threadIdx.x * 4], from + i * 64 + (int)threadIdx.x * 4, 16);
+        modc_copies_commit();
+    }
+    if (pending == 1)
+        MODC_COPIES_WAIT(1);
+    else
+        MODC_COPIES_WAIT(0);
+    to[threadIdx.x] = t[1][threadIdx.x * 4];
+    MODC_COPIES_WAIT(0);
+}
+
+static void one_group_too_few(bool planted)
+{
+    MODC_LAUNCH(copied_in_two, 1, 16, 0, stream, y, x, planted ? 1 : 0);
+}
+
+MODC_KERNEL void copied_over(float *to, const float *from, int barrier)
+{
+    __shared__ __align__(16) float t[64];
+
+    for (int i = 0; i < 2; i++) {
+        modc_copy16(&t[threadIdx.x * 4], from + i * 64 + (int)threadIdx.x * 4, 16);
+        modc_copies_commit();
+        MODC_COPIES_WAIT(0);
+        __syncthreads();
+        to[i * 16 + (int)threadIdx.x] = t[60 - threadIdx.x * 4];
+        if (barrier)
+            __syncthreads();
+    }
+}
+
+static void copied_over_what_is_read(bool planted)
+{
+    MODC_LAUNCH(copied_over, 1, 16, 0, stream, y, x, !planted);
+}
+
+MODC_KERNEL void never_waited(const float *from, int wait)
+{
+    __shared__ __align__(16) float t[128];
+
+    modc_copy16(&t[threadIdx.x * 4], from + threadIdx.x * 4, 16);
+    modc_copies_commit();
+    if (wait)
+        MODC_COPIES_WAIT(0);
+}
+
+static void ended_with_copies(bool planted)
+{
+    MODC_LAUNCH(never_waited, 1, 32, 0, stream, x, !planted);
+}
+
+/* ---- streams, and the host ---- */
+
+static void streams_without_event(bool planted)
+{
+    cudaEvent_t event;
+
+    MODC_LAUNCH(add_one, 2, 64, 0, stream, y, x, N);
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (!planted) {
+        cudaEventRecord(event, stream);
+        cudaStreamWaitEvent(other, event, 0);
+    }
+    MODC_LAUNCH(add_one, 2, 64, 0, other, x, y, N);
+    cudaDeviceSynchronize();
+    cudaEventDestroy(event);
+}
+
+static void copy_beside_kernel(bool planted)
+{
+    MODC_LAUNCH(add_one, 2, 64, 0, stream, y, x, N);
+    if (!planted)
+        cudaStreamSynchronize(stream);
+    cudaMemcpyAsync(pinned, y, N * sizeof *y, cudaMemcpyDeviceToHost, other);
+    cudaDeviceSynchronize();
+}
+
+static void read_before_wait(bool planted)
+{
+    cudaMemcpyAsync(pinned, x, N * sizeof *x, cudaMemcpyDeviceToHost, stream);
+    if (!planted)
+        cudaStreamSynchronize(stream);
+    assert_true(pinned[1] <= 1);
+    cudaStreamSynchronize(stream);
+}
+
+static void written_before_wait(bool planted)
+{
+    cudaMemcpyAsync(y, pinned, N * sizeof *y, cudaMemcpyHostToDevice, stream);
+    if (!planted)
+        cudaStreamSynchronize(stream);
+    pinned[1] = 0;
+    cudaStreamSynchronize(stream);
+}
+
+static void copy_over_the_end(bool planted)
+{
+    static float host[N + 1];
+
+    cudaMemcpyAsync(y, host, (N + planted) * sizeof *y, cudaMemcpyHostToDevice, stream);
+}
+
+static void fill_over_the_end(bool planted)
+{
+    cudaMemsetAsync(y, 0, (N + planted) * sizeof *y, stream);
+}
+
+/* ---- the kernels of kernels.cu ---- */
+
+extern int kernels_fault;
+
+/* Room for all of them, written. */
+static float *large;
+enum { LARGE = 1 << 18 };
+
+static void in_add(bool planted)
+{
+    float *to;
+
+    kernels_fault = planted ? 1 : 0;
+    cudaMalloc(&to, 200 * 2 * sizeof *to);
+    run_add(to, large, large, 200, stream);
+    cudaStreamSynchronize(stream);
+    cudaFree(to);
+}
+
+static void in_softmax(int fault)
+{
+    kernels_fault = fault;
+    run_softmax(large + LARGE / 2, large, 4, stream);
+    cudaStreamSynchronize(stream);
+}
+
+static void in_softmax_cells(bool planted)
+{
+    in_softmax(planted ? 2 : 0);
+}
+
+static void in_softmax_half_warp(bool planted)
+{
+    in_softmax(planted ? 3 : 0);
+}
+
+static void in_softmax_barrier(bool planted)
+{
+    in_softmax(planted ? 4 : 0);
+}
+
+static void in_linear(bool planted)
+{
+    kernels_fault = planted ? 5 : 0;
+    run_linear(large + LARGE / 2, large, large, large, 64, stream);
+    cudaStreamSynchronize(stream);
+}
+
+static void in_bfloat16(int fault)
+{
+    const modc_bfloat16 *const halves = (const modc_bfloat16 *)large;
+
+    kernels_fault = fault;
+    run_linear_bfloat16(large + LARGE / 2, halves, halves, large, 64, stream);
+    cudaStreamSynchronize(stream);
+}
+
+static void in_bfloat16_groups(bool planted)
+{
+    in_bfloat16(planted ? 6 : 0);
+}
+
+static void in_bfloat16_page(bool planted)
+{
+    in_bfloat16(planted ? 7 : 0);
+}
+
+static void in_policy(bool planted)
+{
+    const struct policy_packed k = {large, large, large, large, large, large};
+
+    kernels_fault = planted ? 8 : 0;
+    run_policy(large + LARGE / 2, large + LARGE / 2 + 64, large, &k, 8, stream);
+    cudaStreamSynchronize(stream);
+}
+
+/* ---- the test ---- */
+
+static const struct fault {
+    const char *name;
+    void (*run)(bool planted);
+    const char *says[2]; /* one of them, as threads are ordered; NULL: there is one */
+} faults[] = {
+#define FAULT(name, ...)                                                                                     \
+    {                                                                                                        \
+#name, name,                                                                                         \
+        {                                                                                                    \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+    }
+    FAULT(one_too_many, "behind what is allocated"),
+    FAULT(host_pointer, "reads 4 bytes of host memory"),
+    FAULT(never_written, "reads 4 bytes that nobody has written"),
+    FAULT(released, "reads 4 bytes that were released"),
+    FAULT(forgotten, "reads 4 bytes that nobody has written"),
+    FAULT(before_the_first, "reads 4 bytes behind what is allocated"),
+    FAULT(not_aligned, "at an address that is no multiple"),
+    FAULT(vector_over_the_end, "behind what is allocated"),
+    FAULT(constant_written, "writes 4 bytes of constant memory"),
+    FAULT(no_barrier, "reads 4 bytes that nobody has written", "what another thread"),
+    FAULT(no_barrier_before_reuse, "with no barrier between (shared memory)"),
+    FAULT(said_too_late, "reads 4 bytes that nobody has written", "with no barrier between (shared memory)"),
+    FAULT(shared_never_written, "reads 4 bytes that nobody has written"),
+    FAULT(too_little_shared, "writes 4 bytes behind what is allocated"),
+    FAULT(other_barriers, "threads of a block wait at other barriers"),
+    FAULT(ended_before_barrier, "a barrier that 40 of 64 threads reach: the others have ended"),
+    FAULT(one_byte_of_two, "writes what another thread wrote, with no barrier between (global memory)"),
+    FAULT(lane_not_in_mask, "is not in the mask 0xfffffffe", "meet with other masks"),
+    FAULT(ended_lanes_in_mask, "lanes that have ended or do not exist", "never come"),
+    FAULT(half_of_a_warp, "wait at a barrier for others that wait for lanes of their warps"),
+    FAULT(other_shuffles, "meet with other masks or in other places"),
+    FAULT(lockstep, "reads 4 bytes that nobody has written", "with no barrier between (shared memory)"),
+    FAULT(warp_for_block, "reads 4 bytes that nobody has written", "with no barrier between (shared memory)"),
+    FAULT(no_atomic, "another block"),
+    FAULT(atomic_and_plain, "what another block wrote"),
+    FAULT(in_place_over_blocks, "with no barrier between (global memory)"),
+    FAULT(no_fence, "with no fence behind"),
+    FAULT(old_from_cache, "reads what another block wrote"),
+    FAULT(fresh_of_nobody, "no block of this launch wrote"),
+    FAULT(copy_not_there, "reads 4 bytes that nobody has written"),
+    FAULT(one_group_too_few, "reads 4 bytes that nobody has written"),
+    FAULT(copied_over_what_is_read, "with no barrier between (shared memory)", "that nobody has written"),
+    FAULT(ended_with_copies, "ends before its asynchronous copies are waited for"),
+    FAULT(streams_without_event, "what another launch or copy"),
+    FAULT(copy_beside_kernel, "what another launch or copy"),
+    FAULT(read_before_wait, "the host reads 4 bytes that a copy on its way is to write"),
+    FAULT(written_before_wait, "the host writes 4 bytes that a copy on its way is to read"),
+    FAULT(copy_over_the_end, "a copy of 516 bytes goes over what is allocated"),
+    FAULT(fill_over_the_end, "516 bytes that are filled go over what is allocated"),
+    FAULT(in_add, "behind what is allocated"),
+    FAULT(in_softmax_cells, "with no barrier between (shared memory)"),
+    FAULT(in_softmax_half_warp, "wait for others of the mask", "have ended or do not exist"),
+    FAULT(in_softmax_barrier, "wait at other barriers", "the others have ended"),
+    FAULT(in_linear, "that nobody has written", "with no barrier between (shared memory)"),
+    FAULT(in_bfloat16_groups, "that nobody has written"),
+    FAULT(in_bfloat16_page, "with no barrier between (shared memory)", "that nobody has written"),
+    FAULT(in_policy, "that nobody has written", "with no barrier between (shared memory)"),
+};
+
+static int set_up(void **state)
+{
+    static float numbers[LARGE];
+    static const unsigned zero = 0;
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        numbers[i] = (float)i;
+    cudaMalloc(&x, N * sizeof *x);
+    cudaMalloc(&y, N * sizeof *y);
+    cudaMalloc(&large, sizeof numbers);
+    cudaMalloc(&counter, sizeof *counter);
+    cudaMallocHost(&pinned, N * sizeof *pinned);
+    memset(pinned, 0, N * sizeof *pinned);
+    cudaMemcpy(x, numbers, N * sizeof *x, cudaMemcpyHostToDevice);
+    cudaMemcpy(large, numbers, sizeof numbers, cudaMemcpyHostToDevice);
+    cudaMemcpy(counter, &zero, sizeof zero, cudaMemcpyHostToDevice);
+    cudaMemset(y, 0, N * sizeof *y);
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    return cudaGetLastError() != cudaSuccess;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cuda_host_faults();
+    cudaStreamDestroy(stream);
+    cudaStreamDestroy(other);
+    cudaFree(x);
+    cudaFree(y);
+    cudaFree(large);
+    cudaFree(counter);
+    cudaFreeHost(pinned);
+    cudaGetLastError();
+    return cuda_host_held() != 0;
+}
+
+static void test_fault(void **state)
+{
+    static const uint64_t seeds[] = {0, 1, 7, 12345};
+    const struct fault *fault = (const struct fault *)*state;
+
+    for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        cuda_host_seed(seeds[i]);
+        fault->run(false);
+        if (cudaDeviceSynchronize() != cudaSuccess || *cuda_host_fault())
+            fail_msg("seed %d: not planted, and said: %s", (int)seeds[i], cuda_host_fault());
+        fault->run(true);
+        if (cudaDeviceSynchronize() != cudaErrorLaunchFailure)
+            fail_msg("seed %d: not found", (int)seeds[i]);
+        if (!strstr(cuda_host_fault(), fault->says[0]) &&
+            !(fault->says[1] && strstr(cuda_host_fault(), fault->says[1])))
+            fail_msg("seed %d: says: %s", (int)seeds[i], cuda_host_fault());
+        assert_true(cuda_host_faults() > 0);
+        tear_down(NULL);
+        set_up(NULL);
+    }
+}
+
+int main(void)
+{
+    enum { COUNT = sizeof faults / sizeof *faults };
+    static struct CMUnitTest tests[COUNT];
+
+    setenv("CUDA_HOST_QUIET", "1", 1);
+    assert_true(cuda_host_checked());
+    for (int i = 0; i < COUNT; i++) {
+        tests[i].name = faults[i].name;
+        tests[i].test_func = test_fault;
+        tests[i].setup_func = set_up;
+        tests[i].teardown_func = tear_down;
+        tests[i].initial_state = (void *)&faults[i];
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

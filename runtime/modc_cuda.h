@@ -6,19 +6,14 @@
 #define MODC_CUDA_H
 
 #include <cuda_runtime.h>
-#include <stdint.h>
-#include <string.h>
 
-typedef uint16_t modc_bfloat16; /* its bits */
+#include "modc_simd.h"
 
 #define MODC_DEVICE static __device__ __forceinline__
-#define MODC_BOTH static __host__ __device__ __forceinline__
-#define MODC_KERNEL static __global__
-#define MODC_ALL_LANES 0xffffffffu
+#define MODC_WARP 0xffffffffu /* all lanes of one */
 
 #if defined(__CUDACC__)
 
-#define MODC_UNROLL _Pragma("unroll")
 #define MODC_PRAGMA(text) _Pragma(#text)
 #define MODC_UNROLL_BY(n) MODC_PRAGMA(unroll n)
 
@@ -87,7 +82,6 @@ MODC_DEVICE void modc_copies_commit(void)
 
 #else /* a host compiler */
 
-#define MODC_UNROLL
 #define MODC_UNROLL_BY(n)
 
 #define MODC_LAUNCH(kernel, grid, block, shared, stream, ...)                                                \
@@ -117,7 +111,7 @@ static inline const unsigned char *modc_give_fragments(const unsigned a[4], cons
 
     memcpy(mine.a, a, sizeof mine.a);
     memcpy(mine.b, b, sizeof mine.b);
-    return cuda_host_exchange(MODC_ALL_LANES, &mine, sizeof mine);
+    return cuda_host_exchange(MODC_WARP, &mine, sizeof mine);
 }
 
 static inline struct modc_fragments modc_fragments_of(const unsigned char *all, int lane)
@@ -194,7 +188,7 @@ static inline void modc_ldmatrix(unsigned r[4], const void *row)
 
     cuda_host_read(row, sizeof bytes);
     memcpy(bytes, row, sizeof bytes);
-    const unsigned char *all = cuda_host_exchange(MODC_ALL_LANES, bytes, sizeof bytes);
+    const unsigned char *all = cuda_host_exchange(MODC_WARP, bytes, sizeof bytes);
 
     for (int m = 0; m < 4; m++)
         memcpy(&r[m], all + CUDA_HOST_SLOT * (8 * m + lane / 4) + lane % 4 * 4, sizeof r[m]);
@@ -204,32 +198,6 @@ static inline void modc_ldmatrix(unsigned r[4], const void *row)
 
 /* ---- the same for both ------------------------------------------------------------------------------------------- */
 
-MODC_BOTH float modc_from_bfloat16(modc_bfloat16 x)
-{
-    const unsigned bits = (unsigned)x << 16;
-    float value;
-
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/* To the nearest, ties to even; NaN stays NaN. */
-MODC_BOTH modc_bfloat16 modc_to_bfloat16(float x)
-{
-#if defined(__CUDA_ARCH__)
-    modc_bfloat16 bits;
-
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-    return bits;
-#else
-    unsigned bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    return (modc_bfloat16)((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fffu
-                                                              : (bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
-#endif
-}
-
 /* What another block of this launch wrote: not from a cache of this one. Behind the fence and the atomic that say it is there. */
 #define modc_read_fresh(p) __ldcg(p)
 
@@ -237,7 +205,7 @@ MODC_BOTH modc_bfloat16 modc_to_bfloat16(float x)
 MODC_DEVICE float modc_warp_sum(float x)
 {
     for (int d = 16; d > 0; d /= 2)
-        x += __shfl_xor_sync(MODC_ALL_LANES, x, d);
+        x += __shfl_xor_sync(MODC_WARP, x, d);
     return x;
 }
 
@@ -250,7 +218,7 @@ MODC_DEVICE float modc_nan_max(float a, float b)
 MODC_DEVICE float modc_warp_max(float x)
 {
     for (int d = 16; d > 0; d /= 2)
-        x = modc_nan_max(x, __shfl_xor_sync(MODC_ALL_LANES, x, d));
+        x = modc_nan_max(x, __shfl_xor_sync(MODC_WARP, x, d));
     return x;
 }
 

@@ -21,7 +21,11 @@
  * This file says how wide a vector is and what the compiler can do. modc_simd_scalar.h has what no vector is needed for;
  * then modc_simd_pass.h is read twice, for scalars and for vectors, which differ in what MODC_F, MODC_T and the like are.
  * Of it modc_simd_vector.h and modc_simd_reduce.h are what a vector of several lanes has of its own, modc_simd_math.h the
- * polynomials, modc_simd_half.h weights of 16 bits. All are parts of this one: who includes one of them gets it. */
+ * polynomials, modc_simd_half.h weights of 16 bits. All are parts of this one: who includes one of them gets it.
+ *
+ * note [kernels of GPUs]
+ * modc_cuda.h includes this file, too: each thread then computes numbers of its own as one lane does, by functions that are the
+ * device's (MODC_INLINE), so that a model computes the same on both. */
 #ifndef MODC_SIMD_H
 #define MODC_SIMD_H
 
@@ -43,7 +47,7 @@
 #ifndef MODC_WIDTHS
 #define MODC_WIDTHS (16 + 8 + 4)
 #endif
-#if !defined __GNUC__
+#if !defined __GNUC__ || defined MODC_CUDA_H
 #undef MODC_LANES
 #define MODC_LANES 1
 #elif !defined MODC_LANES
@@ -150,7 +154,12 @@
 #else
 #define MODC_NOT_INLINE noinline
 #endif
-#if defined __GNUC__ || defined __clang__ /* which is MSVC beside it, with Windows' headers */
+#if defined MODC_CUDA_H
+#define MODC_INLINE static __host__ __device__ __forceinline__
+#define MODC_OUTLINE static __device__ __noinline__
+#define MODC_UNUSED
+#define MODC_ALONE
+#elif defined __GNUC__ || defined __clang__ /* which is MSVC beside it, with Windows' headers */
 #ifdef __OPTIMIZE__
 #define MODC_INLINE static inline __attribute__((always_inline))
 #else /* -O0 shall be compiled soon and be stepped through: inlined, the text is five times as long, and no faster */
@@ -193,7 +202,13 @@ MODC_INLINE void modc_copy_bools(void *to, const void *from, const size_t bytes)
  * With a count, or without the word full, clang unrolls too late, and the tile stays in memory.
  * MODC_ROLL before the loop around it, which clang would unroll into more than the registers hold; MODC_ROLL_SHORT where gcc
  * would, too, since that loop may have a few steps of a large tile. */
-#if defined __clang__
+#if defined __CUDACC__
+#define MODC_UNROLL _Pragma("unroll")
+#define MODC_ROLL
+#define MODC_ROLL_SHORT
+#define MODC_KERNELS_BEGIN
+#define MODC_KERNELS_END
+#elif defined __clang__
 #define MODC_UNROLL _Pragma("clang loop unroll(full)")
 #define MODC_ROLL _Pragma("clang loop unroll(disable)")
 #define MODC_ROLL_SHORT MODC_ROLL
@@ -238,13 +253,13 @@ MODC_INLINE void modc_copy_bools(void *to, const void *from, const size_t bytes)
 #endif
 
 /* Before a tile: keeps what it loads from being hoisted out of the loops around, where it would take registers. */
-#if defined __GNUC__
+#if defined __GNUC__ && !defined __CUDACC__
 #define MODC_FENCE __asm__ volatile("" : : : "memory")
 #else
 #define MODC_FENCE ((void)0)
 #endif
 
-#if defined __GNUC__
+#if defined __GNUC__ && !defined __CUDACC__
 #define MODC_PREFETCH(pointer) __builtin_prefetch(pointer, 0, 2)
 #else
 #define MODC_PREFETCH(pointer) ((void)(pointer))

@@ -257,7 +257,8 @@ MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint
 
 /* ---- square roots: one instruction, or the digits by hand -------------------------------------------- */
 
-#if defined __GNUC__ && defined __x86_64__ && defined __AVX__
+#if defined __CUDACC__
+#elif defined __GNUC__ && defined __x86_64__ && defined __AVX__
 #define MODC_SQRT_ASM(type, suffix, result, a)                                                               \
     __asm__("vsqrt" type " {%1, %0|%0, %1}" : "=v"(result) : "v"(a))
 #elif defined __GNUC__ && defined __SSE2__
@@ -270,7 +271,9 @@ MODC_INLINE void modc_philox(uint64_t key, uint64_t block, uint64_t stream, uint
 MODC_INLINE float modc_f32s_sqrt(float a)
 {
     float result;
-#if defined __GNUC__ && defined __x86_64__ && defined __AVX__
+#if defined __CUDACC__ || defined _MSC_VER
+    result = sqrtf(a);
+#elif defined __GNUC__ && defined __x86_64__ && defined __AVX__
     __asm__("vsqrtss {%1, %1, %0|%0, %1, %1}" : "=v"(result) : "v"(a));
 #elif defined __GNUC__ && defined __SSE2__
     __asm__("sqrtss {%1, %0|%0, %1}" : "=x"(result) : "x"(a));
@@ -278,8 +281,6 @@ MODC_INLINE float modc_f32s_sqrt(float a)
     __asm__("fsqrt %s0, %s1" : "=w"(result) : "w"(a));
 #elif defined __GNUC__ && defined __arm__ && defined __ARM_FP && (__ARM_FP & 4)
     __asm__("vsqrt.f32 %0, %1" : "=t"(result) : "t"(a));
-#elif defined _MSC_VER
-    result = sqrtf(a);
 #else
     /* One bit of the root at a time: q is the root so far, rest what is left of the number, scaled alike. */
     uint32_t bits = modc_f32_to_bits(a), q = 0, sum = 0, rest;

@@ -47,7 +47,7 @@ MODC_OUTLINE double modc_f64s_digamma(double x)
     if (x < 0) {
         if (x == floor(x))
             return (double)NAN;
-        sum = -MODC_PI / tan(MODC_PI * fmod(x, 1));
+        sum = -MODC_PI / tan(MODC_PI * fmod(x, 1.0));
         x = 1 - x;
     }
     for (; x < 12; x++)
@@ -120,7 +120,7 @@ MODC_OUTLINE double modc_f64s_zeta(double s, double q)
         return q > 0 ? sum + modc_zeta_positive(s, q) : (double)INFINITY;
     }
     fraction = q - floor(q);
-    sign = fmod(s, 2) != 0 ? -1 : 1;
+    sign = fmod(s, 2.0) != 0 ? -1 : 1;
     return modc_zeta_positive(s, fraction) +
            sign * (modc_zeta_positive(s, 1 - fraction) - modc_zeta_positive(s, 1 - q));
 }

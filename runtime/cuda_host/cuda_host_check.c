@@ -9,6 +9,7 @@
  * This file is compiled without hooks. */
 #define _GNU_SOURCE /* dladdr */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,9 +273,37 @@ static void check_words(struct region *region, size_t at, size_t bytes, enum cud
     }
 }
 
+static int lies_in_constants(struct dl_phdr_info *object, size_t bytes, void *data)
+{
+    const uintptr_t p = (uintptr_t)data;
+
+    (void)bytes;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const uintptr_t from = (uintptr_t)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && !(object->dlpi_phdr[i].p_flags & PF_W) && p >= from &&
+            p < from + object->dlpi_phdr[i].p_memsz)
+            return 1;
+    }
+    return 0;
+}
+
+/* __constant__, or a static constant inside a function of the device, which lies among the program's. One of the host's is
+ * none; that, nvcc says. */
 static bool is_constant(const unsigned char *p)
 {
-    return __start_cuda_device && p >= __start_cuda_device && p < __stop_cuda_device;
+    static uintptr_t known; /* most are of one page */
+
+    if (__start_cuda_device && p >= __start_cuda_device && p < __stop_cuda_device)
+        return true;
+    if (region_of(p))
+        return false;
+    if ((uintptr_t)p / 4096 != known) {
+        if (!dl_iterate_phdr(lies_in_constants, (void *)p))
+            return false;
+        known = (uintptr_t)p / 4096;
+    }
+    return true;
 }
 
 void cuda_host_check(const void *p, size_t bytes, enum cuda_host_access access, const void *pc)

@@ -233,6 +233,7 @@ cudaError_t cuda_host_attribute(const void *kernel, enum cudaFuncAttribute attri
 #define __host__
 #define __constant__ static __attribute__((section("cuda_device")))
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline, unused))
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))

@@ -11,7 +11,8 @@ __attribute__((section("cuda_device"))) int kernels_fault;
 /* ---- maps ---- */
 
 /* y (batch, 2) = x0 + x1 */
-MODC_KERNEL void __launch_bounds__(256) add_batchx2(float *y, const float *x0, const float *x1, int batch)
+static __global__ void __launch_bounds__(256)
+    add_batchx2(float *y, const float *x0, const float *x1, int batch)
 {
     const int at = (int)(blockIdx.x * 256 + threadIdx.x), i = at / 2, j = at % 2;
 
@@ -20,7 +21,7 @@ MODC_KERNEL void __launch_bounds__(256) add_batchx2(float *y, const float *x0, c
 }
 
 /* y (batch, 512) = gelu(x0 + x1); x1 (512) */
-MODC_KERNEL void __launch_bounds__(256)
+static __global__ void __launch_bounds__(256)
     add_gelu_batchx512(float *__restrict__ y, const float *__restrict__ x0, const float *__restrict__ x1,
                        int batch)
 {
@@ -47,7 +48,8 @@ MODC_DEVICE float softmax_cells(float x, float *cells, bool again)
                  : modc_nan_max(modc_nan_max(cells[0], cells[1]), modc_nan_max(cells[2], cells[3]));
 }
 
-MODC_KERNEL void __launch_bounds__(128) softmax_rowsx1000(float *__restrict__ y, const float *__restrict__ x)
+static __global__ void __launch_bounds__(128)
+    softmax_rowsx1000(float *__restrict__ y, const float *__restrict__ x)
 {
     __shared__ float cells[4];
     const float *const row = x + (size_t)blockIdx.x * 1000;
@@ -73,7 +75,7 @@ MODC_KERNEL void __launch_bounds__(128) softmax_rowsx1000(float *__restrict__ y,
         sum = softmax_cells(modc_warp_sum(sum), cells, true);
     } else if (FAULT == 3) { /* 3: a shuffle that half of a warp does not reach */
         if (threadIdx.x % 32 < 16)
-            sum += __shfl_xor_sync(MODC_ALL_LANES, sum, 1);
+            sum += __shfl_xor_sync(MODC_WARP, sum, 1);
     } else if (FAULT == 4) { /* 4: a barrier under a condition that differs between threads */
         if (threadIdx.x < 64)
             sum = modc_block_sum(sum, cells, 4);
@@ -92,7 +94,7 @@ MODC_KERNEL void __launch_bounds__(128) softmax_rowsx1000(float *__restrict__ y,
 
 /* ---- y (m, 256) = relu(x . w + bias): 64 x 64 tiles, 4 x 4 a thread, float32 ---- */
 
-MODC_KERNEL void __launch_bounds__(256)
+static __global__ void __launch_bounds__(256)
     linear_mx192_to_256_relu(float *__restrict__ y, const float *__restrict__ x, const float *__restrict__ w,
                              const float *__restrict__ bias, int m)
 {
@@ -155,7 +157,7 @@ MODC_DEVICE void linear_fill(linear_page a, linear_page b, const modc_bfloat16 *
     }
 }
 
-MODC_KERNEL void __launch_bounds__(128)
+static __global__ void __launch_bounds__(128)
     linear_mx192_to_256_relu_bfloat16(float *__restrict__ y, const modc_bfloat16 *__restrict__ x,
                                       const modc_bfloat16 *__restrict__ w, const float *__restrict__ bias,
                                       int m)
@@ -210,7 +212,7 @@ MODC_KERNEL void __launch_bounds__(128)
 
 /* ---- policy: 4-64-64-(2, 1) with tanh, all in one kernel: 64 threads and up to 4 rows a block ---- */
 
-MODC_KERNEL void __launch_bounds__(64)
+static __global__ void __launch_bounds__(64)
     policy_forward_kernel(float *__restrict__ logits, float *__restrict__ value,
                           const float *__restrict__ observation, const struct policy_packed k, int batch)
 {
@@ -258,8 +260,8 @@ MODC_KERNEL void __launch_bounds__(64)
         if (c < 3)
             for (int i = part; i < 64; i += 4)
                 s += h[1][r][i] * k.heads_weight[c * 64 + i];
-        s += __shfl_xor_sync(MODC_ALL_LANES, s, 1);
-        s += __shfl_xor_sync(MODC_ALL_LANES, s, 2);
+        s += __shfl_xor_sync(MODC_WARP, s, 1);
+        s += __shfl_xor_sync(MODC_WARP, s, 2);
         if (part == 0 && c < 3 && row + r < batch) {
             if (c < 2)
                 logits[(row + r) * 2 + c] = s + k.heads_bias[c];
@@ -271,7 +273,7 @@ MODC_KERNEL void __launch_bounds__(64)
 
 /* ---- y = relu(conv(x, w, padding 1) + bias), channels last: a block makes two lines, a thread 7 pixels of 4 channels ---- */
 
-MODC_KERNEL void __launch_bounds__(64)
+static __global__ void __launch_bounds__(64)
     conv2d_28x28x16_to_28x28x32_k3_relu(float *__restrict__ y, const float *__restrict__ x,
                                         const float *__restrict__ w, const float *__restrict__ bias)
 {
@@ -316,7 +318,7 @@ MODC_KERNEL void __launch_bounds__(64)
 /* ---- y (512) = sums of the columns of x (m, 512), the gradient of a bias: 16 blocks leave partial sums, the last one adds
  * them in their order, so bits do not depend on who was last ---- */
 
-MODC_KERNEL void __launch_bounds__(128)
+static __global__ void __launch_bounds__(128)
     sum_mx512_columns(float *__restrict__ y, const float *__restrict__ x, float *__restrict__ partial,
                       unsigned *__restrict__ counter, int m)
 {

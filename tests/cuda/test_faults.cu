@@ -22,7 +22,7 @@ static unsigned *counter;
 
 /* ---- memory ---- */
 
-MODC_KERNEL void add_one(float *to, const float *from, int n)
+static __global__ void add_one(float *to, const float *from, int n)
 {
     const int i = (int)(blockIdx.x * 64 + threadIdx.x);
 
@@ -37,7 +37,7 @@ static void one_too_many(bool planted)
 
 static void host_pointer(bool planted)
 {
-    static const float host[N] = {0};
+    static float host[N] = {0};
 
     MODC_LAUNCH(add_one, 2, 64, 0, stream, y, planted ? host : x, N);
 }
@@ -75,7 +75,7 @@ static void forgotten(bool planted)
     MODC_LAUNCH(add_one, 2, 64, 0, stream, y, x, N);
 }
 
-MODC_KERNEL void shift(float *to, const float *from, int by)
+static __global__ void shift(float *to, const float *from, int by)
 {
     to[threadIdx.x] = from[(int)threadIdx.x - by];
 }
@@ -85,7 +85,7 @@ static void before_the_first(bool planted)
     MODC_LAUNCH(shift, 1, 64, 0, stream, y, x, planted);
 }
 
-MODC_KERNEL void fours(float *to, const float *from, int off, int n)
+static __global__ void fours(float *to, const float *from, int off, int n)
 {
     if ((int)threadIdx.x * 4 < n)
         *(float4 *)(to + threadIdx.x * 4) = *(const float4 *)(from + threadIdx.x * 4 + off);
@@ -103,7 +103,7 @@ static void vector_over_the_end(bool planted)
 
 __constant__ int table[4] = {1, 2, 3, 4};
 
-MODC_KERNEL void look_up(float *to, int writes)
+static __global__ void look_up(float *to, int writes)
 {
     to[threadIdx.x] = (float)table[threadIdx.x % 4];
     if (writes)
@@ -120,7 +120,7 @@ static void constant_written(bool planted)
 
 /* ---- shared memory, barriers ---- */
 
-MODC_KERNEL void turn(float *to, const float *from, int barrier)
+static __global__ void turn(float *to, const float *from, int barrier)
 {
     __shared__ float t[64];
 
@@ -135,7 +135,7 @@ static void no_barrier(bool planted)
     MODC_LAUNCH(turn, 1, 64, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void turn_twice(float *to, const float *from, int barrier)
+static __global__ void turn_twice(float *to, const float *from, int barrier)
 {
     __shared__ float t[64];
 
@@ -153,7 +153,7 @@ static void no_barrier_before_reuse(bool planted)
     MODC_LAUNCH(turn_twice, 1, 64, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void first_says(float *to, const float *from, int barrier)
+static __global__ void first_says(float *to, const float *from, int barrier)
 {
     __shared__ float said;
 
@@ -169,7 +169,7 @@ static void said_too_late(bool planted)
     MODC_LAUNCH(first_says, 1, 64, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void half_filled(float *to, const float *from, int all)
+static __global__ void half_filled(float *to, const float *from, int all)
 {
     __shared__ float t[64];
 
@@ -184,7 +184,7 @@ static void shared_never_written(bool planted)
     MODC_LAUNCH(half_filled, 1, 64, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void turn_given(float *to, const float *from)
+static __global__ void turn_given(float *to, const float *from)
 {
     MODC_DYNAMIC_SHARED(float, t);
 
@@ -198,7 +198,7 @@ static void too_little_shared(bool planted)
     MODC_LAUNCH(turn_given, 1, 64, (planted ? 63 : 64) * sizeof(float), stream, y, x);
 }
 
-MODC_KERNEL void two_places(float *to, int same)
+static __global__ void two_places(float *to, int same)
 {
     __shared__ float t[64];
 
@@ -217,7 +217,7 @@ static void other_barriers(bool planted)
     MODC_LAUNCH(two_places, 1, 64, 0, stream, y, !planted);
 }
 
-MODC_KERNEL void early_end(float *to, int n)
+static __global__ void early_end(float *to, int n)
 {
     if ((int)threadIdx.x >= n)
         return;
@@ -230,7 +230,7 @@ static void ended_before_barrier(bool planted)
     MODC_LAUNCH(early_end, 1, 64, 0, stream, y, planted ? 40 : 64);
 }
 
-MODC_KERNEL void bytes_of_a_word(unsigned char *to, int same)
+static __global__ void bytes_of_a_word(unsigned char *to, int same)
 {
     to[same ? threadIdx.x / 2 : threadIdx.x] = 1;
 }
@@ -242,7 +242,7 @@ static void one_byte_of_two(bool planted)
 
 /* ---- warps ---- */
 
-MODC_KERNEL void neighbours(float *to, const float *from, unsigned low, unsigned high)
+static __global__ void neighbours(float *to, const float *from, unsigned low, unsigned high)
 {
     if (threadIdx.x < 48)
         to[threadIdx.x] = __shfl_xor_sync(threadIdx.x < 32 ? low : high, from[threadIdx.x], 1);
@@ -250,20 +250,20 @@ MODC_KERNEL void neighbours(float *to, const float *from, unsigned low, unsigned
 
 static void lane_not_in_mask(bool planted)
 {
-    MODC_LAUNCH(neighbours, 1, 64, 0, stream, y, x, planted ? 0xfffffffeu : MODC_ALL_LANES, 0xffffu);
+    MODC_LAUNCH(neighbours, 1, 64, 0, stream, y, x, planted ? 0xfffffffeu : MODC_WARP, 0xffffu);
 }
 
 static void ended_lanes_in_mask(bool planted)
 {
-    MODC_LAUNCH(neighbours, 1, 64, 0, stream, y, x, MODC_ALL_LANES, planted ? MODC_ALL_LANES : 0xffffu);
+    MODC_LAUNCH(neighbours, 1, 64, 0, stream, y, x, MODC_WARP, planted ? MODC_WARP : 0xffffu);
 }
 
-MODC_KERNEL void half_warp(float *to, const float *from, int all)
+static __global__ void half_warp(float *to, const float *from, int all)
 {
     float v = from[threadIdx.x];
 
     if (all || threadIdx.x < 16)
-        v += __shfl_xor_sync(MODC_ALL_LANES, v, 1);
+        v += __shfl_xor_sync(MODC_WARP, v, 1);
     if (threadIdx.x < 16 || all)
         to[threadIdx.x] = v;
     __syncthreads();
@@ -274,14 +274,14 @@ static void half_of_a_warp(bool planted)
     MODC_LAUNCH(half_warp, 1, 32, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void two_shuffles(float *to, const float *from, int same)
+static __global__ void two_shuffles(float *to, const float *from, int same)
 {
     float v = from[threadIdx.x];
 
     if (same || threadIdx.x % 32 < 16)
-        v = __shfl_xor_sync(MODC_ALL_LANES, v, 1);
+        v = __shfl_xor_sync(MODC_WARP, v, 1);
     else
-        v = __shfl_xor_sync(MODC_ALL_LANES, v, 2);
+        v = __shfl_xor_sync(MODC_WARP, v, 2);
     to[threadIdx.x] = v;
 }
 
@@ -290,7 +290,7 @@ static void other_shuffles(bool planted)
     MODC_LAUNCH(two_shuffles, 1, 32, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void warp_turn(float *to, const float *from, int sync)
+static __global__ void warp_turn(float *to, const float *from, int sync)
 {
     __shared__ float t[32];
 
@@ -315,7 +315,7 @@ static void warp_for_block(bool planted) /* __syncwarp where threads of two warp
 
 /* ---- blocks of one launch ---- */
 
-MODC_KERNEL void add_up(float *to, const float *from, int atomic)
+static __global__ void add_up(float *to, const float *from, int atomic)
 {
     if (threadIdx.x == 0) {
         if (atomic)
@@ -330,7 +330,7 @@ static void no_atomic(bool planted)
     MODC_LAUNCH(add_up, 8, 32, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void add_and_set(float *to, const float *from, int sets)
+static __global__ void add_and_set(float *to, const float *from, int sets)
 {
     if (threadIdx.x != 0)
         return;
@@ -345,7 +345,7 @@ static void atomic_and_plain(bool planted)
     MODC_LAUNCH(add_and_set, 8, 32, 0, stream, y, x, planted);
 }
 
-MODC_KERNEL void smooth(float *to, const float *from)
+static __global__ void smooth(float *to, const float *from)
 {
     const int i = (int)(blockIdx.x * 32 + threadIdx.x);
 
@@ -357,7 +357,7 @@ static void in_place_over_blocks(bool planted)
     MODC_LAUNCH(smooth, N / 32, 32, 0, stream, planted ? x : y, x);
 }
 
-MODC_KERNEL void partial_sums(float *to, float *partial, unsigned *count, int fence, int fresh)
+static __global__ void partial_sums(float *to, float *partial, unsigned *count, int fence, int fresh)
 {
     __shared__ unsigned last;
 
@@ -389,7 +389,7 @@ static void old_from_cache(bool planted)
     MODC_LAUNCH(partial_sums, 3, 32, 0, stream, y, x, counter, 1, !planted);
 }
 
-MODC_KERNEL void read_as_fresh(float *to, const float *from, int fresh)
+static __global__ void read_as_fresh(float *to, const float *from, int fresh)
 {
     to[threadIdx.x] = fresh ? modc_read_fresh(from + threadIdx.x) : from[threadIdx.x];
 }
@@ -401,7 +401,7 @@ static void fresh_of_nobody(bool planted)
 
 /* ---- asynchronous copies ---- */
 
-MODC_KERNEL void copied(float *to, const float *from, int wait)
+static __global__ void copied(float *to, const float *from, int wait)
 {
     __shared__ __align__(16) float t[128];
 
@@ -418,7 +418,7 @@ static void copy_not_there(bool planted)
     MODC_LAUNCH(copied, 1, 32, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void copied_in_two(float *to, const float *from, int pending)
+static __global__ void copied_in_two(float *to, const float *from, int pending)
 {
     __shared__ __align__(16) float t[2][64];
 
@@ -439,7 +439,7 @@ static void one_group_too_few(bool planted)
     MODC_LAUNCH(copied_in_two, 1, 16, 0, stream, y, x, planted ? 1 : 0);
 }
 
-MODC_KERNEL void copied_over(float *to, const float *from, int barrier)
+static __global__ void copied_over(float *to, const float *from, int barrier)
 {
     __shared__ __align__(16) float t[64];
 
@@ -459,7 +459,7 @@ static void copied_over_what_is_read(bool planted)
     MODC_LAUNCH(copied_over, 1, 16, 0, stream, y, x, !planted);
 }
 
-MODC_KERNEL void never_waited(const float *from, int wait)
+static __global__ void never_waited(const float *from, int wait)
 {
     __shared__ __align__(16) float t[128];
 

@@ -134,9 +134,9 @@ static void linear_bfloat16(void)
     float *const y = empty(m * 256), *const bias = randoms(h3, 256);
 
     for (int i = 0; i < m * 192; i++)
-        xb[i] = modc_to_bfloat16(uniform());
+        xb[i] = modc_f32_to_bfloat16(uniform());
     for (int i = 0; i < 256 * 192; i++)
-        wb[i] = modc_to_bfloat16(uniform());
+        wb[i] = modc_f32_to_bfloat16(uniform());
     const modc_bfloat16 *const x = (const modc_bfloat16 *)device(xb, sizeof xb);
     const modc_bfloat16 *const w = (const modc_bfloat16 *)device(wb, sizeof wb);
 
@@ -148,8 +148,8 @@ static void linear_bfloat16(void)
         double sum = h3[i % 256];
 
         for (int k = 0; k < 192; k++)
-            sum += (double)modc_from_bfloat16(xb[i / 256 * 192 + k]) *
-                   modc_from_bfloat16(wb[i % 256 * 192 + k]);
+            sum += (double)modc_bfloat16_to_f32(xb[i / 256 * 192 + k]) *
+                   modc_bfloat16_to_f32(wb[i % 256 * 192 + k]);
         outcome.expected[i] = fmax(sum, 0);
     }
 }

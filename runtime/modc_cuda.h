@@ -198,6 +198,22 @@ static inline void modc_ldmatrix(unsigned r[4], const void *row)
 
 /* ---- the same for both ------------------------------------------------------------------------------------------- */
 
+/* The number of this thread among all of a launch whose blocks have so many, and how many there are. */
+#define MODC_THREAD(block) ((int)(blockIdx.x * (block) + threadIdx.x))
+#define MODC_THREADS(block) ((int)(gridDim.x * (block)))
+
+/* Starts a kernel whose threads deal out so many places: a thread each, up to as many blocks as keep any device busy. */
+#define MODC_LAUNCH_OVER(kernel, places, block, stream, ...)                                                 \
+    ((places) == 0 ? cudaSuccess                                                                             \
+                   : MODC_LAUNCH(kernel, modc_blocks(places, block), block, 0, stream, __VA_ARGS__))
+
+static inline unsigned modc_blocks(int64_t places, int block)
+{
+    const int64_t blocks = (places + block - 1) / block;
+
+    return blocks < 8192 ? (unsigned)blocks : 8192u;
+}
+
 /* What another block of this launch wrote: not from a cache of this one. Behind the fence and the atomic that say it is there. */
 #define modc_read_fresh(p) __ldcg(p)
 

@@ -13,8 +13,10 @@ const struct backend backends[DEVICE_COUNT] = {
     /* One core with AVX-512 at 3 GHz and 2 MiB of L2, as bench/README.md has it measured, rounded. */
     [DEVICE_CPU] =
         {.name = "cpu",
+         .models = true,
          .templates = "c",
          .suffix = "c",
+         .vectors = true,
          .vector_bytes = 64,
          .align = 64,
          .computed = {COMPUTED_AS_STORED, [DTYPE_FLOAT16] = DTYPE_FLOAT32, [DTYPE_BFLOAT16] = DTYPE_FLOAT32},
@@ -30,6 +32,24 @@ const struct backend backends[DEVICE_COUNT] = {
                   .near_bytes = 512 * 1024,
                   .shared_bytes = 24 * 1024 * 1024,
                   .split = 2e-6}},
+    /* Figures of an H100 SXM: published ones, measured nowhere. */
+    [DEVICE_CUDA] =
+        {.name = "cuda",
+         .templates = "cuda",
+         .suffix = "cu",
+         .vector_bytes = 16,
+         .align = 256,
+         .computed = {COMPUTED_AS_STORED, [DTYPE_FLOAT16] = DTYPE_FLOAT32, [DTYPE_BFLOAT16] = DTYPE_FLOAT32},
+         .cost = {.macs = 33e12,
+                  .values = 800e9,
+                  .functions = 400e9,
+                  .near = 10e12,
+                  .cache = 5e12,
+                  .memory = 3e12,
+                  .cache_bytes = 256 * 1024,
+                  .near_bytes = 128 * 1024,
+                  .shared_bytes = 50 * 1024 * 1024,
+                  .split = 1}},
 };
 
 const struct backend *backend_find(const char *name)

@@ -6,11 +6,12 @@
 #ifndef MODC_BACKEND_H
 #define MODC_BACKEND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/dtype.h"
 
-enum device { DEVICE_CPU, DEVICE_COUNT };
+enum device { DEVICE_CPU, DEVICE_CUDA, DEVICE_COUNT };
 
 /* How fast it is. They decide between ways that are far apart (is it worth a second thread?), not between close ones: for these
  * algorithms compare multiply-adds. */
@@ -30,9 +31,11 @@ struct cost_figures {
 };
 
 struct backend {
-    const char *name;      /* as `device:` says it */
+    const char *name; /* as `device:` says it */
+    bool models;      /* whole models are emitted for it; else kernels alone, which no spec can ask for yet */
     const char *templates; /* its folder in templates/ */
     const char *suffix;    /* of templates and of what is emitted */
+    bool vectors;          /* a thread computes with vectors; else many threads share the elements */
     int vector_bytes;      /* of the widest vector, of a row of packed panels, and of a line of the cache */
     int align;             /* of the blocks that a caller places, where no target says another */
     enum dtype computed[DTYPE_COUNT]; /* by the type that an element is stored in: what it is computed in */

@@ -3,7 +3,8 @@
  * A kernel is a static function
  *     static MODC_KERNEL void NAME(OUT *y, const IN0 *x0, const IN1 *x1, ... , int size, ...)
  * whose pointers point at the first element of each view (the caller adds offsets), and whose `int` parameters are the
- * model's sizes that occur in dims, strides and DIM nodes, in the order of the spec. Equal texts mean equal kernels. */
+ * model's sizes that occur in dims, strides and DIM nodes, in the order of the spec. Equal texts mean equal kernels. On a GPU it is
+ *     static __global__ void __launch_bounds__(256) NAME(... the same ...) */
 #ifndef MODC_EMIT_KERNEL_H
 #define MODC_EMIT_KERNEL_H
 
@@ -22,11 +23,21 @@ const char *expr_scalar(struct cx *cx, const struct dag *dag, const char *const 
 const char *expr_vector(struct cx *cx, const struct dag *dag, enum dtype lanes, const char *const *inputs,
                         struct text *before, const char *indent);
 
+/* For what a nest is printed: the sizes that it may name, the spec's and the one of a slice, and the machine. On a GPU the places of
+ * the result are dealt out to threads, and behind the kernel stands what starts it: a function of the same arguments behind the
+ * stream, called PREFIX_NAME, that returns 0 or CUDA's error. */
+struct nest_scene {
+    const struct size *const *sizes;
+    int size_count;
+    enum device device;
+    const char *prefix; /* CUDA: of what the linker sees */
+};
+
 /* Kernels. takes_function: the dag stands for any over its inputs, and the kernel's last argument computes it. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
  * Overlap rule: the output may be exactly one of the inputs (same strides), so y is not restrict. */
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      struct nest_form form, const struct dag *dag, bool takes_function,
-                     const struct size *const *sizes, int size_count);
+                     const struct nest_scene *scene);
 
 /* Inputs of `head` are operands 1 .. head->input_count; `tail` has the reduced value as input 0 and
  * further operands behind head's. Means are sums with a tail. max and min propagate NaN; argmax and argmin give the
@@ -34,28 +45,26 @@ void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const ch
 void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                         struct nest nest, struct nest_form form, enum reduce_kind kind,
                         const struct dag *head, const struct dag *tail, bool takes_head, bool takes_tail,
-                        const struct size *const *sizes, int size_count);
+                        const struct nest_scene *scene);
 
 /* y = x0[x1 * step]: operands y, x0 (where its index is 0) and x1, integers of any type, inside the bounds. */
 void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                        struct nest nest, const struct dim *step, const struct size *const *sizes,
-                        int size_count);
+                        struct nest nest, const struct dim *step, const struct nest_scene *scene);
 
 /* y[x1 * step] = dag(y[x1 * step], x0): operands y (where its index is 0), x0 and x1 as above. */
 void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                          struct nest nest, const struct dag *dag, const struct dim *step,
-                         const struct size *const *sizes, int size_count);
+                         const struct nest_scene *scene);
 
 /* y = dag of the element before it on the line and of the operands behind y. Before the first element stands `start`; with
  * `given` it is operand 1, which the dag does not count. */
 void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                       struct nest nest, struct line line, const struct dag *dag, int start, bool given,
-                      const struct size *const *sizes, int size_count);
+                      const struct nest_scene *scene);
 
 /* y = the order of x0's elements along the line, by a heap in y itself: no memory, and n log n steps always. */
 void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                      struct nest nest, struct line line, bool descending, const struct size *const *sizes,
-                      int size_count);
+                      struct nest nest, struct line line, bool descending, const struct nest_scene *scene);
 
 /* y = tail(uniform [0, 1)); kernel parameters after the operands: uint64_t seed, uint64_t counter, uint32_t stream, then
  * sizes. Philox 4x32-10 (modc_philox in runtime/modc_simd.h: to be added there as static inline
@@ -64,6 +73,6 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
  * NULL: u itself. function: what computes the tail, or NULL. */
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                         struct nest nest, const struct dag *tail, const char *function,
-                        const struct size *const *sizes, int size_count);
+                        const struct nest_scene *scene);
 
 #endif

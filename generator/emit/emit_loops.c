@@ -127,9 +127,16 @@ const char *times_c(struct loops *k, const char *index, const struct dim *dim)
 /* `a` and `b` may be NULL; `steps`: what else has sizes. */
 struct loops begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
                           const struct dag *b, const struct dim *const *steps, int step_count,
-                          const struct size *const *sizes, int size_count)
+                          const struct nest_scene *scene)
 {
-    struct loops k = {.cx = cx, .arena = &cx->arena, .name = name, .sizes = sizes, .size_count = size_count};
+    const struct size *const *sizes = scene->sizes;
+    const int size_count = scene->size_count;
+    struct loops k = {.cx = cx,
+                      .arena = &cx->arena,
+                      .name = name,
+                      .scene = scene,
+                      .sizes = sizes,
+                      .size_count = size_count};
 
     k.nest = nest_normal(k.arena, nest);
     for (int i = 0; i < size_count; i++)
@@ -197,6 +204,38 @@ static void declare_parameter(struct loops *k, struct text *parameters, struct t
         text_printf(unused, "    (void)%s;\n", name);
 }
 
+enum { THREADS = 256 }; /* of a block */
+
+static const char *kernel_head(const struct loops *k)
+{
+    if (k->scene->device == DEVICE_CUDA)
+        return arena_format(k->arena, "static __global__ void __launch_bounds__(%d)", THREADS);
+    return k->core ? "MODC_INLINE void" : "static MODC_KERNEL void";
+}
+
+/* What starts the kernel: the host's part, which C calls. */
+static void print_launcher(struct loops *k, struct text *out, const char *parameters)
+{
+    const char *stream = names_new(&k->names, "stream"), *end;
+    struct text arguments = text_new(k->arena);
+
+    for (const char *at = parameters; *at; at = *end ? end + 2 : end) {
+        const char *name;
+
+        end = at + strcspn(at, ",");
+        for (name = end; name > at && is_word_char(name[-1]); name--)
+            ;
+        text_printf(&arguments, ", %.*s", (int)(end - name), name);
+    }
+    emit_line(out, arena_format(k->arena, "\nint %s_%s(void *%s, %s)", k->scene->prefix, k->name, stream,
+                                parameters));
+    text_add(out, "{\n");
+    emit_line(out, arena_format(k->arena, "    return MODC_LAUNCH_OVER(%s, %s, %d, %s%s);", k->name,
+                                k->threads ? dim_c_text(k->cx, k->threads, false) : "1", THREADS, stream,
+                                arguments.data));
+    text_add(out, "}\n");
+}
+
 void end_kernel(struct loops *k, struct text *out, const char *comment, const struct random_names *random)
 {
     struct text parameters = text_new(k->arena), unused = text_new(k->arena);
@@ -221,9 +260,10 @@ void end_kernel(struct loops *k, struct text *out, const char *comment, const st
 
     text_add(out, k->helpers.data);
     emit_comment(out, comment);
-    emit_line(out, arena_format(k->arena, "%s void %s(%s)", k->core ? "MODC_INLINE" : "static MODC_KERNEL",
-                                k->name, parameters.data));
+    emit_line(out, arena_format(k->arena, "%s %s(%s)", kernel_head(k), k->name, parameters.data));
     text_printf(out, "{\n%s%s}\n", k->block->text.data, unused.data);
+    if (k->scene->device == DEVICE_CUDA)
+        print_launcher(k, out, parameters.data);
 }
 
 /* ---- addresses ---------------------------------------------------------------------------------------- */
@@ -326,6 +366,99 @@ void close_loop(struct loops *k, int axis)
 {
     close_block(k);
     k->index[axis] = NULL;
+}
+
+/* Where the axis is, of a place whose number among all is `at`: those of the axes behind it run faster. */
+static const char *axis_of_place(struct loops *k, const char *at, const int *axes, int count, int which)
+{
+    const struct dim *inner = dim_const(k->arena, 1);
+    const char *index = at;
+
+    for (int i = which + 1; i < count; i++)
+        inner = dim_mul(k->arena, inner, k->nest.dims[axes[i]]);
+    if (!dim_equals(inner, 1))
+        index = arena_format(k->arena, "%s / %s", index, dim_c_text(k->cx, inner, true));
+    if (which > 0)
+        index = arena_format(k->arena, "%s %% %s", index, dim_c_text(k->cx, k->nest.dims[axes[which]], true));
+    return index;
+}
+
+/* Is another element of some operand where the axis goes on? */
+static bool moves(const struct loops *k, int axis)
+{
+    for (int i = 0; i < k->nest.operand_count; i++)
+        if (!stride_is(k, i, axis, 0))
+            return true;
+    return false;
+}
+
+static void open_threads(struct loops *k, const int *axes, int count)
+{
+    const struct dim *threads = dim_const(k->arena, 1);
+    struct text declared = text_new(k->arena);
+    const char *at, *type = "int", *cast = "";
+
+    for (int i = 0; i < count; i++)
+        threads = dim_mul(k->arena, threads, k->nest.dims[axes[i]]);
+    if (dim_upper(threads) > INT32_MAX / 2) /* a step behind the last place must fit, too */
+        type = "int64_t", cast = "(int)";
+    k->threads = threads;
+    open_block(k, "%s", "");
+    at = count == 1 && !*cast ? loop_name(k) : names_new(&k->names, "at");
+    k->block->head = arena_format(k->arena, "for (%s %s = MODC_THREAD(%d); %s < %s; %s += MODC_THREADS(%d))",
+                                  type, at, THREADS, at, dim_c(k, threads), at, THREADS);
+    if (count == 1 && !*cast) {
+        k->index[axes[0]] = at;
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        const char *name, *index = axis_of_place(k, at, axes, count, i);
+
+        if (!moves(k, axes[i])) {
+            k->index[axes[i]] = "0";
+            continue;
+        }
+        name = loop_name(k);
+        text_printf(&declared, *cast ? "%s%s = (int)(%s)" : "%s%s = %s", declared.length > 0 ? ", " : "",
+                    name, index);
+        k->index[axes[i]] = name;
+    }
+    if (declared.length > 0)
+        declare(k, "const int %s;", declared.data);
+}
+
+void open_places(struct loops *k, const int *axes, int count)
+{
+    if (k->scene->device == DEVICE_CUDA)
+        open_threads(k, axes, count);
+    else
+        for (int i = 0; i < count; i++)
+            open_loop(k, axes[i]);
+}
+
+void close_places(struct loops *k, const int *axes, int count)
+{
+    const bool threads = k->scene->device == DEVICE_CUDA;
+
+    for (int i = count - 1; i >= 0; i--) {
+        if (!threads)
+            close_block(k);
+        k->index[axes[i]] = NULL;
+    }
+    if (threads)
+        close_block(k);
+}
+
+static const int first_axes[MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+void open_all_places(struct loops *k, int count)
+{
+    open_places(k, first_axes, count);
+}
+
+void close_all_places(struct loops *k, int count)
+{
+    close_places(k, first_axes, count);
 }
 
 int64_t axis_upper(const struct loops *k, int axis)

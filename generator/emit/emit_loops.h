@@ -9,6 +9,7 @@
 #ifndef MODC_EMIT_LOOPS_H
 #define MODC_EMIT_LOOPS_H
 
+#include "emit/emit_kernel.h"
 #include "emit/emit_names.h"
 
 /* ---- emit_loops.c: the text of a kernel --------------------------------------------------------------- */
@@ -40,14 +41,16 @@ struct loops {
     struct block *block;
     int depth;
     struct text helpers; /* functions above the kernel */
-    const struct size *const *sizes;
+    const struct nest_scene *scene;
+    const struct size *const *sizes; /* of the scene */
     int size_count;
     bool *used; /* by size->index */
     int used_count;
-    enum dtype lanes;    /* of vectors */
-    bool core;           /* inlined into each call, which knows its sizes */
-    const char *vectors; /* how many at a time where the core is told; or NULL */
-    const char *callee;  /* of a core: the functions that it takes as its last arguments; or NULL */
+    enum dtype lanes;          /* of vectors */
+    bool core;                 /* inlined into each call, which knows its sizes */
+    const char *vectors;       /* how many at a time where the core is told; or NULL */
+    const char *callee;        /* of a core: the functions that it takes as its last arguments; or NULL */
+    const struct dim *threads; /* CUDA: how many places are dealt out; NULL: one */
 };
 
 const char *indent_text(const struct loops *k);
@@ -75,7 +78,7 @@ void list_parameter(struct text *parameters, const char *type, const char *name)
 /* `a` and `b` may be NULL; `steps`: what else has sizes. */
 struct loops begin_kernel(struct cx *cx, const char *name, struct nest nest, const struct dag *a,
                           const struct dag *b, const struct dim *const *steps, int step_count,
-                          const struct size *const *sizes, int size_count);
+                          const struct nest_scene *scene);
 void end_kernel(struct loops *k, struct text *out, const char *comment, const struct random_names *random);
 
 /* ---- emit_loops.c: loops and addresses ---------------------------------------------------------------- */
@@ -85,6 +88,13 @@ int64_t axis_upper(const struct loops *k, int axis);
 const char *loop_name(struct loops *k);
 void open_loop(struct loops *k, int axis);
 void close_loop(struct loops *k, int axis);
+
+/* The loops over some axes, around what is done at each place of the result, which may be done in any order: on a GPU one loop,
+ * which is dealt out to threads. Called once in a kernel. */
+void open_places(struct loops *k, const int *axes, int count);
+void close_places(struct loops *k, const int *axes, int count);
+void open_all_places(struct loops *k, int count); /* of the first axes */
+void close_all_places(struct loops *k, int count);
 
 /* The sum of index * stride over the axes whose index is known: "" for 0. */
 const char *offset_text(struct loops *k, int operand, int first, int last);
@@ -173,7 +183,7 @@ void declare_splats(struct loops *k, int axis);
 /* ---- emit_scan.c: what runs along a line -------------------------------------------------------------- */
 
 struct loops begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,
-                        const struct dag *dag, const struct size *const *sizes, int size_count);
+                        const struct dag *dag, const struct nest_scene *scene);
 
 /* An element of the line, beside what the loops around are at. */
 const char *line_element(struct loops *k, int operand, const char *index, const struct dim *step);

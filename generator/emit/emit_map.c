@@ -64,21 +64,20 @@ static void map_turned(struct loops *k, int turned)
 
 static void map_scalars(struct loops *k, const struct value_source *source)
 {
-    for (int axis = 0; axis < k->nest.ndim; axis++)
-        open_loop(k, axis);
+    open_all_places(k, k->nest.ndim);
     {
         struct piece value = scalar_value(k, source);
 
         statement(k, "%s = %s;", element(k, 0), stored_value(k, value.text));
     }
-    close_blocks(k, k->nest.ndim);
+    close_all_places(k, k->nest.ndim);
 }
 
 void emit_map_kernel(struct cx *cx, struct text *out, const char *name, const char *comment, struct nest nest,
                      struct nest_form form, const struct dag *dag, bool takes_function,
-                     const struct size *const *sizes, int size_count)
+                     const struct nest_scene *scene)
 {
-    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, scene);
     struct value_source source = {.dag = dag, .first = 1, .function = takes_function ? "F" : NULL};
 
     for (int i = 0; i < dag->input_count; i++)
@@ -113,19 +112,18 @@ static const char *gather_row(struct loops *k, const struct dim *step)
 }
 
 void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                        struct nest nest, const struct dim *step, const struct size *const *sizes,
-                        int size_count)
+                        struct nest nest, const struct dim *step, const struct nest_scene *scene)
 {
-    struct loops k = begin_kernel(cx, name, nest, NULL, NULL, &step, 1, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, NULL, NULL, &step, 1, scene);
     int last = k.nest.ndim - 1;
-    bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
+    bool rows = scene->device == DEVICE_CPU && last >= 0 &&
+                stride_is(&k, 2, last, 0); /* one index for each */
     int outer = rows ? last : k.nest.ndim;
     const bool converts = nest.operands[0].dtype != nest.operands[1].dtype;
 
     if (converts) /* the one that is not narrow says in what */
         k.computed[0] = k.computed[1] = DTYPE_FLOAT32;
-    for (int axis = 0; axis < outer; axis++)
-        open_loop(&k, axis);
+    open_all_places(&k, outer);
     if (rows) {
         const char *from = gather_row(&k, step);
 
@@ -146,26 +144,60 @@ void emit_gather_kernel(struct cx *cx, struct text *out, const char *name, const
             &k, "%s = %s;", element(&k, 0),
             stored_value(&k, element_read(cx, operand_element(&k, 1), arena_format(k.arena, "*%s", from))));
     }
-    close_blocks(&k, outer);
+    close_all_places(&k, outer);
     end_kernel(&k, out, comment, NULL);
 }
 
 /* ---- scatter ------------------------------------------------------------------------------------------ */
 
+/* Places that an index sends to the same line of y go in their order; lines, on a GPU, in any. */
+static int lines_of(const struct loops *k, int axes[MAX_DIMS])
+{
+    int count = 0;
+
+    for (int axis = 0; axis < k->nest.ndim; axis++)
+        if (!stride_is(k, 0, axis, 0))
+            axes[count++] = axis;
+    return count;
+}
+
+static void open_lines(struct loops *k, int outer)
+{
+    int axes[MAX_DIMS], count = lines_of(k, axes);
+
+    if (k->scene->device == DEVICE_CUDA)
+        open_places(k, axes, count);
+    for (int axis = 0; axis < outer; axis++)
+        if (k->scene->device == DEVICE_CPU || stride_is(k, 0, axis, 0))
+            open_loop(k, axis);
+}
+
+static void close_lines(struct loops *k, int outer)
+{
+    int axes[MAX_DIMS], count = lines_of(k, axes);
+
+    if (k->scene->device == DEVICE_CPU) {
+        close_blocks(k, outer);
+        return;
+    }
+    close_blocks(k, outer - count);
+    close_places(k, axes, count);
+}
+
 void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                          struct nest nest, const struct dag *dag, const struct dim *step,
-                         const struct size *const *sizes, int size_count)
+                         const struct nest_scene *scene)
 {
-    struct loops k = begin_kernel(cx, name, nest, dag, NULL, &step, 1, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, &step, 1, scene);
     int last = k.nest.ndim - 1;
-    bool rows = last >= 0 && stride_is(&k, 2, last, 0); /* one index for each row */
+    bool rows = scene->device == DEVICE_CPU && last >= 0 &&
+                stride_is(&k, 2, last, 0); /* one index for each */
     int outer = rows ? last : k.nest.ndim;
     const char *to = names_new(&k.names, "to"), *place, *inputs[2];
 
     compute_input(&k, 1, dag, 1);
     compute_result(&k, dag);
-    for (int axis = 0; axis < outer; axis++)
-        open_loop(&k, axis);
+    open_lines(&k, outer);
     declare(&k, "%s *%s = %s + (ptrdiff_t)%s%s%s;", dtype_rows[k.nest.operands[0].dtype].c, to,
             address(&k, 0), element(&k, 2), dim_equals(step, 1) ? "" : " * ",
             dim_equals(step, 1) ? "" : dim_c_text(cx, step, true));
@@ -182,6 +214,6 @@ void emit_scatter_kernel(struct cx *cx, struct text *out, const char *name, cons
     statement(&k, "%s = %s;", place, stored_value(&k, expr_scalar(cx, dag, inputs, NULL, "")));
     if (rows)
         close_loop(&k, last);
-    close_blocks(&k, outer);
+    close_lines(&k, outer);
     end_kernel(&k, out, comment, NULL);
 }

@@ -18,10 +18,10 @@ static void store_random(struct loops *k, struct value_source *tail, const char 
 
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                         struct nest nest, const struct dag *tail, const char *function,
-                        const struct size *const *sizes, int size_count)
+                        const struct nest_scene *scene)
 {
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
-    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, sizes, size_count);
+    struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, scene);
     struct value_source source = {.dag = dag, .first = 1, .reduced = "", .function = function};
     struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
                                   names_new(&k.names, "stream")};
@@ -32,7 +32,7 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         compute_input(&k, i, dag, i);
     compute_result(&k, dag);
     key = arena_format(k.arena, "%s ^ ((uint64_t)%s << 32)", random.counter, random.stream);
-    if (k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
+    if (scene->device == DEVICE_CPU && k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
         const char *end = dim_c(&k, k.nest.dims[0]), *i, *j;
 
         open_block(&k, "%s", "");
@@ -50,11 +50,10 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         k.index[0] = arena_format(k.arena, "%s + %s", i, j);
         store_random(&k, &source, arena_format(k.arena, "%s[%s]", words, j));
         close_blocks(&k, 2);
-    } else { /* an input that is broadcast, or one element */
+    } else { /* an input that is broadcast, one element, or a thread for each */
         const char *position = NULL, *offset;
 
-        for (int axis = 0; axis < k.nest.ndim; axis++)
-            open_loop(&k, axis);
+        open_all_places(&k, k.nest.ndim);
         offset = operand_offset(&k, 0);
         if (*offset) {
             position = names_new(&k.names, "position");
@@ -68,7 +67,7 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         store_random(&k, &source,
                      position ? arena_format(k.arena, "%s[%s %% 4]", words, position)
                               : arena_format(k.arena, "%s[0]", words));
-        close_blocks(&k, k.nest.ndim);
+        close_all_places(&k, k.nest.ndim);
     }
     end_kernel(&k, out, comment, &random);
 }

@@ -503,14 +503,12 @@ static void reduce_vectors(struct loops *k, struct reduction *r)
 
 static void reduce_elements(struct loops *k, struct reduction *r)
 {
-    int kept = 0;
+    int kept[MAX_DIMS], count = 0;
 
-    for (int axis = 0; axis < k->nest.ndim; axis++) {
-        if (k->nest.reduced[axis])
-            continue;
-        open_loop(k, axis);
-        kept++;
-    }
+    for (int axis = 0; axis < k->nest.ndim; axis++)
+        if (!k->nest.reduced[axis])
+            kept[count++] = axis;
+    open_places(k, kept, count);
     if (reduce_is_arg(r->kind)) {
         r->best = names_new(&k->names, "best");
         declare(k, "%s %s = %s;", dtype_rows[r->dtype].c, r->best, neutral_text(k, r));
@@ -521,7 +519,7 @@ static void reduce_elements(struct loops *k, struct reduction *r)
     } else {
         store_scalar(k, r, reduce_all(k, r, 0));
     }
-    close_blocks(k, kept);
+    close_places(k, kept, count);
 }
 
 /* "modc_f32 (*HEAD)(modc_f32 x0), float (*TAIL)(float x0)": what a core takes. */
@@ -544,11 +542,10 @@ static const char *reduce_callees(struct loops *k, const struct reduction *r)
 void emit_reduce_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                         struct nest nest, struct nest_form form, enum reduce_kind kind,
                         const struct dag *head, const struct dag *tail, bool takes_head, bool takes_tail,
-                        const struct size *const *sizes, int size_count)
+                        const struct nest_scene *scene)
 {
     struct reduction r = {.kind = kind, .form = form, .dtype = head->nodes[head->result].dtype};
-    struct loops k = begin_kernel(cx, name, nest, head, tail, &form.vectors, form.vectors != NULL, sizes,
-                                  size_count);
+    struct loops k = begin_kernel(cx, name, nest, head, tail, &form.vectors, form.vectors != NULL, scene);
 
     if (form.vectors)
         k.vectors = dim_c(&k, form.vectors);

@@ -4,14 +4,14 @@
 #include <string.h>
 
 struct loops begin_line(struct cx *cx, const char *name, struct nest nest, struct line line,
-                        const struct dag *dag, const struct size *const *sizes, int size_count)
+                        const struct dag *dag, const struct nest_scene *scene)
 {
     int count = nest.operand_count;
     const struct dim **steps = ARENA_ARRAY(&cx->arena, count + 1, const struct dim *);
 
     memcpy(steps, line.steps, (size_t)count * sizeof *steps);
     steps[count] = line.length;
-    return begin_kernel(cx, name, nest, dag, NULL, steps, count + 1, sizes, size_count);
+    return begin_kernel(cx, name, nest, dag, NULL, steps, count + 1, scene);
 }
 
 /* An element of the line, beside what the loops around are at. */
@@ -55,11 +55,12 @@ static const char *scan_start(struct loops *k, struct line line, int start, bool
 
 void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                       struct nest nest, struct line line, const struct dag *dag, int start, bool given,
-                      const struct size *const *sizes, int size_count)
+                      const struct nest_scene *scene)
 {
-    struct loops k = begin_line(cx, name, nest, line, dag, sizes, size_count);
+    struct loops k = begin_line(cx, name, nest, line, dag, scene);
     int last = k.nest.ndim - 1;
-    bool columns = last >= 0 && stride_is(&k, 0, last, 1); /* rows run beside each other, as vectors */
+    bool columns = scene->device == DEVICE_CPU && last >= 0 &&
+                   stride_is(&k, 0, last, 1); /* rows run beside each other, as vectors */
     const char *type = dtype_rows[k.nest.operands[0].dtype].c, *sum_type, *end = dim_c(&k, line.length);
 
     if (given)
@@ -68,8 +69,7 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
         compute_input(&k, given + j, dag, j);
     compute_result(&k, dag);
     sum_type = dtype_rows[k.computed[0]].c;
-    for (int axis = 0; axis < last + !columns; axis++)
-        open_loop(&k, axis);
+    open_all_places(&k, last + !columns);
 
     const char *i = names_new(&k.names, "n"), *sum = names_new(&k.names, start ? "product" : "sum");
 
@@ -107,6 +107,6 @@ void emit_scan_kernel(struct cx *cx, struct text *out, const char *name, const c
         statement(&k, "%s = %s;", line_element(&k, 0, i, line.steps[0]), stored_value(&k, sum));
     }
     close_block(&k);
-    close_blocks(&k, last + !columns);
+    close_all_places(&k, last + !columns);
     end_kernel(&k, out, comment, NULL);
 }

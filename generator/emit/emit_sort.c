@@ -16,12 +16,13 @@ static void sort_helpers(struct loops *k, struct line line, bool descending, con
     const char *type = dtype_rows[dtype].c, *y = times_step(k, line.steps[0]),
                *x = times_step(k, line.steps[1]);
     const char *next = *y ? arena_format(k->arena, "(below + 1)%s", y) : "below + 1";
+    const bool device = k->scene->device == DEVICE_CUDA;
     struct text *out = &k->helpers;
 
     text_printf(out, "/* Whether x[a] stands behind x[b]%s; equal ones as they are. */\n",
                 dtype_is_float(dtype) ? ", NaN above all" : "");
-    text_printf(out, "static inline int %s_behind(const %s *x, int64_t a, int64_t b%s)\n{\n", k->name, type,
-                sizes);
+    text_printf(out, "%s int %s_behind(const %s *x, int64_t a, int64_t b%s)\n{\n",
+                device ? "static __device__" : "static inline", k->name, type, sizes);
     text_printf(out, "    const %s u = %s, v = %s;\n\n", dtype_rows[held.computed].c,
                 element_read(k->cx, held, arena_format(k->arena, "x[a%s]", x)),
                 element_read(k->cx, held, arena_format(k->arena, "x[b%s]", x)));
@@ -32,8 +33,8 @@ static void sort_helpers(struct loops *k, struct line line, bool descending, con
                     descending ? "v" : "u");
     text_add(out, "    return a > b;\n}\n\n");
     text_add(out, "/* Puts y[at] where it belongs in the heap below, of n: what stands last is above. */\n");
-    text_printf(out, "static void %s_sift(int64_t *y, const %s *x, int at, int n%s)\n{\n", k->name, type,
-                sizes);
+    text_printf(out, "static %svoid %s_sift(int64_t *y, const %s *x, int at, int n%s)\n{\n",
+                device ? "__device__ " : "", k->name, type, sizes);
     text_printf(out, "    const int64_t held = y[at%s];\n\n", y);
     text_add(out, "    for (int below = 2 * at + 1; below < n; below = 2 * at + 1) {\n");
     text_printf(out,
@@ -46,10 +47,9 @@ static void sort_helpers(struct loops *k, struct line line, bool descending, con
 }
 
 void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
-                      struct nest nest, struct line line, bool descending, const struct size *const *sizes,
-                      int size_count)
+                      struct nest nest, struct line line, bool descending, const struct nest_scene *scene)
 {
-    struct loops k = begin_line(cx, name, nest, line, NULL, sizes, size_count);
+    struct loops k = begin_line(cx, name, nest, line, NULL, scene);
     struct text declared = text_new(k.arena), passed = text_new(k.arena);
     bool *needed = ARENA_ARRAY(k.arena, k.used_count + 1, bool);
 
@@ -57,15 +57,14 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
         k.computed[1] = DTYPE_FLOAT32;
     dim_mark_sizes(line.steps[1], needed);
     dim_mark_sizes(line.steps[0], needed);
-    for (int i = 0; i < size_count; i++) {
-        if (!needed[sizes[i]->index])
+    for (int i = 0; i < scene->size_count; i++) {
+        if (!needed[scene->sizes[i]->index])
             continue;
-        text_printf(&declared, ", int %s", size_identifier(sizes[i]));
-        text_printf(&passed, ", %s", size_identifier(sizes[i]));
+        text_printf(&declared, ", int %s", size_identifier(scene->sizes[i]));
+        text_printf(&passed, ", %s", size_identifier(scene->sizes[i]));
     }
     sort_helpers(&k, line, descending, declared.data, passed.data);
-    for (int axis = 0; axis < k.nest.ndim; axis++)
-        open_loop(&k, axis);
+    open_all_places(&k, k.nest.ndim);
 
     const char *y = names_new(&k.names, "order"), *x = names_new(&k.names, "row"),
                *n = names_new(&k.names, "n");
@@ -87,6 +86,6 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
     statement(&k, "%s[%s%s] = %s;", y, i, step, first);
     statement(&k, "%s_sift(%s, %s, 0, %s%s);", name, y, x, i, passed.data);
     close_block(&k);
-    close_blocks(&k, k.nest.ndim);
+    close_all_places(&k, k.nest.ndim);
     end_kernel(&k, out, comment, NULL);
 }

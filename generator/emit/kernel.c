@@ -409,20 +409,22 @@ static void print_nest(const struct rendering *r, struct text *out)
 {
     const struct kernel *kernel = r->kernel;
     const int most = kernel->length_count + r->tree->size_count + 1;
-    struct nest_sizes sizes = {ARENA_ARRAY(&r->cx->arena, most, const struct size *), 0};
+    const struct size **sizes = ARENA_ARRAY(&r->cx->arena, most, const struct size *);
+    struct nest_scene scene = {
+        .sizes = sizes, .device = backend_device(r->backend), .prefix = r->texts->plan->model};
 
     for (int i = 0; i < kernel->length_count; i++)
-        sizes.list[sizes.count++] = kernel->lengths[i];
+        sizes[scene.size_count++] = kernel->lengths[i];
     for (int i = 0; i < r->tree->size_count; i++)
-        sizes.list[sizes.count++] = &r->tree->sizes[i];
+        sizes[scene.size_count++] = &r->tree->sizes[i];
     if (kernel->slicing)
-        sizes.list[sizes.count++] = &kernel->slicing->count;
+        sizes[scene.size_count++] = &kernel->slicing->count;
     if (kernel->takes_function) /* random numbers and sums of rows come one by one, all else in vectors */
         keep_forms(r->texts, kernel,
                    (struct forms){.vector = !reduces_rows(kernel), .scalar = reduces_rows(kernel)});
     else if (kernel->function)
         call_function(r->texts, kernel->function, (struct forms){.scalar = true});
-    printer_of(r->backend)->nests[kernel->kind](r->cx, out, kernel, sizes);
+    printer_of(r->backend)->nests[kernel->kind](r->cx, out, kernel, &scene);
     if (kernel->slicing)
         print_nest_split(r, out);
 }

@@ -6,43 +6,47 @@
 
 /* ---- C ------------------------------------------------------------------------------------------------------ */
 
-static void print_map(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+static void print_map(struct cx *cx, struct text *out, const struct kernel *k, const struct nest_scene *scene)
 {
-    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->dag, k->takes_function, sizes.list,
-                    sizes.count);
+    emit_map_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->dag, k->takes_function, scene);
 }
 
-static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+static void print_reduce(struct cx *cx, struct text *out, const struct kernel *k,
+                         const struct nest_scene *scene)
 {
     emit_reduce_kernel(cx, out, k->name, k->comment, k->nest, k->loops, k->reduce, k->dag, k->tail,
-                       k->takes_head, k->takes_function, sizes.list, sizes.count);
+                       k->takes_head, k->takes_function, scene);
 }
 
-static void print_gather(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+static void print_gather(struct cx *cx, struct text *out, const struct kernel *k,
+                         const struct nest_scene *scene)
 {
-    emit_gather_kernel(cx, out, k->name, k->comment, k->nest, k->step, sizes.list, sizes.count);
+    emit_gather_kernel(cx, out, k->name, k->comment, k->nest, k->step, scene);
 }
 
-static void print_scatter(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+static void print_scatter(struct cx *cx, struct text *out, const struct kernel *k,
+                          const struct nest_scene *scene)
 {
-    emit_scatter_kernel(cx, out, k->name, k->comment, k->nest, k->dag, k->step, sizes.list, sizes.count);
+    emit_scatter_kernel(cx, out, k->name, k->comment, k->nest, k->dag, k->step, scene);
 }
 
-static void print_scan(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+static void print_scan(struct cx *cx, struct text *out, const struct kernel *k,
+                       const struct nest_scene *scene)
 {
-    emit_scan_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->dag, k->start, k->given, sizes.list,
-                     sizes.count);
+    emit_scan_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->dag, k->start, k->given, scene);
 }
 
-static void print_sort(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+static void print_sort(struct cx *cx, struct text *out, const struct kernel *k,
+                       const struct nest_scene *scene)
 {
-    emit_sort_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->descending, sizes.list, sizes.count);
+    emit_sort_kernel(cx, out, k->name, k->comment, k->nest, k->line, k->descending, scene);
 }
 
-static void print_random(struct cx *cx, struct text *out, const struct kernel *k, struct nest_sizes sizes)
+static void print_random(struct cx *cx, struct text *out, const struct kernel *k,
+                         const struct nest_scene *scene)
 {
     emit_random_kernel(cx, out, k->name, k->comment, k->nest, k->tail,
-                       k->function ? function_name(cx, k->function, false) : NULL, sizes.list, sizes.count);
+                       k->function ? function_name(cx, k->function, false) : NULL, scene);
 }
 
 static void print_c_call(struct text *out, const char *indent, const struct kernel *kernel,

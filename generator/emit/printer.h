@@ -2,16 +2,11 @@
 #ifndef MODC_PRINTER_H
 #define MODC_PRINTER_H
 
+#include "emit/emit_kernel.h"
 #include "plan/kernel.h"
 
-/* The sizes that a nest may name: the spec's, and the one of a slice. */
-struct nest_sizes {
-    const struct size **list;
-    int count;
-};
-
 typedef void nest_printer(struct cx *cx, struct text *out, const struct kernel *kernel,
-                          struct nest_sizes sizes);
+                          const struct nest_scene *scene);
 
 struct printer {
     const char *function; /* what the definition of a kernel begins with, up to its name */

@@ -66,11 +66,12 @@ const char *copy_of_elements(enum dtype dtype)
     return dtype == DTYPE_BOOL ? "modc_copy_bools" : "memcpy";
 }
 
-struct nest_form map_form(const struct nest *nest, const struct dag *dag)
+struct nest_form map_form(const struct nest *nest, const struct dag *dag, bool vectors)
 {
-    struct nest_form form = {.turned = turned_axis(nest, dag), .split = -1, .lanes = DTYPE_FLOAT32};
+    struct nest_form form = {
+        .turned = vectors ? turned_axis(nest, dag) : -1, .split = -1, .lanes = DTYPE_FLOAT32};
     int last = nest->ndim - 1;
-    bool lines = last >= 0 && stride_is(nest, 0, last, 1);
+    bool lines = vectors && last >= 0 && stride_is(nest, 0, last, 1);
     enum dtype lanes;
 
     if (lines && dag_is_identity(dag) && stride_is(nest, 1, last, 1) &&
@@ -180,12 +181,12 @@ static void find_split(const struct nest *nest, struct nest_form *form)
 }
 
 struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
-                             const struct dag *tail)
+                             const struct dag *tail, bool vectors)
 {
     enum dtype element = head->nodes[head->result].dtype;
     struct nest_form form = {.lanes = element, .split = -1, .turned = -1};
 
-    form.way = reduce_way(nest, kind, head, tail, &form.lanes);
+    form.way = vectors ? reduce_way(nest, kind, head, tail, &form.lanes) : NEST_ELEMENTS;
     if (form.way == NEST_ELEMENTS)
         form.lanes = element;
     else if (form.way == NEST_COLUMNS)
@@ -200,7 +201,7 @@ struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, con
 struct nest_form reduce_core_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
                                   const struct dag *tail)
 {
-    struct nest_form form = reduce_form(nest, kind, head, tail);
+    struct nest_form form = reduce_form(nest, kind, head, tail, true);
 
     if (form.way != NEST_COLUMNS || kind != REDUCE_SUM || form.lanes != DTYPE_FLOAT32 ||
         reduced_axes(nest) != 1)

@@ -31,14 +31,15 @@ struct nest_form {
     int64_t block;             /* of so many elements */
 };
 
-struct nest_form map_form(const struct nest *nest, const struct dag *dag);
+/* vectors: whether the machine has them; else everything goes element by element. */
+struct nest_form map_form(const struct nest *nest, const struct dag *dag, bool vectors);
 
 /* What copies runs of elements as memcpy does; of bools, whose bytes may come from elsewhere, each is 0 or 1 then. */
 const char *copy_of_elements(enum dtype dtype);
 
 /* head, tail: as in a kernel's record. */
 struct nest_form reduce_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,
-                             const struct dag *tail);
+                             const struct dag *tail, bool vectors);
 
 /* The same for a core, which serves reductions of any extent: sums of columns are cut, however many rows there are. */
 struct nest_form reduce_core_form(const struct nest *nest, enum reduce_kind kind, const struct dag *head,

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "emit/emit_kernel.h"
-#include "programs.h"
+#include "gpu.h"
 
 #define RUNS 3 /* of every case, with other sizes and values */
 #define MAX_OPERANDS 6
@@ -574,8 +574,10 @@ static union scalar read_value(FILE *file, enum dtype dtype)
     return value;
 }
 
-static void emit_case(struct kernel_case *c)
+static void emit_case(struct kernel_case *c, enum device device)
 {
+    const bool vectors = backends[device].vectors;
+    const struct nest_scene scene = {sizes, SIZES, device, "on"};
     struct text text = text_new(ARENA);
     const struct dag *head = c->head, *tail = c->tail;
     struct nest nest = c->nest;
@@ -587,31 +589,29 @@ static void emit_case(struct kernel_case *c)
     if (c->kind == REDUCE && !tail)
         tail = reduce_tail(ARENA, c->reduce, head, nest.operands[0].dtype);
     if (c->kind == MAP)
-        emit_map_kernel(&cx, &text, c->name, "A map.", nest, map_form(&nest, c->dag), c->dag, false, sizes,
-                        SIZES);
+        emit_map_kernel(&cx, &text, c->name, "A map.", nest, map_form(&nest, c->dag, vectors), c->dag, false,
+                        &scene);
     else if (c->kind == REDUCE)
         emit_reduce_kernel(&cx, &text, c->name, "A reduction.", nest,
-                           reduce_form(&nest, c->reduce, head, tail), c->reduce, head, tail, false, false,
-                           sizes, SIZES);
+                           reduce_form(&nest, c->reduce, head, tail, vectors), c->reduce, head, tail, false,
+                           false, &scene);
     else
-        emit_random_kernel(&cx, &text, c->name, "Random numbers.", c->nest, c->dag, NULL, sizes, SIZES);
+        emit_random_kernel(&cx, &text, c->name, "Random numbers.", c->nest, c->dag, NULL, &scene);
     c->text = text.data;
 }
 
-static void write_program(const char *path)
+static void write_program(const char *path, enum device device)
 {
     FILE *file = fopen(path, "w");
 
     assert_non_null(file);
-    fputs("#include <stdio.h>\n#include <stdlib.h>\n#include \"modc_special.h\"\n\nMODC_KERNELS_BEGIN\n\n",
-          file);
+    fprintf(
+        file,
+        "#include <stdio.h>\n#include <stdlib.h>\n%s#include \"modc_special.h\"\n\nMODC_KERNELS_BEGIN\n\n",
+        programs[device].includes);
     for (int i = 0; i < case_count; i++)
         fprintf(file, "%s\n", cases[i].text);
-    fputs("MODC_KERNELS_END\n\n"
-          "static void *load(size_t bytes)\n{\n    void *p = calloc(bytes, 1);\n\n"
-          "    if (bytes > 0 && fread(p, bytes, 1, stdin) != 1)\n        exit(3);\n    return p;\n}\n\n"
-          "int main(void)\n{\n",
-          file);
+    fprintf(file, "MODC_KERNELS_END\n\n%sint main(void)\n{\n", programs[device].functions);
     for (int i = 0; i < case_count; i++) {
         struct kernel_case *c = &cases[i];
         bool used[SIZES] = {0};
@@ -631,12 +631,12 @@ static void write_program(const char *path)
                 const char *type = dtype_rows[c->nest.operands[j].dtype].c;
 
                 if (j == 1 && c->in_place)
-                    fputs("        void *p1 = p0;\n", file);
+                    fprintf(file, "        %s p1 = p0;\n", device == DEVICE_CUDA ? "at" : "void *");
                 else
-                    fprintf(file, "        void *p%d = load(%" PRId64 " * sizeof(%s));\n", j,
-                            c->counts[run][j], type);
+                    fprintf(file, "        %s p%d = load(%" PRId64 " * sizeof(%s));\n",
+                            device == DEVICE_CUDA ? "at" : "void *", j, c->counts[run][j], type);
             }
-            fprintf(file, "        %s(p0", c->name);
+            fprintf(file, "        %s%s(%sp0", programs[device].call, c->name, programs[device].first);
             for (int j = 1; j < c->nest.operand_count; j++)
                 fprintf(file, ", p%d", j);
             if (c->kind == RANDOM)
@@ -644,7 +644,7 @@ static void write_program(const char *path)
             for (int j = 0; j < SIZES; j++)
                 if (used[j])
                     fprintf(file, ", %" PRId64, c->sizes[run][j]);
-            fprintf(file, ");\n        fwrite(p0, sizeof(%s), %" PRId64 ", stdout);\n",
+            fprintf(file, ");\n        store(p0, sizeof(%s) * %" PRId64 ");\n",
                     dtype_rows[c->nest.operands[0].dtype].c, c->counts[run][0]);
             for (int j = 0; j < c->nest.operand_count; j++)
                 if (j != 1 || !c->in_place)
@@ -717,6 +717,27 @@ static int check_outputs(const char *path, const char *how)
     return bad;
 }
 
+/* The same kernels for a GPU, on its stand-in, which sees races and what goes beyond. */
+static int compare_on_gpu(const char *folder)
+{
+    char path[100];
+    int bad = 0;
+
+    if (!has_program(GPU_COMPILER))
+        return 0;
+    for (int i = 0; i < case_count; i++)
+        emit_case(&cases[i], DEVICE_CUDA);
+    snprintf(path, sizeof path, "%s/kernels.cu", folder);
+    write_program(path, DEVICE_CUDA);
+    if (!build_for_gpu(folder))
+        return 1;
+    for (int i = 0; i < GPU_ORDERS; i++) {
+        snprintf(path, sizeof path, "%s/out", folder);
+        bad += run_on_gpu(folder, i) ? check_outputs(path, "on a GPU") : 1;
+    }
+    return bad;
+}
+
 static void build_and_compare(void)
 {
     enum effort { QUICK, USUAL, ALL }; /* with MODC_TEST_QUICK, always, with MODC_TEST_ALL */
@@ -744,15 +765,16 @@ static void build_and_compare(void)
     int bad = 0;
 
     make_folder(folder);
-    for (int i = 0; i < case_count; i++) {
-        emit_case(&cases[i]);
+    for (int i = 0; i < case_count; i++)
         for (int run = 0; run < runs(); run++)
             expect_run(&cases[i], run);
-    }
-    snprintf(path, sizeof path, "%s/kernels.c", folder);
-    write_program(path);
     snprintf(path, sizeof path, "%s/in", folder);
     write_inputs(path);
+    bad += compare_on_gpu(folder);
+    for (int i = 0; i < case_count; i++)
+        emit_case(&cases[i], DEVICE_CPU);
+    snprintf(path, sizeof path, "%s/kernels.c", folder);
+    write_program(path, DEVICE_CPU);
     for (int i = 0; i < 2; i++) {
         if (!has_program(compilers[i]))
             continue;

@@ -175,7 +175,7 @@ static struct nest floats(struct nest nest)
 static enum nest_way way_of_map(struct nest nest, const struct dag *dag)
 {
     nest = floats(nest);
-    return map_form(&nest, dag).way;
+    return map_form(&nest, dag, true).way;
 }
 
 static void test_forms_of_maps(void **state)
@@ -205,7 +205,7 @@ static struct nest_form form_of(struct nest nest, enum reduce_kind kind)
     const struct dag *head = copy_of();
 
     nest = floats(nest);
-    return reduce_form(&nest, kind, head, reduce_tail(&arena, kind, head, DTYPE_FLOAT32));
+    return reduce_form(&nest, kind, head, reduce_tail(&arena, kind, head, DTYPE_FLOAT32), true);
 }
 
 static void test_forms_of_reductions(void **state)

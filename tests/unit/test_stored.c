@@ -156,7 +156,7 @@ static struct kernel *narrow_kernel(struct model *m, const struct kernel *own, c
                                                      whole_of(m, own->shapes[i].kernel), stored);
     }
     if (own->form == KERNEL_NEST && own->kind == NEST_MAP) {
-        kernel->loops = map_form(&kernel->nest, own->dag);
+        kernel->loops = map_form(&kernel->nest, own->dag, true);
         kernel->loops.core = own->loops.core;
     }
     return kernel;
@@ -188,7 +188,7 @@ static struct kernel *narrow_core(struct model *m, struct kernel *wrapper)
         core->nest.operands[i].dtype = wrapper->nest.operands[i].dtype;
     }
     if (core->form == KERNEL_NEST && core->kind == NEST_MAP) {
-        core->loops = map_form(&core->nest, core->dag);
+        core->loops = map_form(&core->nest, core->dag, true);
         core->loops.core = true;
     }
     wrapper->core = core;

@@ -198,7 +198,7 @@ static const char *ways_of(struct cx *cx, const struct kernel *core, int inputs)
 bool map_takes_function(struct cx *cx, const struct kernel *kernel)
 {
     return map_has_core(kernel) && is_function(cx, kernel->dag) &&
-           map_form(&kernel->nest, kernel->dag).way == NEST_ROWS;
+           map_form(&kernel->nest, kernel->dag, true).way == NEST_ROWS;
 }
 
 const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *kernel, const struct op *op,

@@ -74,9 +74,10 @@ const struct kernel *keep_nest(struct cx *cx, struct plan *plan, struct kernel *
 
     kernel->stem = stem;
     if (kernel->kind == NEST_MAP)
-        kernel->loops = map_form(&kernel->nest, kernel->dag);
+        kernel->loops = map_form(&kernel->nest, kernel->dag, plan->backend->vectors);
     else if (kernel->kind == NEST_REDUCE && kernel->length_count == 0) /* of a core it is said */
-        kernel->loops = reduce_form(&kernel->nest, kernel->reduce, kernel->dag, kernel->tail);
+        kernel->loops = reduce_form(&kernel->nest, kernel->reduce, kernel->dag, kernel->tail,
+                                    plan->backend->vectors);
     kernel->loops.core = kernel->length_count > 0;
     mark_nest(kernel, kernel->used);
     for (int i = 0; i < kernel->nest.operand_count; i++)

@@ -13,12 +13,11 @@
 static bool bind_row(struct eval *eval, const struct signature *signature, const char *name, int gather,
                      const struct call *call, struct scope *scope, struct ev *args)
 {
+    for (int i = 0; i < signature->count; i++)
+        eval_place(signature->args[i].value, call->loc);
     if (!eval_bind(eval, scope, name, signature->args, signature->count, gather, call))
         return false;
     assert(signature->count <= EVAL_MAX_ROW_ARGS);
-    for (int i = 0; i < scope->count; i++) /* a default stands in the table */
-        if (scope->items[i].value.loc.source != call->loc.source)
-            scope->items[i].value.loc = call->loc;
     for (int i = 0; i < signature->count; i++)
         for (int j = 0; j < scope->count; j++)
             if (strcmp(scope->items[j].name, signature->args[i].name) == 0)

@@ -59,8 +59,9 @@ const struct signature *eval_signature(struct eval *eval, const char *text)
 }
 
 /* note [places in tables]
- * What goes wrong inside a body of the tables went wrong in the user's call, so every node of a parsed table text gets
- * the place of that call (eval->at). */
+ * What goes wrong inside a body of the tables, or with a default of a function, went wrong in the user's call, so every node of a
+ * parsed table text gets the place of that call (eval->at). Defaults of layers stay where they are: a check of several arguments
+ * is said at one that was given. */
 void eval_place(struct expr *expr, struct loc loc)
 {
     if (!expr)

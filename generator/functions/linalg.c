@@ -42,6 +42,37 @@ static struct ev fn_matrices(struct eval *eval, struct ev *args, int count, stru
     return args[0];
 }
 
+/* pivots of LU, checked: int32, one for each row or column of which there are fewer. */
+static struct ev fn_pivots(struct eval *eval, struct ev *args, int count, struct loc loc)
+{
+    const char *what = outer(eval, "this");
+    const struct value *lu = args[0].tensor, *pivots = args[1].tensor;
+    const int last = lu->ndim - 2; /* axes of a batch before it */
+    bool fits;
+    (void)count;
+    (void)loc;
+
+    if (!need_tensor(eval, what, &args[1]))
+        return BAD;
+    if (pivots->dtype != DTYPE_INT32) {
+        diag_error(eval->cx, args[1].loc, "%s takes pivots in int32, found %s", what,
+                   dtype_rows[pivots->dtype].name);
+        diag_hint(eval->cx, "torch.linalg.lu_factor gives them; others are converted by .int()");
+        return BAD;
+    }
+    fits = pivots->ndim == last + 1 && (dim_equal(pivots->dims[last], lu->dims[last]) ||
+                                        dim_equal(pivots->dims[last], lu->dims[last + 1]));
+    for (int i = 0; fits && i < last; i++)
+        fits = dim_equal(pivots->dims[i], lu->dims[i]);
+    if (!fits) {
+        diag_error(eval->cx, args[1].loc, "%s takes as many pivots as %s has rows or columns, found %s", what,
+                   shape_text(&eval->cx->arena, lu->ndim, lu->dims),
+                   shape_text(&eval->cx->arena, pivots->ndim, pivots->dims));
+        return BAD;
+    }
+    return args[1];
+}
+
 static struct ev factor(struct eval *eval, struct loc loc, enum factor_kind kind, const char *label,
                         struct value *const *inputs, int count, bool first, bool second)
 {
@@ -732,11 +763,12 @@ const struct function_row linalg_functions[] = {
     {"lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", TORCH,
      .body = "none = zeros(0, dtype=LU_data.dtype)\n"
              "L, U = _unpacked(_factorable(LU_data, True)) if unpack_data else (none, none)\n"
-             "P = _permutation(_rows_by(LU_data, LU_pivots)) if unpack_pivots else none\n"
+             "P = _permutation(_rows_by(_matrices(LU_data, False), LU_pivots)) if unpack_pivots else none\n"
              "return _named(P, 'P', L, 'L', U, 'U')"},
     {"_rows_by(LU, pivots)", HIDDEN,
      .body = "m = LU.shape[-2]\n"
              "k = _lesser(LU)\n"
+             "pivots = _pivots_of(LU, pivots)\n"
              "_check_holds((pivots > 0) & (pivots <= m), 'pivots', 'numbers of rows, which count from 1')\n"
              "own = pivots.to(LU.dtype) - 1\n"
              "rest = torch.arange(k, m, dtype=LU.dtype).expand(*LU.shape[:-2], -1)\n"
@@ -797,6 +829,7 @@ const struct function_row linalg_functions[] = {
     {"_svd(A, complete)", HIDDEN, .build = fn_svd},
     {"_matrix_exp(A)", HIDDEN, .build = fn_matrix_exp},
     {"_matrices(input, square)", HIDDEN, .build = fn_matrices},
+    {"_pivots_of(LU, pivots)", HIDDEN, .build = fn_pivots},
     {"_lu(A)", HIDDEN, .build = fn_lu},
     {"_order_of(exchanged)", HIDDEN, .build = fn_order_of},
     {"_cholesky(A)", HIDDEN, .build = fn_cholesky},

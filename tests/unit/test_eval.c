@@ -342,12 +342,51 @@ static void functions_have_names_of_their_own(void **state)
     }
 }
 
+/* Whatever is wrong with a call stands at the call, if it is an argument's default: each function of tensors that are too small,
+ * of the wrong type, or none. */
+static void faults_of_defaults_are_the_calls(void **state)
+{
+    static const char *const values[] = {"t", "x", "b", "i", "1", "None", "x, t", "i, i", "x, 9"};
+
+    (void)state;
+    for (const struct function_family *family = function_families; family->rows; family++) {
+        for (const struct function_row *row = family->rows; row->signature; row++) {
+            if ((row->flags & FUNCTION_HIDDEN) || !strchr(row->signature, '='))
+                continue;
+            for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+                struct room *r = room_new();
+                const char *before = row->flags & FUNCTION_FUNCTIONAL ? "F."
+                                     : row->flags & FUNCTION_TORCH    ? "torch."
+                                     : row->flags & FUNCTION_VISION   ? "torchvision."
+                                     : row->flags & FUNCTION_METHOD   ? "x."
+                                                                      : "";
+
+                scope_bind(&r->b->eval, &r->scope, "t",
+                           ev_tensor(nowhere, input(r->b, DTYPE_FLOAT32, (const int[]){0})));
+                run(r, arena_format(&r->b->cx.arena, "return %s%.*s(%s)", before,
+                                    (int)strcspn(row->signature, "("), row->signature, values[v]));
+                for (int i = 0; i < r->b->cx.item_count; i++) {
+                    const struct diag_item *item = &r->b->cx.items[i];
+
+                    if (item->loc.source && strcmp(item->loc.source->name, "t") != 0)
+                        fail_msg("%s of %s: %s is said in %s", row->signature, values[v], item->text,
+                                 item->loc.source->name);
+                }
+                room_free(r);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values_are_pythons),          cmocka_unit_test(ops_have_shapes_and_types),
-        cmocka_unit_test(faults_are_said_where_they_are),    cmocka_unit_test(statements_are_refused),
+        cmocka_unit_test(known_values_are_pythons),
+        cmocka_unit_test(ops_have_shapes_and_types),
+        cmocka_unit_test(faults_are_said_where_they_are),
+        cmocka_unit_test(statements_are_refused),
         cmocka_unit_test(functions_have_names_of_their_own),
+        cmocka_unit_test(faults_of_defaults_are_the_calls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,8 @@ static void gather_packed(struct summary *s, const struct pack_group *group, int
     for (int i = group->entry_count - 1; i >= 0; i--) {
         const struct packed *entry = group->entries[i];
 
+        if (!entry->read)
+            continue;
         s->rows[instance + owner_of(entry)->index - entry->root->index].memory[SUMMARY_PACKED] +=
             left - entry->offset;
         left = entry->offset;
@@ -295,7 +297,8 @@ static void gather_memory(struct summary *s)
         if (s->tree->keys[i]->first == s->tree->keys[i])
             add_memory(s, s->tree->keys[i]->owner, SUMMARY_PARAMETERS, tensor_bytes(s, s->tree->keys[i]));
     gather_packed(s, plan->groups[0], 0);
-    add_memory(s, root, SUMMARY_PACKED, plan_packed_block(plan) - plan->groups[0]->bytes); /* whose it is */
+    add_memory(s, root, SUMMARY_PACKED,
+               plan_packed_block(plan) - plan->groups[0]->bytes); /* whose it is, and where packing works */
     for (int i = 0; i < plan->gradient_count; i++) {
         if (!s->tree->spec->fused)
             add_memory(s, plan->gradients[i]->owner, SUMMARY_GRADIENTS, tensor_bytes(s, plan->gradients[i]));

@@ -132,6 +132,8 @@ void print_packed_structs(struct emit *e, struct text *out)
         for (int i = 0; i < group->entry_count; i++) {
             const struct packed *entry = group->entries[i];
 
+            if (!entry->read)
+                continue;
             text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* %s */\n", dtype_rows[entry->dtype].c,
                         entry->name, (long long)whole_lines(e, entry->count, entry->dtype),
                         text_in_comment(&e->cx->arena, entry->comment));
@@ -210,6 +212,7 @@ void print_pack_functions(struct emit *e, struct text *out)
             text_add(&body, kernel_pack(e->cx, e->plan, group->entries[i]));
         for (int i = 0; i < group->child_count; i++) {
             const struct pack_child *child = &group->children[i];
+            const char *work = child->group->work_bytes > 0 ? ", ws" : "";
 
             if (child->group->bytes == 0)
                 continue;
@@ -217,23 +220,27 @@ void print_pack_functions(struct emit *e, struct text *out)
                 const char *list = module_path_c(e, group->root, child->first->parent);
 
                 text_printf(&body,
-                            "    for (int i = 0; i < %d; i++)\n        pack_%s(&p->%s[i], &k->%s[i]);\n",
-                            child->count, child->group->name, list, child->member);
+                            "    for (int i = 0; i < %d; i++)\n        pack_%s(&p->%s[i], &k->%s[i]%s);\n",
+                            child->count, child->group->name, list, child->member, work);
             } else {
-                text_printf(&body, "    pack_%s(&p->%s, &k->%s);\n", child->group->name,
-                            module_path_c(e, group->root, child->first), child->member);
+                text_printf(&body, "    pack_%s(&p->%s, &k->%s%s);\n", child->group->name,
+                            module_path_c(e, group->root, child->first), child->member, work);
             }
         }
         if (group->name[0]) {
-            text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k)\n{\n", group->name,
-                        group_params(e, group), packed_struct(e, group));
+            text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k%s)\n{\n", group->name,
+                        group_params(e, group), packed_struct(e, group),
+                        group->work_bytes > 0 ? ", char *ws" : "");
             if (!reads_params(group))
                 text_add(out, "    (void)p; /* all of it is made of constants */\n");
         } else {
             text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
             if (reads_params(group))
                 text_printf(out, "    const struct %s_params *p = (const void *)params;\n", e->m);
-            text_printf(out, "    struct %s *k = params->packed;\n\n", packed_struct(e, group));
+            text_printf(out, "    struct %s *k = params->packed;\n", packed_struct(e, group));
+            if (group->work_bytes > 0)
+                text_add(out, "    char *ws = (char *)(k + 1); /* what lies here is for packing alone */\n");
+            text_add(out, "\n");
         }
         text_add(out, body.data);
         text_add(out, group->name[0] ? "}\n\n" : "    return MODC_OK;\n}\n\n");

@@ -157,6 +157,12 @@ static int contract_nothing(const struct op *op)
     return empty ? 0 : -1;
 }
 
+static bool contract_once(const struct op *op)
+{
+    return !op->contract.bias && !op->tail && dtype_is_float(op->outputs[0]->dtype) &&
+           op->outputs[0]->ndim <= 4 && contract_nothing(op) < 0;
+}
+
 /* Of many small matrices whose rows do not lie side by side: a copy makes vectors of several at a time. */
 static bool contract_gathers(const struct op *op, int input)
 {
@@ -184,6 +190,7 @@ const struct op_row op_row_contract = {
     .broken = contract_broken,
     .infer = contract_infer,
     .interpret = contract_interpret,
+    .once = contract_once,
     .accepts = contract_accepts,
     .packs = contract_packs,
     .bias = contract_bias,

@@ -368,6 +368,11 @@ static bool reduce_body(struct op *op, struct op_body *body)
     return !op->tail;
 }
 
+static bool reduce_once(const struct op *op)
+{
+    return !has_no_elements(op->inputs[0]);
+}
+
 static void reduce_work(const struct op *op, struct op_work *work)
 {
     enum { EACH_FOUND = 8 }; /* of a largest element: its value, and then where it stands */
@@ -387,6 +392,7 @@ const struct op_row op_row_reduce = {
     .broken = reduce_broken,
     .infer = reduce_infer,
     .interpret = reduce_interpret,
+    .once = reduce_once,
     .macs = reduce_macs,
     .dump = reduce_dump,
     .nothing = reduce_nothing,

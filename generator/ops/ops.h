@@ -502,8 +502,10 @@ struct op_row {
     bool (*tails)(const struct op *op);  /* whether it takes one now; NULL: yes */
     int (*columns)(const struct op *op); /* how many last axes a row of a tail's operand has; NULL: 1 */
     bool pure;                           /* may be removed when unused, and run by MODEL_pack */
-    bool windows;                        /* axes from 2 on count windows: there is one at least */
-    bool many;                           /* interprets any number of inputs */
+    /* Whether MODEL_pack may run it, by its kernel, and --weights by `interpret`; NULL: no */
+    bool (*once)(const struct op *op);
+    bool windows; /* axes from 2 on count windows: there is one at least */
+    bool many;    /* interprets any number of inputs */
     bool
         fills; /* what it reads may be smaller than its result, where passes found that the rest is not needed */
 

@@ -178,6 +178,7 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     struct arena *arena = &graph->cx->arena;
     const struct op_row *rules = op_rows[op->code];
     enum op_accepts needed = rules->accepts ? rules->accepts(op, input) : ACCEPT_ANY;
+    const bool once = op->output_count > 0 && op->outputs[0]->prepared; /* MODEL_pack runs it */
     const struct dim *row, *column;
 
     if (needed == ACCEPT_LAST || needed == ACCEPT_REPEATED)
@@ -185,10 +186,10 @@ bool pass_reads(struct graph *graph, const struct op *op, int input)
     if (input >= op->tail_first) /* kernels with tiles read a tail's operands by row and column */
         return rules->tail != TAIL_BY_ROWS || tail_strides(arena, value, op, &row, &column);
     if (rules->packs && rules->packs(op, input) && value_is_static(graph, op->inputs[input]) &&
-        graph->program->settings.pack)
+        graph->program->settings.pack && !once)
         return true;
-    if (rules->strided && input < 2 && !value_is_static(graph, op->inputs[1]))
-        return !rules->gathers || !rules->gathers(op, input); /* products of activations */
+    if (rules->strided && input < 2 && (once || !value_is_static(graph, op->inputs[1])))
+        return !rules->gathers || !rules->gathers(op, input); /* products of activations, say */
     if (needed == ACCEPT_DENSE)
         return value_is_dense(arena, value);
     return needed == ACCEPT_ANY || value_is_rows(arena, value);

@@ -32,10 +32,13 @@ bool value_is_input(struct value *value)
 
 bool op_is_narrow(const struct graph *graph, const struct op *op)
 {
-    const struct module_tree *tree = graph->program->tree;
+    const struct module_tree *tree;
     struct value *weight, *root;
 
-    if (!op_rows[op->code]->narrow || tree->storage == tree->dtype)
+    if (!op_rows[op->code]->narrow || op->outputs[0]->prepared)
+        return false;
+    tree = graph->program->tree;
+    if (tree->storage == tree->dtype)
         return false;
     weight = op->inputs[1];
     root = value_root(weight);
@@ -51,8 +54,8 @@ bool op_is_packed(const struct graph *graph, const struct op *op)
 {
     int bias = op_bias_at(op);
 
-    return graph->program->settings.pack && value_is_static(graph, op->inputs[1]) &&
-           (bias < 0 || value_is_static(graph, op->inputs[bias]));
+    return graph->program->settings.pack && !op->outputs[0]->prepared &&
+           value_is_static(graph, op->inputs[1]) && (bias < 0 || value_is_static(graph, op->inputs[bias]));
 }
 
 void pass_drop_unread(struct graph *graph, struct op *op, struct dag **dag, int first)

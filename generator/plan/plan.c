@@ -19,9 +19,9 @@ int64_t plan_aligned(const struct plan *plan, int64_t bytes)
 
 int64_t plan_packed_block(const struct plan *plan)
 {
-    const int64_t bytes = plan->groups[0]->bytes;
+    const int64_t bytes = plan->groups[0]->bytes, work = plan->groups[0]->work_bytes;
 
-    return bytes > 0 ? bytes + plan_aligned(plan, MODC_OWNER_BYTES) : 0;
+    return bytes > 0 ? bytes + work + plan_aligned(plan, MODC_OWNER_BYTES) : 0;
 }
 
 bool plan_uses(const struct plan *plan, enum packed_format format)
@@ -355,7 +355,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
     }
     planner_order_groups(cx, plan);
     for (int i = 0; i < plan->group_count; i++) {
-        planner_lay_out_group(plan, plan->groups[i]);
+        planner_lay_out_group(cx, plan, plan->groups[i]);
         for (int j = 0; j < plan->groups[i]->entry_count; j++) {
             const struct packed *entry = plan->groups[i]->entries[j];
 

@@ -69,11 +69,19 @@ struct packed {
     const struct packed **operand_entries; /* of prepared operands */
     int operand_count;
     const struct dag *dag; /* NULL: `op` makes it */
-    struct op *op;         /* whose result it is, of the op's inputs: a reduction; NULL: parts are maps */
+    struct op *op; /* whose result it is, of the op's inputs: a reduction, say; NULL: parts are maps */
+    const struct algorithm *algorithm; /* of the op; NULL: it needs none */
+    bool read; /* by steps; what packing alone reads lies where that works: note [packing] */
     const struct module_tensor *permutes; /* holds exactly this tensor, in another order; or NULL */
-    int64_t offset;                       /* bytes in the group's struct */
+    int64_t offset;                       /* bytes in the group's struct, or where packing works */
+    int64_t scratch_offset;               /* there, too; -1: it takes none */
     struct kernel_calls calls;            /* what fills it */
 };
+
+/* note [packing]
+ * What MODEL_pack makes on its way to what kernels read, and the scratch of ops that it runs, lies behind all that they read, in one
+ * array for all groups, in which places are used again: a matrix whose exponential becomes a weight, say. Embedded weights are
+ * packed by the generator, which has memory of its own for that: a program has no such array. */
 
 /* The packed struct of the model, or of one class of regions. */
 struct pack_group {
@@ -97,6 +105,7 @@ struct pack_group {
     } * children;
     int child_count;
     int64_t bytes;
+    int64_t work_bytes; /* what packing it, and those inside, works in */
 };
 
 /* ---- places ------------------------------------------------------------------------------------------------- */

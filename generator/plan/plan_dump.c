@@ -145,11 +145,12 @@ void plan_dump(struct text *text, const struct plan *plan, bool json)
                 text_printf(text, "%s  {\"group\": \"%s\", \"name\": \"%s\", \"layout\": ", n ? ",\n" : "",
                             group->name, entry->name);
                 text_json_string(text, entry->comment);
-                text_printf(text, ", \"offset\": %lld, \"bytes\": %lld}", (long long)entry->offset,
+                text_printf(text, ", \"read\": %s, \"offset\": %lld, \"bytes\": %lld}",
+                            entry->read ? "true" : "false", (long long)entry->offset,
                             (long long)(entry->count * dtype_rows[entry->dtype].bytes));
             } else {
-                text_printf(text, "packed %s%s%s %s = ", group->name, group->name[0] ? "." : "", entry->name,
-                            entry->comment);
+                text_printf(text, "%s %s%s%s %s = ", entry->read ? "packed" : "packing", group->name,
+                            group->name[0] ? "." : "", entry->name, entry->comment);
                 pack_entry_text(text, entry);
                 text_add(text, "\n");
             }

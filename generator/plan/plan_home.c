@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/emitted.h"
+#include "plan/algorithm.h"
 #include "plan/planner.h"
 
 static bool all_below(const struct value *value, const struct module *module)
@@ -172,23 +173,87 @@ static void sort_entries(struct pack_group *group)
     }
 }
 
-void planner_lay_out_group(const struct plan *plan, struct pack_group *group)
+static int64_t entry_bytes(const struct plan *plan, const struct packed *entry)
+{
+    return plan_aligned(plan, entry->count > 0 ? entry->count * dtype_rows[entry->dtype].bytes : 1);
+}
+
+/* The last entry that is made of this one. */
+static int last_reader(const struct pack_group *group, int entry)
+{
+    int last = entry;
+
+    for (int i = entry + 1; i < group->entry_count; i++)
+        for (int k = 0; k < group->entries[i]->operand_count; k++)
+            if (group->entries[i]->operand_entries[k] == group->entries[entry])
+                last = i;
+    return last;
+}
+
+/* What lies there while entries are made, the first in front. */
+struct working {
+    int64_t at, end;
+    int last;
+};
+
+/* The lowest place for so many bytes, up to where entry `last` is made; those that end before `now` leave. */
+static int64_t find_room(struct cx *cx, struct working **list, int *count, int64_t bytes, int now, int last)
+{
+    struct working own = {.last = last};
+    int kept = 0, at = 0;
+
+    for (int i = 0; i < *count; i++)
+        if ((*list)[i].last >= now)
+            (*list)[kept++] = (*list)[i];
+    *count = kept;
+    while (at < kept && (*list)[at].at - own.at < bytes)
+        own.at = (*list)[at++].end;
+    own.end = own.at + bytes;
+    ARENA_PUSH(&cx->arena, *list, *count, own);
+    for (int i = kept; i > at; i--)
+        (*list)[i] = (*list)[i - 1];
+    (*list)[at] = own;
+    return own.at;
+}
+
+static void lay_out_work(struct cx *cx, const struct plan *plan, struct pack_group *group)
+{
+    struct working *list = NULL;
+    int count = 0;
+
+    for (int i = 0; i < group->entry_count; i++) {
+        struct packed *entry = group->entries[i];
+        const bool works = entry->algorithm && entry->algorithm->scratch;
+        const int64_t scratch = works ? plan_aligned(plan, entry->algorithm->scratch(entry->op)) : 0;
+
+        entry->scratch_offset = works ? find_room(cx, &list, &count, scratch, i, i) : -1;
+        if (!entry->read)
+            entry->offset = find_room(cx, &list, &count, entry_bytes(plan, entry), i, last_reader(group, i));
+        for (int k = 0; k < count; k++)
+            group->work_bytes = list[k].end > group->work_bytes ? list[k].end : group->work_bytes;
+    }
+}
+
+void planner_lay_out_group(struct cx *cx, const struct plan *plan, struct pack_group *group)
 {
     if (group->bytes > 0)
         return;
     sort_entries(group);
+    lay_out_work(cx, plan, group);
     for (int i = 0; i < group->entry_count; i++) {
+        if (!group->entries[i]->read)
+            continue;
         group->entries[i]->offset = group->bytes;
-        group->bytes += plan_aligned(plan, group->entries[i]->count > 0
-                                               ? group->entries[i]->count *
-                                                     dtype_rows[group->entries[i]->dtype].bytes
-                                               : 1);
+        group->bytes += entry_bytes(plan, group->entries[i]);
     }
     for (int i = 0; i < group->child_count; i++) {
         struct pack_child *child = &group->children[i];
 
-        planner_lay_out_group(plan, child->group);
+        planner_lay_out_group(cx, plan, child->group);
         child->offset = group->bytes;
         group->bytes += child->group->bytes * (child->count > 0 ? child->count : 1);
+        if (child->group->work_bytes >
+            group->work_bytes) /* one after the other, and behind the group's own */
+            group->work_bytes = child->group->work_bytes;
     }
 }

@@ -192,7 +192,8 @@ static const char *entry_name(struct cx *cx, const struct pack_group *group, con
     }
     if (biggest)
         name = emitted_flat(cx, relative_path(entry->root, biggest->base->op->tensor.tensor->path));
-    if (!biggest && entry->operand_entries[0] && entry->operand_entries[0]->op) { /* a sum, in another form */
+    if (!biggest && entry->operand_entries[0] &&
+        entry->operand_entries[0]->op) { /* what an op made, in another form */
         name = entry->operand_entries[0]->name;
         suffix = "packed";
     }
@@ -303,8 +304,20 @@ static struct panel_source *even_panels(struct cx *cx, const struct packed *entr
     return out;
 }
 
-static struct made find_source(struct cx *cx, struct packed *entry, struct packing packing,
-                               struct value *value)
+/* The first that takes operands as they lie. NULL: the op is loops, and needs none. */
+static const struct algorithm *first_algorithm(const struct backend *backend, const struct op *op)
+{
+    const struct algorithm_table *table = algorithms_of(backend);
+
+    for (int i = 0; i < table->count; i++)
+        if (table->rows[i].op == op->code && table->rows[i].weight == PACKED_NONE &&
+            table->rows[i].fits(NULL, op))
+            return &table->rows[i];
+    return NULL;
+}
+
+static struct made find_source(struct cx *cx, const struct backend *backend, struct packed *entry,
+                               struct packing packing, struct value *value)
 {
     struct op *map = value->base->op;
     struct made made = {.source = value->base, .loop_count = -1};
@@ -312,6 +325,7 @@ static struct made find_source(struct cx *cx, struct packed *entry, struct packi
     if (value->base->prepared && value->base == value && map->code != GRAPH_OP_MAP &&
         packing.format == PACKED_DENSE) {
         entry->op = map;
+        entry->algorithm = first_algorithm(backend, map);
         entry->operands = map->inputs;
         entry->operand_count = map->input_count;
         entry->operand_entries = ARENA_ARRAY(&cx->arena, entry->operand_count + 1, const struct packed *);
@@ -349,7 +363,8 @@ void pack_entry_text(struct text *text, const struct packed *entry)
         return;
     }
     text_add(text, op->label);
-    op_rows[op->code]->dump(text, op);
+    if (op_rows[op->code]->dump)
+        op_rows[op->code]->dump(text, op);
     if (op->head) {
         text_add(text, " of ");
         dag_print(text, op->head);
@@ -373,7 +388,7 @@ static const char *entry_key(struct cx *cx, const struct packed *entry, const st
             text_printf(&key, "%s%lld*%lld ", made->loops[l].is_n ? "n" : "k",
                         (long long)made->loops[l].extent, (long long)made->loops[l].unit);
     if (entry->op)
-        text_printf(&key, "%d ", entry->op->reduce.kind);
+        text_printf(&key, "%d ", entry->op->code == GRAPH_OP_REDUCE ? (int)entry->op->reduce.kind : 0);
     pack_entry_text(&key, entry);
     for (int i = 0; i < entry->operand_count; i++)
         text_printf(&key, " %s", operand_key(cx, root, entry->operands[i], entry->operand_entries[i], made));
@@ -447,7 +462,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
     for (int i = 0; i < value->ndim; i++)
         if (i != packing.n_axis)
             entry->k *= dim_constant(value->dims[i]);
-    made = find_source(cx, entry, packing, value);
+    made = find_source(cx, group->backend, entry, packing, value);
     entry->woven = packing.woven && packing.groups > 1;
     entry->groups = packing.groups;
     if ((format != PACKED_PANELS && format != PACKED_VECTOR) ||
@@ -498,7 +513,10 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
 const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,
                                 struct packing packing, struct value *value)
 {
-    return find_or_make(cx, group, root, packing, value, ADDED);
+    struct packed *entry = find_or_make(cx, group, root, packing, value, ADDED);
+
+    entry->read = true;
+    return entry;
 }
 
 struct packed *pack_passing(struct cx *cx, struct pack_group *group, const struct module *root,

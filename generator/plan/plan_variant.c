@@ -122,6 +122,9 @@ static bool make_steps(struct planner *planner)
     const struct graph *graph = variant->graph;
     bool fine = true;
 
+    for (int i = 0; i < graph->pack_count; i++)
+        fine &= !op_is_step(graph->pack_ops[i]) ||
+                planner_check_size(planner->cx, graph->pack_ops[i]->outputs[0]);
     variant->steps = ARENA_ARRAY(&planner->cx->arena, graph->op_count + 1, struct step);
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];

@@ -70,7 +70,7 @@ struct pack_group *planner_find_group(const struct plan *plan,
 void planner_add_child_group(struct planner *planner, const struct op *op, struct pack_group *group);
 /* Those of classes that others have as members, called or not, come in front of these, as C wants it. */
 void planner_order_groups(struct cx *cx, struct plan *plan);
-void planner_lay_out_group(const struct plan *plan, struct pack_group *group);
+void planner_lay_out_group(struct cx *cx, const struct plan *plan, struct pack_group *group);
 
 /* ---- plan_value.c ---- */
 

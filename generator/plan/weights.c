@@ -25,6 +25,7 @@ struct embedding {
     const struct module_tree *tree;
     char *tensors; /* as plan->param_offsets says */
     char *packed;  /* the block of plan->groups[0] */
+    char *work;    /* what of its entries no step reads: plan->groups[0]->work_bytes */
     struct embedded_weights *weights;
     bool *read_raw; /* by key: some kernel reads it in PyTorch's layout */
 };
@@ -216,6 +217,12 @@ struct packed_operand {
     int size;
 };
 
+/* Where the entry lies, of the instance whose struct does `at` bytes in. */
+static char *entry_bytes(const struct embedding *e, const struct packed *entry, int64_t at)
+{
+    return (entry->read ? e->packed + at : e->work) + entry->offset;
+}
+
 static struct packed_operand find_operand(struct embedding *e, const struct pack_group *group,
                                           const struct module *instance, int64_t at,
                                           const struct packed *entry, int index)
@@ -225,7 +232,7 @@ static struct packed_operand find_operand(struct embedding *e, const struct pack
     struct packed_operand operand = {.dtype = value->dtype, .size = dtype_rows[value->dtype].bytes};
 
     if (entry->operand_entries[index]) {
-        operand.bytes = e->packed + at + entry->operand_entries[index]->offset;
+        operand.bytes = entry_bytes(e, entry->operand_entries[index], at);
     } else if (op->code == GRAPH_OP_CONST) {
         operand.bytes = constant_bytes(&e->cx->arena, value->base->constant);
     } else {
@@ -422,7 +429,7 @@ static void interpret_entry(struct embedding *e, const struct pack_group *group,
     output.data = ARENA_ARRAY(&own, entry->count + 1, union scalar);
     op_rows[entry->op->code]->interpret(entry->op, inputs, &output);
     for (int64_t i = 0; i < entry->count; i++)
-        store(entry->dtype, e->packed + at + entry->offset + i * size, output.data[i]);
+        store(entry->dtype, entry_bytes(e, entry, at) + i * size, output.data[i]);
     arena_free(&own);
 }
 
@@ -447,7 +454,7 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
         run.from = ARENA_ARRAY(arena, count * run.ndim + 1, int64_t);
         run.inputs = ARENA_ARRAY(arena, entry->dag->input_count + count + 1, union scalar);
         run.values = ARENA_ARRAY(arena, entry->dag->count + 1, union scalar);
-        run.out = e->packed + at + entry->offset + part->to * dtype_rows[entry->dtype].bytes;
+        run.out = entry_bytes(e, entry, at) + part->to * dtype_rows[entry->dtype].bytes;
         for (int d = 0; d < nest->ndim; d++) {
             run.dims[d] = dim_constant(nest->dims[d]);
             run.to[d] = dim_constant(nest->operands[0].strides[d]);
@@ -468,7 +475,7 @@ static void pack_entry_of(struct embedding *e, const struct pack_group *group, c
         run_axis(&run, 0, 0);
     }
     if (side > 0)
-        modc_winograd_weights((float *)(void *)(e->packed + at + entry->offset), side,
+        modc_winograd_weights((float *)(void *)entry_bytes(e, entry, at), side,
                               (size_t)entry->count / (size_t)(side * side));
 }
 
@@ -521,7 +528,7 @@ static void mark_permutations(struct embedding *e, const struct pack_group *grou
         const struct packed *entry = group->entries[i];
         int key = entry->permutes ? moved_key(e, group, instance, entry->permutes) : -1;
 
-        if (key < 0 || e->weights->packed[key] || e->read_raw[key] ||
+        if (key < 0 || !entry->read || e->weights->packed[key] || e->read_raw[key] ||
             plan_written(e->plan, e->tree->keys[key]) || e->tree->keys[key]->first->key != key)
             continue;
         e->weights->packed[key] = entry;
@@ -624,6 +631,7 @@ struct embedded_weights *weights_embed(struct cx *cx, const struct plan *plan, c
     }
     bytes = arena_alloc(&cx->arena, e.weights->length + 1);
     e.packed = bytes;
+    e.work = arena_alloc(&cx->arena, (size_t)model->work_bytes + 1);
     each_instance(&e, model, e.tree->root, 0, pack_group_of);
     for (int i = 0; i < e.tree->key_count; i++)
         if (e.weights->raw[i] >= 0)

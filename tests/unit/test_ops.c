@@ -813,6 +813,7 @@ static void test_rows_agree(void **state)
         assert_false(row->varied && !(row->work && row->macs));
         assert_false(of_weight && !row->packs);
         assert_false(row->in_place && !row->interpret);
+        assert_false(row->once && !row->interpret);
         assert_false(row->interpret && !sample_of((enum op_code)i));
     }
 }

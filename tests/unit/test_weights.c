@@ -173,8 +173,9 @@ static void compare_entry(const struct packed *entry, const char *found, const c
 static void compare_group(const struct pack_group *group, const char *found, const char *expected)
 {
     for (int i = 0; i < group->entry_count; i++)
-        compare_entry(group->entries[i], found + group->entries[i]->offset,
-                      expected + group->entries[i]->offset);
+        if (group->entries[i]->read)
+            compare_entry(group->entries[i], found + group->entries[i]->offset,
+                          expected + group->entries[i]->offset);
     for (int i = 0; i < group->child_count; i++) {
         const struct pack_child *child = &group->children[i];
 

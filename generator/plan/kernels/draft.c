@@ -596,8 +596,11 @@ const struct kernel *template_kernel(struct draft *draft, const struct step *ste
 /* The result is added to what lies in its own memory. */
 static bool accumulates(const struct variant *variant, const struct op *op)
 {
-    const struct place *place = &variant->places[op->outputs[0]->base->id];
+    const struct place *place;
 
+    if (!variant) /* MODEL_pack runs it */
+        return false;
+    place = &variant->places[op->outputs[0]->base->id];
     for (int i = op->tail_first; i < op->input_count && op->tail; i++) {
         const struct place *own = &variant->places[op->inputs[i]->base->id];
 

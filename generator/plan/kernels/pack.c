@@ -44,9 +44,13 @@ struct operand passing_operand(const struct step *step, int64_t elements)
 /* The entry, so many elements in. */
 static struct operand entry_operand(const struct making *making, const struct packed *entry, int64_t elements)
 {
-    return entry->passing
-               ? passing_operand(making->step, elements)
-               : (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = elements};
+    if (entry->passing)
+        return passing_operand(making->step, elements);
+    if (!entry->read)
+        return (struct operand){.kind = OPERAND_SCRATCH,
+                                .dtype = entry->dtype,
+                                .offset = entry->offset + elements * dtype_rows[entry->dtype].bytes};
+    return (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = elements};
 }
 
 /* What the entry is made of, from so many elements on. */
@@ -68,10 +72,9 @@ static struct operand source_operand(const struct making *making, const struct p
         shown->offset = dim_const(&cx->arena, out.offset);
         return (struct operand){.kind = OPERAND_VALUE, .value = shown};
     }
-    if (entry->operand_entries[index]) {
-        out.kind = OPERAND_ENTRY;
-        out.packed.entry = entry->operand_entries[index];
-    } else if (op->code == GRAPH_OP_TENSOR) {
+    if (entry->operand_entries[index])
+        return entry_operand(making, entry->operand_entries[index], out.offset);
+    if (op->code == GRAPH_OP_TENSOR) {
         out.kind = OPERAND_TENSOR;
         out.tensor = op->tensor.tensor;
     } else {
@@ -88,7 +91,7 @@ struct operand packing_operand(const struct making *making, const struct value *
     for (int i = 0; i < entry->operand_count; i++)
         if (entry->operands[i] == value)
             return source_operand(making, entry, i, 0);
-    return (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry};
+    return entry_operand(making, entry, 0);
 }
 
 static void add_number(struct making *making, struct kernel_call *call, int64_t number)
@@ -204,9 +207,14 @@ void make_packing(struct cx *cx, struct plan *plan, struct packed *entry)
     struct making making = {.cx = cx, .plan = plan, .calls = &entry->calls};
 
     if (entry->op) {
-        const struct step step = {.op = entry->op, .split.slices = 1};
+        struct step *step = ARENA_NEW(&cx->arena, struct step);
 
-        making.step = &step;
+        *step = (struct step){.op = entry->op,
+                              .algorithm = entry->algorithm,
+                              .split.slices = 1,
+                              .scratch_offset = entry->scratch_offset,
+                              .packed_offset = -1};
+        making.step = step;
         making.entry = entry;
         kernel_rows[entry->op->code]->make(&making);
         return;

@@ -659,6 +659,11 @@ function(modc_api_tests)
     modc_api_test(embedded embedded.c "${cnn} --weights specs/digits/weights_cnn.safetensors"
                   "${policy} --weights specs/cartpole/weights.safetensors"
                   "tests/specs/tables.yaml --dtype float32 --weights build/vectors/tables_3/weights.safetensors")
+    set(folded "tests/layers/folded.yaml --backward")
+    set(rows "tests/specs/blocks.yaml --set dim=16 --backward")
+    modc_api_test(embedded_backward embedded_backward.c "${folded}" "${rows} --model rows"
+                  "${folded} --model folded_in --weights build/vectors/layers_folded/weights.safetensors"
+                  "${rows} --model rows_in --weights build/vectors/blocks16_32/weights.safetensors" ENV ${checked})
     set(edges "--weights build/vectors/storage_edges/weights.safetensors")
     modc_api_test(storage storage.c "tests/specs/storage_edges.yaml ${edges}" "tests/api/storage_bare.yaml ${edges}")
     modc_api_test(tied tied.c "tests/specs/tied.yaml --weights build/vectors/tied_9/state.safetensors")

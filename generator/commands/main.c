@@ -158,9 +158,9 @@ static struct plan *make_embedded(struct cx *cx, struct spec *spec, int variant)
 
     if (spec->packs_once || (command != COMMAND_SUMMARY && command != COMMAND_DIFF))
         return NULL;
-    spec->packs_once = true;
+    spec->packs_once = spec->embeds = true;
     program = make_program(cx, spec, variant, &none);
-    spec->packs_once = false;
+    spec->packs_once = spec->embeds = false;
     return program ? make_plan(cx, program, &none) : NULL;
 }
 

@@ -96,7 +96,8 @@ bool settings_apply(struct cx *cx, struct spec *spec)
     if (options->model)
         fine &= name_model(cx, spec, options->model);
     spec->backward |= options->backward || spec->training;
-    spec->packs_once = options->weights || !target_of(cx)->hosted; /* in flash, or in the RAM of a chip */
+    spec->embeds = options->weights;
+    spec->packs_once = spec->embeds || !target_of(cx)->hosted; /* in flash, or in the RAM of a chip */
     if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)
         spec->hooks = SPEC_OFF;
     return fine && check_threads(cx, spec);

@@ -170,7 +170,7 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
     case OPERAND_VALUE:
         return value_pointer(cx, scene->variant, scene->uses, operand->value);
     case OPERAND_PACKED:
-        return packed_text(cx, scene->uses, operand->packed);
+        return add_elements(cx, packed_text(cx, scene->uses, operand->packed), operand->offset);
     case OPERAND_SCRATCH:
         return arena_format(arena, "(void *)(%s + %lld)", use(scene->uses, "ws"), (long long)operand->offset);
     case OPERAND_SIZE:

@@ -417,6 +417,7 @@ static struct settings read_settings(const struct spec *spec)
                              .backend = backend_find(spec->devices[0]),
                              .pack = spec->pack != SPEC_OFF,
                              .packs_once = spec->packs_once,
+                             .embeds = spec->embeds,
                              .hooks = spec->hooks != SPEC_OFF,
                              .state_dict = spec->state_dict != SPEC_OFF,
                              .winograd = spec->winograd != SPEC_OFF,

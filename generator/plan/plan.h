@@ -47,6 +47,12 @@ struct panel_source {
     int64_t row, channels, channel, pixels, pixel;
 };
 
+/* An entry, NULL: none, and the instance that holds it: "" or "blocks[3]." */
+struct packed_at {
+    const struct packed *entry;
+    const char *inside;
+};
+
 struct packed {
     const char *name; /* member of the packed struct */
     const char *key;  /* equal entries are one */
@@ -55,13 +61,15 @@ struct packed {
     const char *comment; /* what it holds */
     enum packed_format format;
     enum dtype dtype;
-    int64_t n, k, count; /* count: elements with padding */
-    int panel;           /* P */
-    int groups;          /* of n, each padded apart */
-    bool woven;          /* PANELS: [panels of a group][K][groups][P] */
-    bool narrow;         /* rounded to dtype, which is the spec's `storage` */
-    bool zero;           /* padding is to be cleared first */
-    bool passing;        /* of one step, which packs it into the workspace at each call; in no group */
+    int64_t n, k, count;     /* count: elements with padding */
+    int panel;               /* P */
+    int groups;              /* of n, each padded apart */
+    bool woven;              /* PANELS: [panels of a group][K][groups][P] */
+    bool narrow;             /* rounded to dtype, which is the spec's `storage` */
+    bool zero;               /* padding is to be cleared first */
+    bool passing;            /* of one step, which packs it into the workspace at each call; in no group */
+    struct packed_at source; /* passing: what holds the tensor that it is made of, which is unpacked first */
+    int64_t source_offset;   /* there, so many bytes behind the entry */
     struct panel_source *panels; /* PANELS of float32 that the runtime fills; or NULL */
     struct packed_part *parts;
     int part_count;
@@ -124,12 +132,6 @@ enum place_kind {
     PLACE_GRADIENT, /* of a parameter; index among the plan's gradients */
     PLACE_PRESENT,  /* whether that is there */
     PLACE_SLOT      /* of a region: one of region->slots, an argument; name */
-};
-
-/* An entry, NULL: none, and the instance that holds it: "" or "blocks[3]." */
-struct packed_at {
-    const struct packed *entry;
-    const char *inside;
 };
 
 struct place {

@@ -58,10 +58,9 @@ static bool is_seldom_run(const struct planner *planner, const struct op *op)
 /* Backward reads weights turned. A chip that trains has the parameters in RAM, and packs once a step whatever it packs. */
 static bool is_backward_of_chip(const struct planner *planner)
 {
-    const struct options *options = planner->cx->options;
+    const struct settings *settings = &planner->plan->program->settings;
 
-    return planner->behind_yield && planner->plan->program->settings.packs_once &&
-           !(options && options->weights);
+    return planner->behind_yield && settings->packs_once && !settings->embeds;
 }
 
 /* An embedding looks it up, say: where each weight is packed once, a product reads the same. */
@@ -74,20 +73,47 @@ static bool lies_there_anyway(const struct planner *planner, const struct op *op
            planner->plan->read_in_place[source->tensor.tensor->first->key];
 }
 
+/* Of weights that are part of the program, what of backward reads them turned makes them of what forward reads: they lie there
+ * once. What lies there in PyTorch's layout is read so. */
+static bool find_held(struct planner *planner, const struct op *op, struct packed_at *held)
+{
+    const struct op *source = op->inputs[1]->base->op;
+    struct home home;
+
+    if (!planner->behind_yield || !planner->plan->program->settings.embeds ||
+        source->code != GRAPH_OP_TENSOR || plan_written(planner->plan, source->tensor.tensor))
+        return false;
+    home = planner_find_home(planner, op->inputs[1]);
+    for (int i = 0; i < home.group->entry_count; i++)
+        if (home.group->entries[i]->permutes == source->tensor.tensor && home.group->entries[i]->read) {
+            *held = (struct packed_at){home.group->entries[i], home.inside};
+            return true;
+        }
+    return false;
+}
+
 /* What has no algorithm that reads the parameter packs it in passing where the block would hold it twice: what is seldom run, as
  * evaluation may have folded it, unless backward reads it as it is anyway. */
 static bool packs_in_passing(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
     const struct settings *settings = &planner->plan->program->settings;
     const bool seldom = !settings->packs_once && !settings->backward && is_seldom_run(planner, op);
+    struct packed_at held;
 
+    if (find_held(planner, op, &held))
+        return !is_packed_already(planner, op, row);
     return op_reads_packed(op) && op->inputs[1]->base->op->code == GRAPH_OP_TENSOR &&
            (seldom || is_backward_of_chip(planner)) && !is_packed_already(planner, op, row);
 }
 
-/* What can read the parameter adds no packed weights of its own there: every step would pack them. */
+/* What can read the parameter adds no packed weights of its own there: every step would pack them. Where it lies packed alone, the
+ * parameter itself is what is added. */
 static bool adds_packed(struct planner *planner, const struct op *op, const struct algorithm *row)
 {
+    struct packed_at held;
+
+    if (op_rows[op->code]->weighted && find_held(planner, op, &held))
+        return row->weight == PACKED_NONE || reads_parameter(planner, op, row);
     if (!op_rows[op->code]->unpacked || row->weight == PACKED_NONE ||
         !(is_seldom_run(planner, op) || is_backward_of_chip(planner) || lies_there_anyway(planner, op)))
         return false;
@@ -193,8 +219,11 @@ static void pack_passing_weight(struct planner *planner, struct step *step, stru
     struct value *weight = step->op->inputs[1];
     struct home home = planner_find_home(planner, weight);
 
-    step->packed[1] = (struct packed_at){pack_passing(planner->cx, home.group, home.root, packing, weight),
-                                         home.inside};
+    struct packed *entry = pack_passing(planner->cx, home.group, home.root, packing, weight);
+
+    entry->source_offset = plan_aligned(planner->plan, entry->count * dtype_rows[entry->dtype].bytes);
+    find_held(planner, step->op, &entry->source);
+    step->packed[1] = (struct packed_at){entry, home.inside};
     planner->variant->uses_packed = true; /* of other channels it may read some */
 }
 

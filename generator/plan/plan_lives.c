@@ -64,8 +64,13 @@ int64_t planner_passing_bytes(const struct plan *plan, const struct step *step)
 {
     const struct packed *weight = step_packed(step, 1);
 
-    return weight && weight->passing ? plan_aligned(plan, weight->count * dtype_rows[weight->dtype].bytes)
-                                     : 0;
+    if (!weight || !weight->passing)
+        return 0;
+    if (weight->source.entry)
+        return weight->source_offset +
+               plan_aligned(plan, module_tensor_count(weight->source.entry->permutes) *
+                                      dtype_rows[weight->source.entry->dtype].bytes);
+    return plan_aligned(plan, weight->count * dtype_rows[weight->dtype].bytes);
 }
 
 /* What the results of a step are written to, each once, and in its first step alone; NULL: nothing of the kind. */

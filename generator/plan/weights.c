@@ -502,6 +502,14 @@ static void mark_value(struct embedding *e, const struct pack_group *group, cons
         e->read_raw[key] = true; /* a graph reads the first of a tie */
 }
 
+/* Where it lies, by the step or by what packs it in passing. */
+static bool reads_raw(const struct step *step, int input)
+{
+    const struct packed *packed = step_packed(step, input);
+
+    return !packed || (packed->passing && !packed->source.entry);
+}
+
 static void mark_reads(struct embedding *e, const struct pack_group *group, const struct module *instance,
                        int64_t at)
 {
@@ -513,7 +521,7 @@ static void mark_reads(struct embedding *e, const struct pack_group *group, cons
             continue;
         for (int s = 0; s < variant->step_count; s++)
             for (int j = 0; j < variant->steps[s].op->input_count; j++)
-                if (!step_packed(&variant->steps[s], j) || step_packed(&variant->steps[s], j)->passing)
+                if (reads_raw(&variant->steps[s], j))
                     mark_value(e, group, instance, variant->steps[s].op->inputs[j]);
         for (int i = 0; i < variant->graph->output_count; i++)
             mark_value(e, group, instance, variant->graph->outputs[i]);

@@ -214,7 +214,7 @@ struct spec {
     int tie_count;
     struct spec_patterns freeze, eval;
     enum spec_toggle hooks, pack, state_dict, winograd;
-    bool packs_once;                /* no key: what is built decides it */
+    bool packs_once, embeds;        /* no keys: what is built decides it */
     bool flushes;                   /* denormals: flush */
     bool backward;                  /* gradients are wanted */
     struct loc backward_loc;        /* of `backward: true` */

@@ -41,6 +41,17 @@ struct operand passing_operand(const struct step *step, int64_t elements)
                             .offset = step->packed_offset + elements * dtype_rows[dtype].bytes};
 }
 
+/* The tensor that it is made of, so many elements in. */
+static struct operand passing_source(const struct step *step, int64_t elements)
+{
+    const struct packed *entry = step_packed(step, 1);
+    struct operand operand = passing_operand(step, 0);
+
+    operand.dtype = entry->source.entry->dtype;
+    operand.offset += entry->source_offset + elements * dtype_rows[operand.dtype].bytes;
+    return operand;
+}
+
 /* The entry, so many elements in. */
 static struct operand entry_operand(const struct making *making, const struct packed *entry, int64_t elements)
 {
@@ -65,6 +76,8 @@ static struct operand source_operand(const struct making *making, const struct p
 
     dim_is_const(operand->offset, &offset);
     out.offset = offset + from;
+    if (entry->passing && entry->source.entry)
+        return passing_source(making->step, out.offset);
     if (entry->passing) { /* seen from a step */
         struct value *shown = ARENA_NEW(&cx->arena, struct value);
 
@@ -222,27 +235,6 @@ void make_packing(struct cx *cx, struct plan *plan, struct packed *entry)
     make_parts(&making, entry);
 }
 
-void make_passing(struct cx *cx, struct plan *plan, const struct variant *variant, struct step *step)
-{
-    const struct packed *entry = step_packed(step, 1);
-    struct making making = {
-        .cx = cx, .plan = plan, .variant = variant, .step = step, .calls = &step->packings};
-
-    if (entry->zero && !entry->panels) {
-        struct kernel_call *call = add_call(&making, library_kernel(cx, plan, "memset"));
-
-        add_operand(&making, call, passing_operand(step, 0));
-        add_number(&making, call, 0);
-        add_operand(&making, call,
-                    (struct operand){.kind = OPERAND_BYTES,
-                                     .dtype = entry->dtype,
-                                     .count = dim_const(&cx->arena, entry->count)});
-    }
-    make_parts(&making, entry);
-}
-
-/* ---- and back --------------------------------------------------------------------------------------------------- */
-
 static const struct kernel *unpack_kernel(struct cx *cx, struct plan *plan, const struct packed *entry,
                                           int part)
 {
@@ -263,22 +255,60 @@ static const struct kernel *unpack_kernel(struct cx *cx, struct plan *plan, cons
                                   (long long)entry->k, part_name(entry, part)));
 }
 
+/* The tensor that an entry holds, in PyTorch's layout: out, with so many elements in front. */
+static struct kernel_call *call_unpacking(struct making *making, const struct packed *entry, int part,
+                                          int64_t *offset)
+{
+    dim_is_const(entry->operands[0]->offset, offset);
+    *offset += entry->parts[part].from[0];
+    return add_call(making, unpack_kernel(making->cx, making->plan, entry, part));
+}
+
+void make_passing(struct cx *cx, struct plan *plan, const struct variant *variant, struct step *step)
+{
+    const struct packed *entry = step_packed(step, 1);
+    struct making making = {
+        .cx = cx, .plan = plan, .variant = variant, .step = step, .calls = &step->packings};
+
+    for (int i = 0; entry->source.entry && i < entry->source.entry->part_count; i++) {
+        int64_t offset = 0;
+        struct kernel_call *call = call_unpacking(&making, entry->source.entry, i, &offset);
+
+        add_operand(&making, call, passing_source(step, offset));
+        add_operand(&making, call,
+                    (struct operand){.kind = OPERAND_PACKED,
+                                     .packed = entry->source,
+                                     .offset = entry->source.entry->parts[i].to});
+    }
+    if (entry->zero && !entry->panels) {
+        struct kernel_call *call = add_call(&making, library_kernel(cx, plan, "memset"));
+
+        add_operand(&making, call, passing_operand(step, 0));
+        add_number(&making, call, 0);
+        add_operand(&making, call,
+                    (struct operand){.kind = OPERAND_BYTES,
+                                     .dtype = entry->dtype,
+                                     .count = dim_const(&cx->arena, entry->count)});
+    }
+    make_parts(&making, entry);
+}
+
+/* ---- and back --------------------------------------------------------------------------------------------------- */
+
 void plan_unpacking(struct cx *cx, struct plan *plan, const struct packed *entry)
 {
     struct unpacking unpacking = {.entry = entry};
     struct making making = {.cx = cx, .plan = plan, .calls = &unpacking.calls};
-    int64_t offset = 0;
 
-    dim_is_const(entry->operands[0]->offset, &offset);
     for (int i = 0; i < entry->part_count; i++) {
-        const struct packed_part *part = &entry->parts[i];
-        struct kernel_call *call = add_call(&making, unpack_kernel(cx, plan, entry, i));
+        int64_t offset = 0;
+        struct kernel_call *call = call_unpacking(&making, entry, i, &offset);
 
+        add_operand(&making, call,
+                    (struct operand){.kind = OPERAND_OUT, .dtype = entry->dtype, .offset = offset});
         add_operand(
             &making, call,
-            (struct operand){.kind = OPERAND_OUT, .dtype = entry->dtype, .offset = offset + part->from[0]});
-        add_operand(&making, call,
-                    (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = part->to});
+            (struct operand){.kind = OPERAND_ENTRY, .packed.entry = entry, .offset = entry->parts[i].to});
     }
     ARENA_PUSH(&cx->arena, plan->unpackings, plan->unpacking_count, unpacking);
     note_entry(&unpacking.calls, entry);

@@ -28,9 +28,18 @@ static struct scope *with_sizes(struct builder *build, const struct scope *scope
     return own;
 }
 
+/* Where a word is written as a name. */
+static void hint_text(struct builder *build, const char *word)
+{
+    diag_hint(build->cx, "text is quoted: '%s'", word);
+}
+
 static struct ev eval_arg(struct builder *build, struct scope *scope, const struct expr *expr,
                           enum arg_kind kind)
 {
+    const int errors = diag_errors(build->cx);
+    struct ev value;
+
     if (kind == ARG_SIZES)
         scope = with_sizes(build, scope);
     if (kind == ARG_MODULE || kind == ARG_CALLABLE) {
@@ -40,7 +49,10 @@ static struct ev eval_arg(struct builder *build, struct scope *scope, const stru
         if (module_is_constructor(build, expr) && !module_is_value(build, scope, expr))
             return ev_constructor(expr, scope);
     }
-    return eval_expr(&build->eval, scope, expr);
+    value = eval_expr(&build->eval, scope, expr);
+    if (kind == ARG_STRING && expr->kind == EXPR_NAME && diag_errors(build->cx) > errors)
+        hint_text(build, expr->text);
+    return value;
 }
 
 static void add_argument(struct builder *build, struct call *call, const struct expr *expr, int i,
@@ -148,6 +160,8 @@ void module_arg_fault(struct builder *build, const struct module *module, const 
                expected, ev_text(&build->eval, value));
     if (strncmp(expected, "an integer", 10) == 0)
         eval_hint_integer(&build->eval, value);
+    if (strcmp(expected, "a string") == 0 && value->kind == EV_FUNCTION)
+        hint_text(build, ev_text(&build->eval, value));
     module_note_instance(build, module);
 }
 

@@ -59,9 +59,9 @@ ACTIVATIONS = ["ReLU()", "Tanh()", "Sigmoid()", "GELU()", "GELU(approximate='tan
 # of PyTorch.
 LOCALS = ["h", "y", "z", "mixed", "features", "total", "default", "left", "right", "union", "part", "register", "score",
           "k", "p", "s", "i", "ws", "net", "status", "x0", "e0", "y2", "row", "out_", "fc_out",
-          "fc_call", "head_in_slots", "line", "sum_"]
+          "fc_call", "head_in_slots", "line", "sum_", "out", "din"]
 CHILDREN = ["fc", "head", "trunk", "norm", "linear", "default", "proj", "encoder", "static", "inner", "outer",
-            "softmax", "base", "k", "p", "y", "packed", "weight"]
+            "softmax", "base", "k", "p", "y", "packed", "weight", "out"]
 INPUTS = ["x", "x1", "image", "query", "data", "signal", "in_", "table_in", "sample", "value"]
 SIZES = {"batch": ["batch", "batch", "n", "b", "rows", "p"], "tokens": ["tokens", "tokens", "t", "w", "k"],
          "height": ["height", "h", "lines"], "more": ["length", "more", "many"]}

@@ -62,9 +62,10 @@ def check_locals():
     """Locals that functions declare, against those that c_argument keeps values away from."""
     names = pathlib.Path("generator/base/emitted.c").read_text()
     known, parts = listed(names, "locals"), re.findall(r'strstr\(name, "(\w+)"\)', names)
-    declared = r'"    (?:static )?(?:const )?(?:struct |enum )?[\w%]+ \**(?:const )?\*?(?:const )?(\w+)(?:\[\w*\])? = '
+    declared = r'"(?: {4})+(?:static )?(?:const )?(?:struct |enum )?[\w%]+ \**(?:const )?\*?(?:const )?(\w+)(?:\[\w*\])? = '
     text = "".join(path.read_text() for path in [pathlib.Path(f"generator/emit/{name}.c") for name in ("emit", "emit_function", "emit_region", "emit_entry")])
     found = set(re.findall(declared, text)) | set(re.findall(r"\*const (\w+) MODC_UNUSED = ", text))  # these have an attribute
+    found |= set(re.findall(r'\bcall\.\w+ = "(\w+)"', text))  # of loops over regions
     if len(found) < 10 or not parts:
         yield "locals are declared in another way than is looked for here"
     for name in sorted(found - known):

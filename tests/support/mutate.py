@@ -33,6 +33,8 @@ WORDS = ["int", "float", "double", "default", "restrict", "class", "template", "
          "params", "workspace", "batch", "i", "j", "n", "x", "y", "w", "ws", "p", "k", "self", "hooks", "status", "forward",
          "init", "pack", "bind", "true", "I", "EOF", "stdin", "X", "Fc", "fc", "_", "_0", "__a", "a__b", "gemm_panel", "size_t",
          "int64_t", "MODC_KERNEL", "sizes", "output", "output_1", "index", "y0", "j1", "signal", "abs", "div"]
+# What functions of emitted code have of their own; and "out", whose gradient is "dout".
+WORDS += re.findall(r'"(\w+)"', re.search(r"locals\[\] = \{(.*?)\};", (ROOT / "generator/base/emitted.c").read_text(), re.DOTALL)[1])
 KEYS = ["hooks: none", "pack: none", "state_dict: none", "winograd: off", "backward: true", "dtype: float64", "threads: 2",
         "dtype: [float64, float32]", "storage: bfloat16", "storage: float16", "denormals: flush", "checkpoint: ['*']",
         "freeze: ['*.weight']", "eval: ['*']", "update: fused", "training: {loss: MSELoss(), optimizer: SGD(lr=0.1)}",

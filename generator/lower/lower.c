@@ -84,14 +84,22 @@ static bool is_word(const char *key)
     return *key == 0;
 }
 
+/* Whether one of the first `count` outputs is called so. */
+static bool has_output(const struct graph *graph, const char *name, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(graph->output_names[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* A name that an output has already, or none, becomes its number. */
 static void name_output(struct graph *graph, const char *name, int *at)
 {
-    for (int i = 0; name && i < *at; i++)
-        if (strcmp(graph->output_names[i], name) == 0)
-            name = NULL;
-    if (!name || !name[0])
+    if (!name || !name[0] || has_output(graph, name, *at))
         name = graph->output_count == 1 ? "output" : arena_format(&graph->cx->arena, "output_%d", *at);
+    while (has_output(graph, name, *at)) /* an earlier one may be called by a number that it does not have */
+        name = arena_format(&graph->cx->arena, "%s_", name);
     graph->output_names[(*at)++] = name;
 }
 

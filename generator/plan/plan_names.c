@@ -37,23 +37,31 @@ const char *c_output(struct cx *cx, const struct graph *graph, int index)
     return taken ? arena_format(&cx->arena, "%s_out", name) : name;
 }
 
-const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result)
+/* Whether an argument of the graph's function is called so, or something of every function's own. */
+static bool is_argument(struct cx *cx, const struct graph *graph, const char *name)
 {
     const struct module_tree *tree = graph->program->tree;
+    bool taken = strcmp(name, c_argument(cx, name)) != 0;
+
+    for (int i = 0; i < graph->input_count; i++)
+        taken |= strcmp(c_argument(cx, graph->inputs[i]->name), name) == 0;
+    for (int i = 0; i < graph->result_count; i++)
+        taken |= strcmp(c_output(cx, graph, i), name) == 0;
+    for (int i = 0; i < tree->size_count; i++)
+        taken |= strcmp(tree->sizes[i].c_name, name) == 0;
+    return taken;
+}
+
+const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result)
+{
     const char *own = arena_format(&cx->arena, "d%s", name);
-    bool taken;
 
     for (int i = 0; i < graph->input_count && result; i++)
         if (strcmp(graph->inputs[i]->name, name) == 0)
             own = arena_format(&cx->arena, "d%s_out", name);
-    taken = strcmp(own, c_argument(cx, own)) != 0;
-    for (int i = 0; i < graph->input_count; i++)
-        taken |= strcmp(c_argument(cx, graph->inputs[i]->name), own) == 0;
-    for (int i = 0; i < graph->result_count; i++)
-        taken |= strcmp(c_output(cx, graph, i), own) == 0;
-    for (int i = 0; i < tree->size_count; i++)
-        taken |= strcmp(tree->sizes[i].c_name, own) == 0;
-    return taken ? arena_format(&cx->arena, "%s_", own) : own;
+    while (is_argument(cx, graph, own))
+        own = arena_format(&cx->arena, "%s_", own);
+    return own;
 }
 
 const char *plan_constant_words(struct cx *cx, const struct plan *plan, int constant)

@@ -55,12 +55,14 @@ static bool is_seldom_run(const struct planner *planner, const struct op *op)
             planner_is_output(graph, op->outputs[0]->base, &index) && index >= graph->result_count);
 }
 
-/* Backward reads weights turned. A chip that trains has the parameters in RAM, and packs once a step whatever it packs. */
-static bool is_backward_of_chip(const struct planner *planner)
+/* Backward reads weights turned. Where each is packed once, it turns them in each call: a chip that trains has the parameters in RAM,
+ * and packs once a step whatever it packs; embedded ones lie there as PyTorch has them, or packed (find_held). */
+static bool is_backward_of_once(const struct planner *planner, const struct op *op)
 {
     const struct settings *settings = &planner->plan->program->settings;
 
-    return planner->behind_yield && settings->packs_once && !settings->embeds;
+    return planner->behind_yield && settings->packs_once &&
+           !(settings->embeds && op_is_narrow(planner->variant->graph, op));
 }
 
 /* An embedding looks it up, say: where each weight is packed once, a product reads the same. */
@@ -103,7 +105,7 @@ static bool packs_in_passing(struct planner *planner, const struct op *op, const
     if (find_held(planner, op, &held))
         return !is_packed_already(planner, op, row);
     return op_reads_packed(op) && op->inputs[1]->base->op->code == GRAPH_OP_TENSOR &&
-           (seldom || is_backward_of_chip(planner)) && !is_packed_already(planner, op, row);
+           (seldom || is_backward_of_once(planner, op)) && !is_packed_already(planner, op, row);
 }
 
 /* What can read the parameter adds no packed weights of its own there: every step would pack them. Where it lies packed alone, the
@@ -115,7 +117,7 @@ static bool adds_packed(struct planner *planner, const struct op *op, const stru
     if (op_rows[op->code]->weighted && find_held(planner, op, &held))
         return row->weight == PACKED_NONE || reads_parameter(planner, op, row);
     if (!op_rows[op->code]->unpacked || row->weight == PACKED_NONE ||
-        !(is_seldom_run(planner, op) || is_backward_of_chip(planner) || lies_there_anyway(planner, op)))
+        !(is_seldom_run(planner, op) || is_backward_of_once(planner, op) || lies_there_anyway(planner, op)))
         return false;
     return !reads_parameter(planner, op, row) && !is_packed_already(planner, op, row);
 }

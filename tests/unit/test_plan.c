@@ -198,6 +198,7 @@ static void weights_of_networks_are_packed_once(void **state)
         {"hosted, with hooks", {0}, false, false, 1},
         {"hosted, in training", {.backward = true}, false, false, 6},
         {"--weights", {.weights = "w.safetensors"}, true, true, 1},
+        {"--weights, in training", {.weights = "w.safetensors", .backward = true}, true, true, 1},
         {"--target", {.target = NULL}, false, true, 1},
         {"--target, in training", {.backward = true}, false, true, 1},
     };

@@ -52,7 +52,9 @@ struct cx {
     bool dropping; /* the last error was said before, or was one too many: so its notes and hints go too */
     const struct options *options;
     const char
-        *model;    /* what its macros and functions begin with, once the spec has said it; see emitted.h */
+        *model; /* what its macros and functions begin with, once the spec has said it; see emitted.h */
+    bool
+        numbered; /* numbers in paths are set apart in C, since two paths would have one name; see emitted_flat */
     int spec_room; /* while the spec is read: 1 and how many more expressions it may hold; else 0 */
     struct parsed *parsed[64];       /* texts of the tables; eval_tables.c's */
     struct elementwise_built *built; /* lines of elementwise functions as dags; elementwise_build.c's */

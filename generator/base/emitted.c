@@ -205,10 +205,13 @@ const char *emitted_flat(struct cx *cx, const char *path)
 {
     struct text text = text_new(&cx->arena);
 
-    if (path[0] >= '0' && path[0] <= '9')
-        text_add(&text, "_");
-    for (; *path; path++)
-        text_printf(&text, "%c", *path == '.' ? '_' : *path);
+    for (const char *at = path; *at; at++) {
+        const bool begins = at == path || (cx->numbered && at[-1] == '.');
+
+        if (begins && *at >= '0' && *at <= '9')
+            text_add(&text, "_");
+        text_printf(&text, "%c", *at == '.' ? '_' : *at);
+    }
     return emitted_name(cx, text.data);
 }
 

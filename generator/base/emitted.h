@@ -38,7 +38,7 @@ bool emitted_function(const char *name);
  * policy_training. */
 bool emitted_struct(const char *name);
 
-/* One identifier for a path: "trunk.0" -> "trunk_0". */
+/* One identifier for a path: "trunk.0" -> "trunk_0"; "trunk__0" where cx->numbered. */
 const char *emitted_flat(struct cx *cx, const char *path);
 
 /* The constant of a module: TRUNK_0; ROOT for the path "". */

@@ -312,7 +312,7 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
         for (int j = 0; j < tree->modules[i]->tensor_count; j++)
             tree->partial |= tree->modules[i]->tensors[j]->faulty;
     }
-    module_check_constants(&build);
+    module_name_constants(&build);
     module_fix_modes(cx, tree);
     if (tree->lazy_count == 0)
         module_finish(cx, tree);

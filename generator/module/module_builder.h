@@ -289,8 +289,8 @@ void module_complete_signature(struct builder *build, struct module *module);
 
 void module_check_class_names(struct cx *cx, const struct spec *spec);
 
-/* Each module has a constant in C, named by its path. */
-void module_check_constants(struct builder *build);
+/* Sees to it that each module has a constant of its own in C, named by its path. */
+void module_name_constants(struct builder *build);
 
 /* Names of the variants of several dtypes and names of the model meet in no program. */
 void module_check_variant_names(struct cx *cx, const struct module_tree *tree);

@@ -47,13 +47,30 @@ static void check_constant(struct builder *build, struct names *names, const cha
     }
 }
 
-void module_check_constants(struct builder *build)
+/* Whether two modules have one constant. */
+static bool constants_meet(struct builder *build)
+{
+    struct names names = {0};
+
+    for (int i = 0; i < build->tree->module_count; i++) {
+        const struct module *module = build->tree->modules[i];
+
+        if (names_add(&build->cx->arena, &names, emitted_module(build->cx, module->path), module->path,
+                      module->name_loc))
+            return true;
+    }
+    return false;
+}
+
+void module_name_constants(struct builder *build)
 {
     const struct spec *spec = build->tree->spec;
     struct arena *arena = &build->cx->arena;
     struct loc nowhere = {0};
     struct names names = {0};
 
+    build->cx->numbered = false;
+    build->cx->numbered = constants_meet(build); /* `repeat.1` and `repeat_1`: then it is `repeat__1` */
     for (int i = 0; emitted_constants[i]; i++)
         names_add(arena, &names, emitted_constants[i], "", nowhere);
     for (int e = -1; e < spec->entry_count; e++) {

@@ -391,6 +391,17 @@ class Cancelling(nn.Module):
         return self.fc(torch.cat([x, x + 0.0001], 1))
 
 
+class Numbered(nn.Module):
+    """Whose `repeat.1` and `repeat_1` are flattened to one name."""
+    def __init__(self):
+        super().__init__()
+        self.repeat = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        self.repeat_1 = nn.BatchNorm1d(4)
+
+    def forward(self, x):
+        return self.repeat_1(self.repeat(x))
+
+
 class Lying(nn.Module):
     """One that computes something else when it is called again."""
     def forward(self, x):
@@ -602,6 +613,13 @@ forward: |
                                     "hint: calls keep 'h', which was no tensor at first: let __init__ make it one, zeros for "
                                     "instance$"):
             self.export(Forgetful(), torch.randn(2, 4), check=True)
+
+    def test_names_that_meet_in_C(self):
+        model = Numbered()
+        self.export(model, torch.randn(2, 4))
+        net = modc.compile(self.made.spec, weights=self.made.weights, cflags="-O0")
+        self.assertEqual(list(net.state_dict("torch")), list(model.state_dict()))
+        self.assertIn("NUMBERED_REPEAT__1", net.c_source)
 
     def test_tied_and_frozen(self):
         text = self.export(Tied(), torch.tensor([1, 2]))

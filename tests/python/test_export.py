@@ -100,6 +100,52 @@ class Two(nn.Module):
         return y * 2 + x
 
 
+class Shifting(nn.Module):
+    """What is no longer than a window is not shifted, whatever `shift` says."""
+    def __init__(self, window, shift):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.window, self.shift = window, shift
+
+    def forward(self, x):
+        shift = self.shift if x.shape[1] > self.window else 0
+        y = self.fc(x)
+        first, second = y[0], y[1]
+        if shift > 0:
+            mask = x.new_ones(x.shape[1:])
+            mask[:shift] = 0
+            mask[shift:2 * shift] += 3
+            first = torch.roll(first, shift, 0) * mask
+        return torch.stack([first, second])
+
+
+class Adding(nn.Module):
+    """Which reads a tensor, changes it, and reads it."""
+    def forward(self, x):
+        y = torch.tanh(x)
+        z = torch.zeros_like(x)
+        return torch.cat([y * 2, z + 3, y.add_(1), z.sub_(y)])
+
+
+class Renaming(nn.Module):
+    """In which a name stands for another one while a loop goes on to change that."""
+    def __init__(self, down):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(2)])
+        self.down = nn.Linear(4, 4) if down else None
+
+    def forward(self, x):
+        start = x if self.down is None else self.down(x)
+        for layer in self.layers:
+            x = layer(x) + (x if self.down is None else start)
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        mean = x.mean(0)
+        x = x - mean
+        wide = torch.cat([x, x * 2], 1)
+        return wide[:, 1:5] * mean
+
+
 class Keeping(nn.Module):
     def __init__(self, n, p, act=None):
         super().__init__()
@@ -533,6 +579,75 @@ modules:
   - Two()
   - Two(aa=True)
 """, text)
+
+    def test_attributes_in_vain(self):
+        """Where an attribute says something to no end, it is as if it said nothing."""
+        model = nn.Sequential(Shifting(2, 0), Shifting(2, 1), Shifting(9, 1))
+        text = self.export(model, torch.randn(2, 5, 4), check=True)
+        self.assertEqual(text.partition("classes:\n")[2], """\
+  Shifting(shift):
+    modules:
+      fc: Linear(4, 4)
+    forward(x): |
+      y = self.fc(x)
+      if shift != 0:
+          mask = x.new_ones((x.shape[1], x.shape[2]))
+          mask[:1] = 0
+          part = mask[1:2]
+          part += 3
+          mask[1:2] = part
+          first = torch.roll(y[0], 1, 0) * mask
+          return torch.stack([first, y[1]])
+      else:
+          return torch.stack([y[0], y[1]])
+
+modules:
+  - Shifting(0)
+  - Shifting(1)
+  - Shifting(0)
+""")
+
+    def test_changes(self):
+        """What reads a tensor is written before that is changed, and not before another one is."""
+        text = self.export(Adding(), torch.randn(2, 4), check=True)
+        self.assertIn("""\
+forward: |
+  y = torch.tanh(x)
+  z = torch.zeros_like(x)
+  product = y * 2
+  y += 1
+  sum_ = z + 3
+  z -= y
+  return torch.cat([product, sum_, y, z])
+""", text)
+
+    def test_names_in_loops(self):
+        model = nn.Sequential(Renaming(False), Renaming(True))
+        text = self.export(model, torch.randn(2, 4), check=True)
+        self.assertEqual(text.partition("classes:\n")[2], """\
+  Renaming(down=False):
+    modules:
+      layers: 2 x Linear(4, 4)
+      down: Linear(4, 4) if down else None
+    forward(x): |
+      if self.down is not None:
+          start = self.down(x)
+      for layer in self.layers[0:2]:
+          if self.down is not None:
+              x = layer(x) + start
+          else:
+              x = layer(x) + x
+      for layer in self.layers[0:2]:
+          x = torch.tanh(layer(x))
+      mean = x.mean(0)
+      x = x - mean
+      wide = torch.cat([x, x * 2], 1)
+      return wide[:, 1:5] * mean
+
+modules:
+  - Renaming()
+  - Renaming(down=True)
+""")
 
     def test_expressions(self):
         """Numbers that follow from arguments, in their parentheses; Identity where others have more; all arguments where some

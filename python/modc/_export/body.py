@@ -12,7 +12,7 @@ import torch
 from modc._errors import ExportError
 from modc._export.constructors import literal
 from modc._export.extent import Expression, Extent, Ratio
-from modc._export.trace import SizeNames, SizeValue, Value
+from modc._export.trace import RANDOM, Dependence, SizeNames, SizeValue, Value
 
 ATOM, POWER, UNARY, TIMES, PLUS, AND, XOR, OR, COMPARE = 18, 15, 14, 13, 12, 10, 9, 8, 7
 BINARY = {"add": ("+", PLUS), "sub": ("-", PLUS), "mul": ("*", TIMES), "div": ("/", TIMES), "true_divide": ("/", TIMES),
@@ -412,10 +412,11 @@ class Body:
     def change(self, call):
         """A statement that changes a tensor in place, or an attribute."""
         read = self.reads(call)
-        for value in list(self.pending):
-            if value in self.pending and value not in read:
-                self.settle(value)
         last = call.name.rsplit(".", 1)[-1]
+        memory = None if call.module is not None or last == "setattr" or last in RANDOM else Dependence.key(call.args[0])
+        for value in list(self.pending):
+            if value in self.pending and value not in read and (memory is None or self.lies_in(value, memory)):
+                self.settle(value)
         if last == "setattr":
             self.set_attribute(call)
             return
@@ -436,6 +437,10 @@ class Body:
             if names and len(names) == 1 and value in self.texts and self.texts[value] != names[0] and self.left.get(value, 0) > 0:
                 self.left[value] += 1
                 self.assign([value], [names[0]], self.read(value)[0])
+
+    def lies_in(self, value, memory):
+        """Whether what waits to be written reads a tensor of this memory."""
+        return any(other.tensor is not None and Dependence.key(other.tensor) == memory for other in (value, *self.waits[value]))
 
     def set_attribute(self, call):
         """`self.NAME = ...`; afterwards the value may be read there."""

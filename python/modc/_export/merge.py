@@ -13,8 +13,9 @@ CALL = re.compile(r"[A-Za-z_][\w.]*\(.*\)$")
 LONGEST = 140  # of a line
 MOST = 5  # differences of two bodies
 OPTIONAL = re.compile(rf" if (not )?{HOLE} else (None|\w+\(\))$")
-ALIAS = re.compile(r"  (\w+) = (\w+) if self\.\w+ is None else ")  # at the top of a body
-ASSIGNED = re.compile(r"(\w+) = (.+)$")
+ASSIGNED = re.compile(r"( *)(\w+) = (.+)$")
+ALIAS = re.compile(r"(\w+) if self\.(\w+) is None else ")
+WORD = re.compile(r"(?<![.\w])(?!self\b)[A-Za-z_]\w*(?![\w(])")
 
 
 class Line:
@@ -47,6 +48,12 @@ class Condition:
 
 FLAG = (f"not {HOLE}", HOLE)
 PLAIN = {"0", "1", "0.0", "1.0", "None", "''"}  # what tells that something is left out
+
+
+def compared(item):
+    """The conditions that an attribute is this, and that it is not."""
+    equal, other = ("is", "is not") if item == "None" else ("==", "!=")
+    return f"{HOLE} {equal} {item}", f"{HOLE} {other} {item}"
 
 
 def conditions(groups, names, literal_of):
@@ -84,10 +91,17 @@ def conditions(groups, names, literal_of):
             if set(here) == {"False"} and set(there) == {"True"}:
                 yield more, Condition(name, [here, there], FLAG)
             elif len(set(here)) == 1 and (here[0] in PLAIN or here[0].startswith("'")):
-                equal, other = ("is", "is not") if here[0] == "None" else ("==", "!=")
-                text = f"{HOLE} {equal} {here[0]}", f"{HOLE} {other} {here[0]}"
-                others.append((more, Condition(name, [here, there], text)))
+                others.append((more, Condition(name, [here, there], compared(here[0]))))
     yield from others
+    for name in names:  # one that some instances have in vain: for them it is as if they had it not
+        values = [[literal_of(getattr(module, name, NotImplemented)) for _, module in group] for group in groups]
+        for more in (0, 1):
+            lacking = set(values[1 - more]) & PLAIN - set(values[more])
+            if len(lacking) == 1 and None not in values[more]:
+                none = lacking.pop()
+                values[1 - more] = [none] * len(values[1 - more])
+                yield more, Condition(name, [values[1 - more], values[more]], compared(none))
+                break
 
 
 def sections(lines):
@@ -127,6 +141,77 @@ def one_line(lines, child):
 
 def depth(line):
     return len(line) - len(line.lstrip())
+
+
+class Statement:
+    """A line of a body with its number; key: what it is compared by."""
+
+    def __init__(self, text, key, number):
+        self.text, self.key, self.number = text, key, number
+
+
+def word(name):
+    """The pattern of a local variable, which is no attribute and no argument's name."""
+    return rf"(?<![.\w']){name}\b(?!=)"
+
+
+def is_block(statements, level):
+    """Whether all but the first stand below it."""
+    return all(depth(statement.text) > level for statement in statements[1:])
+
+
+def opcodes(parts):
+    """How two lists of Statements differ, as difflib says it."""
+    keys = [[statement.key for statement in part] for part in parts]
+    return difflib.SequenceMatcher(None, *keys, autojunk=False).get_opcodes()
+
+
+def different(codes):
+    return [code for code in codes if code[0] != "equal"]
+
+
+class Naming:
+    """A statement `name = ...` of one of two bodies, where the other one has `other` for `name`, as one of all instances:
+    `name = other if ... else ...`.
+
+    parts: the bodies without it, compared as if `name` were `other`; which: the one that had it; line: it; head, tail: its
+    text, with all numbers in the tail; is_new: whether it has a condition now; count: in how many places the bodies differ
+    then."""
+
+    def __init__(self, parts, which, position, name, other, head, tail):
+        self.which, self.line, self.head, self.tail = which, parts[which][position], head, tail
+        self.name, self.other, self.position, self.is_new = name, other, position, bool(head)
+        rest = parts[which][:position] + parts[which][position + 1:]
+        self.uses = [i for i, statement in enumerate(rest) if re.search(word(name), statement.text)]
+        rest = [Statement(statement.text, re.sub(word(name), other, statement.text), statement.number) for statement in rest]
+        self.parts = [rest if i == which else part for i, part in enumerate(parts)]
+        self.codes = opcodes(self.parts)
+        self.count = len(different(self.codes)) + self.is_new
+        self.places = self.found_places()
+
+    def found_places(self):
+        """Where it is, in both bodies; None: where it is they differ."""
+        for _, *spans in self.codes:
+            spans = spans[:2], spans[2:]
+            (start, end), (there, there_end) = spans[self.which], spans[1 - self.which]
+            if self.position in (start, end) or start < self.position < end and end - start == there_end - there:
+                place = there_end if self.position == end else there + self.position - start
+                return [self.position if i == self.which else place for i in (0, 1)]
+        return None
+
+    def holds(self):
+        """Whether `other` is the same wherever `name` is read, which is where both bodies agree."""
+        rest = self.parts[self.which]
+        if self.places is None or self.name == self.other or not self.uses or self.uses[0] < self.position:
+            return False
+        equal = {i for kind, *spans in self.codes if kind == "equal" for i in range(*(spans[:2], spans[2:])[self.which])}
+        if self.is_new and not equal.issuperset(self.uses):
+            return False
+        until = self.uses[-1]
+        if any(statement.text.lstrip().startswith("for ") for statement in rest[self.position:until + 1]):
+            until = len(rest)
+        return not any(re.match(rf"\s*(?:for )?(?:\w+, )*(?:{self.name}|{self.other})\b", statement.text)
+                       for statement in rest[self.position:until])
 
 
 class Merger:
@@ -270,146 +355,87 @@ class Merger:
         names = [a if "=" in a else b for a, b in zip(short, long)]
         return f"forward({', '.join(names + [name if '=' in name else name + '=None' for name in long[len(short):]])}): |"
 
-    def renamed(self, bodies, begin):
-        """Both bodies as one that assigns `name = other if self.CHILD is None else self.CHILD(other)`, where all else is the same
-        but for `name`, which stands for `other` in one of them."""
-        here, there = bodies
-        if self.condition.child is None or self.condition.is_list or len(there) != len(here) + 1:
-            return False
-        for position, line in enumerate(there):
-            match = ASSIGNED.match(line.strip())
-            if match is None or f"self.{self.condition.child}(" not in line:
-                continue
-            name, value = match.groups()
-            rest = there[:position] + there[position + 1:]
-            for other in dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*(?![\w(])", value)):
-                uses = [i for i, text in enumerate(rest) if re.search(rf"\b{name}\b", text)]
-                if other in ("self", name) or not uses or re.search(rf"\b{name}\b", "\n".join(here)) or any(
-                        re.sub(rf"\b{name}\b", other, text) != mine for text, mine in zip(rest, here)):
-                    continue
-                if any(re.match(rf"\s*(?:\w+, )*{other}\b", text) for text in rest[position:uses[-1]]):
-                    continue  # `other` is another one then
-                self.regions += 1
-                for i, text in enumerate(there):
-                    if i == position:
-                        self.line((f"{' ' * depth(line)}{name} = {other} if {self.condition.in_forward(0)} else ", None),
-                                  (value, ((1, begin[1] + i),)))
-                    else:
-                        self.both(text, begin[0] + i - (i > position), begin[1] + i)
-                return True
-        return False
-
     def forward(self, bodies, begin):
-        if self.renamed(bodies, begin):
-            return True
-        alias = self.alias(bodies)
-        have, texts = [list(enumerate(body)) for body in bodies], bodies
-        if alias is not None:  # everybody has it: the module that it asks for is None in the other group
-            which, position, name, other = alias
-            del have[which][position]
-            texts = [[re.sub(rf"\b{name}\b", other, line) if i == which else line for _, line in part]
-                     for i, part in enumerate(have)]
-        matcher = difflib.SequenceMatcher(None, *texts, autojunk=False)
-        for kind, *spans in matcher.get_opcodes():
-            spans = [tuple(spans[:2]), tuple(spans[2:])]
-            if alias is not None:
-                start, end = spans[which]
-                if start < position < end and kind != "equal":
-                    return False
-                if start <= position < end or start == position == len(have[which]):
-                    cut = position - start
-                    if kind == "equal":
-                        self.equal(have, [(first, first + cut) for first, _ in spans], begin, which)
-                        spans = [(first + cut, last) for first, last in spans]
-                    self.line((bodies[which][position], ((which, begin[which] + position),)))
-                    alias = None
+        parts = [[Statement(line, line, first + number) for number, line in enumerate(body)]
+                 for body, first in zip(bodies, begin)]
+        naming = self.naming(parts)
+        if naming is None:
+            return self.statements(parts, 0)
+        which, places = naming.which, naming.places
+        if not self.statements([part[:place] for part, place in zip(naming.parts, places)], which, naming.line.text):
+            return False
+        self.line((naming.head, None), (naming.tail, ((which, naming.line.number),)))
+        self.regions += naming.is_new
+        return self.statements([part[place:] for part, place in zip(naming.parts, places)], which)
+
+    def naming(self, parts):
+        """The Naming with which two bodies differ least, and not more than without; None: there is none."""
+        texts = ["\n".join(statement.text for statement in part) for part in parts]
+        found, least = None, len(different(opcodes(parts)))
+        for which, part in enumerate(parts):
+            for position, statement in enumerate(part):
+                assigned = ASSIGNED.match(statement.text)
+                if assigned is None or re.search(word(assigned.group(2)), texts[1 - which]):
+                    continue
+                for other, head, tail in self.choices(which, *assigned.groups()):
+                    naming = Naming(parts, which, position, assigned.group(2), other, head, tail)
+                    if naming.holds() and (naming.count < least or found is None and naming.count == least):
+                        found, least = naming, naming.count
+        return found
+
+    def choices(self, which, indent, name, value):
+        """(what the other group has for `name`, head, tail) of `name = value` as a statement of all instances."""
+        alias = ALIAS.match(value)
+        if alias is not None:  # it is one already, if the module that it asks for is None in the other group
+            other, child = alias.groups()
+            if all(module._modules.get(child) is None for _, module in self.groups[1 - which].modules):
+                yield other, "", f"{indent}{name} = {value}"
+        elif not self.condition.in_modules:
+            for other in dict.fromkeys(WORD.findall(value)):
+                yield other, f"{indent}{name} = {other} if {self.condition.in_forward(1 - which)} else ", value
+
+    def statements(self, parts, which, behind=""):
+        """Lines that both have, in the words of one of them, and between them what differs. behind: the line that follows."""
+        for kind, *spans in opcodes(parts):
+            spans = spans[:2], spans[2:]
+            blocks = [part[start:end] for part, (start, end) in zip(parts, spans)]
             if kind == "equal":
-                self.equal(have, spans, begin, which if texts is not bodies else 0)
+                for pair in zip(*blocks):
+                    self.both(pair[which].text, *(statement.number for statement in pair))
                 continue
             self.regions += 1
-            if self.condition.in_modules:
+            following = [part[end].text if end < len(part) else behind for part, (_, end) in zip(parts, spans)]
+            if self.condition.in_modules or not self.region(blocks, following):
                 return False
-            parts = [[(line, i, begin[i] + number) for number, line in have[i][start:end]]
-                     for i, (start, end) in enumerate(spans)]
-            following = [have[i][end][1] if end < len(have[i]) else "" for i, (_, end) in enumerate(spans)]
-            if not self.region(parts, following):
-                return False
-        return alias is None
-
-    def equal(self, have, spans, begin, which):
-        """Lines that both have, in the words of one of them."""
-        for pair in zip(*(part[start:end] for part, (start, end) in zip(have, spans))):
-            self.both(pair[which][1], begin[0] + pair[0][0], begin[1] + pair[1][0])
-
-    @staticmethod
-    def alias(bodies):
-        """(which body, position, name, other) of `name = other if self.CHILD is None else ...` in one of two, if the other one
-        can have it too, where it says `other`; None."""
-        for which, body in enumerate(bodies):
-            rest = "\n".join(bodies[1 - which])
-            for position, line in enumerate(body):
-                match = ALIAS.match(line)
-                if match is None or re.search(rf"\b{match.group(1)}\b", rest):
-                    continue
-                name, other = match.groups()
-                uses = [i for i, text in enumerate(body) if i > position and re.search(rf"\b{name}\b", text)]
-                if uses and not any(re.match(rf"\s*(?:\w+, )*{other}\b", text) for text in body[position + 1:uses[-1]]):
-                    return which, position, name, other
-        return None
+        return True
 
     def region(self, parts, following):
-        """What differs at one place, as two blocks, or as one that assigns by the condition."""
-        levels = {depth(line) for part in parts for line, _, _ in part[:1]}
+        """What differs at one place, as two blocks."""
+        levels = {depth(part[0].text) for part in parts if part}
         if len(levels) != 1:
             return False
         level = levels.pop()
-        ends = [line for part in parts for line, _, _ in part[-1:]]
-        stripped = [line.lstrip() for line in [part[0][0] for part in parts if part] + following]
-        if any(line.startswith(("else:", "elif ")) for line in stripped) or any(line.endswith(":") for line in ends) or any(
-                depth(line) < level for part in parts for line, _, _ in part) or any(depth(line) > level for line in following):
+        begins = [line.lstrip() for line in [part[0].text for part in parts if part] + following]
+        if any(line.startswith(("else:", "elif ")) for line in begins) or any(
+                part[-1].text.endswith(":") for part in parts if part) or any(
+                depth(statement.text) < level for part in parts for statement in part) or any(
+                depth(line) > level for line in following):
             return False  # blocks that go on outside of it
-        if self.assigned(parts):
-            return True
         loop = f" in self.{self.condition.child}:" if self.condition.is_list and not parts[0] else None
-        if loop and parts[1][0][0].endswith(loop) and all(depth(line) > level for line, _, _ in parts[1][1:]):  # over nothing
-            for line, _, number in parts[1]:
-                self.line((line, ((1, number),)))
+        if loop and parts[1][0].text.endswith(loop) and is_block(parts[1], level):  # over nothing
+            self.block(parts[1], 1)
             return True
-        indent = " " * level
-        order = (1, 0) if parts[1] else (0, 1)
-        for position, which in enumerate(order):
-            if position and parts[which] and parts[which][0][0].lstrip().startswith("if ") and all(
-                    depth(line) > level for line, _, _ in parts[which][1:]):
-                for place, (line, _, number) in enumerate(parts[which]):
-                    self.line((line if place else indent + "el" + line.lstrip(), ((which, number),)))
-            elif parts[which]:
+        for position, which in enumerate((1, 0) if parts[1] else (0, 1)):
+            part = parts[which]
+            if position and part and part[0].text.lstrip().startswith("if ") and is_block(part, level):
+                self.line((" " * level + "el" + part[0].text.lstrip(), ((which, part[0].number),)))
+                self.block(part[1:], which)
+            elif part:
                 head = f"if {self.condition.in_forward(which)}:" if position == 0 else "else:"
-                self.line((indent + head, None))
-                for line, _, number in parts[which]:
-                    self.line(("    " + line, ((which, number),)))
+                self.line((" " * level + head, None))
+                self.block(part, which, "    ")
         return True
 
-    def assigned(self, parts):
-        """`name = other if ... is None else call`, where one part has a statement more, whose name stands for `other` in it."""
-        for more in (0, 1):
-            long, short = parts[more], parts[1 - more]
-            match = ASSIGNED.match(long[0][0].strip()) if len(long) == len(short) + 1 and short else None
-            if match is None:
-                continue
-            name, value = match.groups()
-            words = {other for (line, _, _), (there, _, _) in zip(long[1:], short)
-                     for mine, other in zip(re.findall(r"\w+|\W", line), re.findall(r"\w+|\W", there))
-                     if mine == name and other != name}
-            if len(words) != 1 or not re.match(r"[A-Za-z_]\w*$", next(iter(words))):
-                continue
-            other = words.pop()
-            if any(re.sub(rf"\b{name}\b", other, line) != there for (line, _, _), (there, _, _) in zip(long[1:], short)) \
-                    or re.search(rf"\b{name}\b", "\n".join(line for line, _, _ in short)):
-                continue
-            indent = " " * depth(long[0][0])
-            self.line((f"{indent}{name} = {other} if {self.condition.in_forward(1 - more)} else ", None),
-                      (value, ((more, long[0][2]),)))
-            for (line, _, number), (_, _, there) in zip(long[1:], short):
-                self.line((line, ((more, number), (1 - more, there))))
-            return True
-        return False
+    def block(self, part, which, indent=""):
+        for statement in part:
+            self.line((indent + statement.text, ((which, statement.number),)))

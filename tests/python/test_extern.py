@@ -198,14 +198,35 @@ class Asking(nn.Module):
         return self.function(self, x, *more) if x.sum() < 1e9 else x
 
 
-class Twice(Odd):
+class Counted(Odd):
     def forward(self, x):
-        return self.inner(x, 1) + self.inner(x, 2)
+        return self.inner(x, len(x))
 
 
-class Narrowing(Odd):
-    def forward(self, x):
-        return self.inner(x)[0] + self.inner(x[0])
+class Told(nn.Module):
+    """Is called in one way or another, and cannot be read."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x, other=None, *, scale=1.0, pair=False):
+        y = self.fc(x) * scale
+        if y.sum() > 1e9:
+            return x
+        if other is not None:
+            y = y * other
+        return (y, y.mean(-1)) if pair else y
+
+
+class Ways(Odd):
+    def forward(self, x, z):
+        y = self.inner(x)
+        y = y + self.inner(x, other=y, scale=2.0)
+        a, b = self.inner(z, pair=True)
+        if self.training:
+            y = y + self.inner(x, x)
+        return y + a.mean() + b.sum(), self.inner(z)
 
 
 class Mapped(nn.Module):
@@ -357,14 +378,63 @@ hint: choose by torch.where, or let an argument of the module decide"""
                      f"it is given, or a buffer\n{words}\nhint: let it return what it computes", Odd(Asking(count)), x)
         self.refused(f"{place}: error: 'inner', which is left as an Extern, gives no tensor\n{words}",
                      Odd(Asking(lambda self, x: None)), x)
-        self.refused(f"{HERE}:{line_of('return self.inner(x, 1)')}: error: 'inner', which is left as an Extern, is called in two "
-                     "ways that one body cannot tell apart: with ((<tensor 0>, 1), {}) and ((<tensor 0>, 2), {})\n"
-                     "    return self.inner(x, 1) + self.inner(x, 2)\nnote: in module 'inner'",
-                     Twice(Asking(lambda self, x, n: x * n)), x)
+        self.refused("error: 'inner', which is left as an Extern, is given ((<tensor 0>, 4), {}), but with other sizes "
+                     "((<tensor 0>, 3), {})\nhint: let it take them from the shapes of tensors, or let these sizes be fixed",
+                     Counted(Asking(lambda self, x, n: x * n)), torch.randn(4, 3), dynamic_shapes={"x": {0: "batch"}})
 
-        self.refused(f"{HERE}:{line_of('return self.inner(x)[0]')}: error: 'inner', which is left as an Extern, gives the shapes "
-                     "[(2, 3)] in one call and [(3,)] in another\n    return self.inner(x)[0] + self.inner(x[0])\nnote: in module "
-                     "'inner'\nhint: let a module of its own give each", Narrowing(Asking(lambda self, x: x)), x)
+    def test_ways(self):
+        """Each way of calling is an Extern of its own, with one set of keys."""
+        model, x, z = Ways(Told()), torch.randn(3, 4), torch.randn(2, 5, 4)
+        made = self.export(model, x, z, dynamic_shapes={"x": {0: ("batch", 6)}, "z": {1: ("tokens", 8)}}, training=True)
+        self.assertEqual(self.text.partition("classes:\n")[2], """\
+  Told():
+    modules:
+      fc: Linear(4, 4)
+      body: Extern("told", [batch, 4], backward=True)
+      body_2: Extern("told_2", [batch, 4], backward=True)
+      body_3: Extern("told_3", [[2, tokens, 4], [2, tokens]], backward=True)
+      body_4: Extern("told", [2, tokens, 4], backward=True)
+      body_5: Extern("told_4", [batch, 4], backward=True)
+    forward(x, other=None, way=0): |
+      if way == 1:
+          return self.body_2(x, other, self.fc.weight, self.fc.bias)
+      if way == 2:
+          return self.body_3(x, self.fc.weight, self.fc.bias)
+      if way == 3:
+          return self.body_4(x, self.fc.weight, self.fc.bias)
+      if way == 4:
+          return self.body_5(x, self.fc.weight, self.fc.bias)
+      return self.body(x, self.fc.weight, self.fc.bias)
+
+modules:
+  inner: Told()
+
+forward: |
+  y = self.inner(x)
+  y = y + self.inner(x, other=y, way=1)
+  a, b = self.inner(z, way=2)
+  if self.training:
+      y = y + self.inner(x, way=4)
+  return y + a.mean() + b.sum(), self.inner(z, way=3)
+""")
+        self.assertEqual(list(made.externs), ["inner.body", *(f"inner.body_{i}" for i in (2, 3, 4, 5))])
+        self.assertTrue(self.warnings[0].startswith(
+            "'inner' is left as the Externs 'told', 'told_2', 'told_3' and 'told_4', whose bodies are yours to write: "))
+        net = modc.compile(made.spec, weights=made.weights, externs=made.externs, options=["--backward"], cflags="-O0")
+        self.assertEqual(list(net.state_dict("torch")), list(model.state_dict()))
+        x, z = torch.randn(6, 4), torch.randn(2, 8, 4)
+        for training in (False, True):
+            want = model.train(training)(x, z)
+            gradients = [torch.randn_like(item) for item in want]
+            net.train(training)
+            for have, item in zip(net(x, z), want):
+                self.assertLess(float((have - item).abs().max()), 1e-5)
+            model.zero_grad()
+            torch.autograd.backward(want, gradients)
+            net.zero_grad()
+            net.backward(*gradients)
+            for name, parameter in model.named_parameters():
+                self.assertLess(float((net.gradients("torch")[name] - parameter.grad).abs().max()), 1e-4, name)
 
     def test_shapes(self):
         """What follows from sizes: sums of multiples, and products."""

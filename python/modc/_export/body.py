@@ -614,7 +614,7 @@ class Body:
         name, args, kwargs = call.name, call.args, {key: item for key, item in call.kwargs.items() if key not in DROPPED}
         place, _, last = name.rpartition(".")
         if name == "extern":
-            return f"self.{self.whole.left_at(self.scope.module).slot}({self.list_of(args, {})})", ATOM
+            return f"self.{self.whole.left_at(self.scope.module).way(call).slot}({self.list_of(args, {})})", ATOM
         if last == "__get__":
             attribute = place.rpartition(".")[2]
             if attribute in ("data", "grad"):
@@ -692,7 +692,9 @@ class Body:
     def module_text(self, call):
         callee = reference(self.whole.path_below(call.path, self.scope, call))
         if call.child is not None:
-            return f"{callee}({', '.join(self.read(value)[0] for _, value in self.needs(call))})"
+            needed = [(name, self.read(value)[0]) for name, value in self.needs(call)]
+            left = self.whole.left_at(call.module)
+            return f"{callee}({', '.join([text for _, text in needed] if left is None else left.words(call.child.calls[0], needed))})"
         kwargs = {key: item for key, item in call.kwargs.items() if item is not None}
         args = list(call.args)
         while args and args[-1] is None:

@@ -17,7 +17,7 @@ from modc._errors import ExportError, ExportWarning, SpecError
 from modc._files import safetensors_bytes
 from modc._export.constructors import base_class, class_name, constructor
 from modc._export.guards import extents_of, guards, others_of
-from modc._export.left import Left, kind_of, snake
+from modc._export.left import Left
 from modc._export.modes import Calm, calm_calls, calm_modules, in_mode
 from modc._export.trace import FROM_PYTHON, SCRIPTED, copied, named_tensors, tensors_of, trace, undisturbed
 from modc._export.write import Whole
@@ -100,6 +100,12 @@ def own_distance(model, args, kwargs, training):
                 if have.is_floating_point() and want.dtype == torch.float64 and have.shape == want.shape), default=0.0)
 
 
+def listing(names):
+    """'a', 'b' and 'c'."""
+    *most, last = [f"'{name}'" for name in names]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 class Reading:
     """A model as it was seen in evaluation mode and, if that is wanted and can be, in training mode.
 
@@ -109,10 +115,11 @@ class Reading:
     def __init__(self, model, args, kwargs, training, left, sizes):
         self.model, self.args, self.kwargs, self.left = model, args, kwargs, left
         self.catalogue, self.lacks = Catalogue(), None
+        for item in left.values():
+            item.forget()
         with in_mode(self.model, False):
             self.evaluation, self.training = self.trace(), None
-            if left and sizes:
-                self.fit(sizes)
+            self.note_ways(self.evaluation, sizes)
         self.always = ["*"]
         if training is False:
             return
@@ -120,6 +127,7 @@ class Reading:
             try:
                 self.training = self.trace()
                 self.check_outputs()
+                self.note_ways(self.training, sizes)
                 self.always = self.in_evaluation()
             except (ExportError, RuntimeError, ValueError, TypeError, IndexError) as error:
                 if training:
@@ -130,22 +138,21 @@ class Reading:
         return trace(self.model, self.args if args is None else args, self.kwargs if kwargs is None else kwargs,
                      self.catalogue.is_leaf, self.left)
 
-    def fit(self, sizes):
-        """How what left modules give follows from the sizes of calls: by runs with others."""
-        extents, runs = extents_of(self.model, self.args, self.kwargs, sizes), []
+    def note_ways(self, tracer, sizes):
+        """How modules that are left are called, and what they give: by runs with other sizes it is known how that follows."""
+        if not self.left:
+            return
+        extents = extents_of(self.model, self.args, self.kwargs, sizes)
+        runs = [(extents, tracer)]
         for by in (1, 2, 3):
             for moved in [*([size] for size in sizes), list(sizes)]:
                 chosen = {size: extent if size not in moved else extent - by if extent > by else extent + by
                           for size, extent in extents.items()}
-                if all(extent <= sizes[size][0] for size, extent in chosen.items()) and chosen not in runs:
-                    runs.append(chosen)
-        seen = {path: [(extents, left.seen)] for path, left in self.left.items()}
-        for chosen in runs:
-            self.trace(*others_of(self.model, self.args, self.kwargs, sizes, chosen))
-            for path, left in self.left.items():
-                seen[path].append((chosen, left.seen))
-        for path, left in self.left.items():
-            left.fit(seen[path])
+                if all(extent <= sizes[size][0] for size, extent in chosen.items()) and all(chosen != run for run, _ in runs):
+                    runs.append((chosen, self.trace(*others_of(self.model, self.args, self.kwargs, sizes, chosen))))
+        found = [(left, left.found([(run, one.left_calls[path]) for run, one in runs])) for path, left in self.left.items()]
+        for left, ways in found:
+            left.take(tracer.mode, ways)
 
     def check_outputs(self):
         """Both modes give as many tensors."""
@@ -171,11 +178,12 @@ class Reading:
             yield f"{place}: the model changes its argument '{name}' in place; the compiled model leaves it as it is"
         bodies = {}
         for left in self.left.values():
-            bodies.setdefault(left.name, []).append(left)
-        for name, members in bodies.items():
-            paths = [f"'{left.path}'" for left in members]
-            named = f"{', '.join(paths[:-1])} and {paths[-1]} are" if len(paths) > 1 else f"{paths[0]} is"
-            yield f"{named} left as the Extern '{name}', whose body is yours to write: {members[0].cause}"
+            bodies.setdefault(tuple(dict.fromkeys(way.name for way in left.ways)), []).append(left)
+        for names, members in bodies.items():
+            are = "are" if len(members) > 1 else "is"
+            externs, whose = ("the Externs", "whose bodies are") if len(names) > 1 else ("the Extern", "whose body is")
+            yield (f"{listing(left.path for left in members)} {are} left as {externs} {listing(names)}, {whose} yours to write: "
+                   f"{members[0].cause}")
         for name, place in self.evaluation.functions.items():
             yield f"{place}: {name} has a backward of its own; the compiled model differentiates what its forward computes"
 
@@ -224,21 +232,13 @@ class Leaving:
     """Which modules of a model are left as Externs: those in which something cannot be told."""
 
     def __init__(self, model):
-        self.model, self.modules, self.names = model, {}, {}
+        self.model, self.modules, self.bodies = model, {}, {}
 
     def take(self, path, cause):
         """Whether a module was not left yet, and can be: the model itself cannot. It is from now on."""
         if not path or path in self.modules:
             return False
-        module = self.model.get_submodule(path)
-        kind = kind_of(module)
-        if kind not in self.names:
-            base, i = snake(class_name(module)), 2
-            name = base
-            while name in self.names.values():
-                name, i = f"{base}_{i}", i + 1
-            self.names[kind] = name
-        self.modules[path] = Left(module, path, cause, self.names[kind])
+        self.modules[path] = Left(self.model.get_submodule(path), path, cause, self.bodies)
         return True
 
     def leave(self, problem):
@@ -332,7 +332,7 @@ def export(model, args=(), path="net.yaml", *, kwargs=None, dynamic_shapes=None,
                     raise
         reading, whole = attempt.reading, attempt.whole
         (made / f"{path.stem}.safetensors").write_bytes(safetensors_bytes(weights))
-        externs = {path: left.stand_in() for path, left in leaving.modules.items()}
+        externs = {key: body for left in leaving.modules.values() for key, body in left.stand_ins().items()}
         differences = []
         if check:
             tried = made / f"{path.stem}.tried.yaml"

@@ -59,60 +59,23 @@ def kind_of(module):
                  for path, part in module.named_modules())
 
 
-class Left:
-    """A module that is left as an Extern, and `cause`, why. Filled by the traces of the model."""
+class Seen:
+    """One call of a module that is left: the arguments without their tensors, of which there were so many, and what it gave."""
 
-    def __init__(self, module, path, cause, name):
-        self.module, self.path, self.cause, self.name = module, path, cause, name
-        self.held = {}  # by name below the module: its parameters and buffers, each once
-        for kind in (module.named_parameters, module.named_buffers):
-            self.held.update(kind())
-        self.given, self.count = None, 0  # the arguments without their tensors, of which there were so many
-        self.dtypes, self.shapes = [], []  # of what it gives; shapes as texts
-        self.run, self.seen = None, []
-
-    @property
-    def slot(self):
-        """What the Extern is called in the class of the module."""
-        name = "body"
-        while hasattr(self.module, name):
-            name += "_"
-        return name
-
-    def note(self, tracer, args, kwargs, result):
-        """One call, in a run of the tracer's."""
+    def __init__(self, args, kwargs, results):
         known = {}
-        given = repr(emptied((args, kwargs), known))
-        results = once(tensors_of(result, []))
-        seen = [tuple(tensor.shape) for tensor in results]
-        if self.run is tracer and seen != self.seen:
-            tracer.fail(f"'{self.path}', which is left as an Extern, gives the shapes {self.seen} in one call and {seen} in another",
-                        "let a module of its own give each")
-        if self.given is not None and given != repr(self.given):
-            tracer.fail(f"'{self.path}', which is left as an Extern, is called in two ways that one body cannot tell apart: "
-                        f"with {repr(self.given)} and {given}")
-        if not results:
-            tracer.fail(f"'{self.path}', which is left as an Extern, gives no tensor")
-        self.given, self.count = emptied((args, kwargs), {}), len(known)
-        self.run, self.seen, self.dtypes = tracer, seen, [tensor.dtype for tensor in results]
-        if not self.shapes:
-            self.shapes = [[str(extent) for extent in shape] for shape in seen]
+        self.given = emptied((args, kwargs), known)
+        self.count, self.dtypes = len(known), [tensor.dtype for tensor in results]
+        self.shapes = [tuple(tensor.shape) for tensor in results]
 
-    def fit(self, runs):
-        """runs: by the first of its own and others, ({size: what it was}, the shapes that were seen)."""
-        self.shapes = [[self.fitted(runs, index, axis) for axis in range(len(shape))] for index, shape in enumerate(runs[0][1])]
 
-    def fitted(self, runs, index, axis):
-        """A dimension as an expression over sizes that gives it in all runs."""
-        extents = [run for run, _ in runs]
-        values = [shapes[index][axis] for _, shapes in runs]
-        for terms in candidates(extents, values):
-            if all(sum(factor * math.prod(run[size] for size in sizes) for factor, sizes in terms) == value
-                   for run, value in zip(extents, values)):
-                return written(terms)
-        raise ExportError(f"'{self.path}', which is left as an Extern, gives {', '.join(map(str, values))} elements along "
-                          f"dimension {axis}, which is no sum or product of the sizes of calls", None, "",
-                          "let these sizes be fixed")
+class Way:
+    """How a module that is left is called: an Extern of its own. shapes: of what it gives, as texts."""
+
+    def __init__(self, seen, shapes):
+        self.given, self.count, self.dtypes, self.shapes = seen.given, seen.count, seen.dtypes, shapes
+        self.key = repr((seen.given, seen.dtypes, shapes))
+        self.name = self.slot = self.names = None  # of the body; of the Extern in the class; of the arguments
 
     def text(self, dtype):
         """The constructor in the spec, whose dtype is this one."""
@@ -125,8 +88,123 @@ class Left:
             words.append("backward=True")
         return f"Extern({', '.join(words)})"
 
-    def stand_in(self):
-        return StandIn(self.module, list(self.held), self.given, self.count)
+
+class Left:
+    """A module that is left as an Extern, and `cause`, why. bodies: by what modules are and what they are given, the names of
+    their bodies; those of a model share it. Filled by the traces of the model."""
+
+    def __init__(self, module, path, cause, bodies):
+        self.module, self.path, self.cause, self.bodies = module, path, cause, bodies
+        self.held = {}  # by name below the module: its parameters and buffers, each once
+        for kind in (module.named_parameters, module.named_buffers):
+            self.held.update(kind())
+        self.kind = kind_of(module)
+        self.ways, self.order = [], {}  # order: by mode of the model, the way of each call
+
+    @staticmethod
+    def seen(args, kwargs, result):
+        return Seen(args, kwargs, once(tensors_of(result, [])))
+
+    def found(self, runs):
+        """The Way of each call. runs: of the model's own arguments first and of others: ({size: what it was}, what was Seen)."""
+        ways = []
+        for i, seen in enumerate(runs[0][1]):
+            same = [(extents, calls[i]) for extents, calls in runs if i < len(calls)]
+            other = next((call.given for _, call in same if repr(call.given) != repr(seen.given)), None)
+            if other is not None:
+                raise ExportError(f"'{self.path}', which is left as an Extern, is given {seen.given}, but with other sizes {other}",
+                                  None, "", "let it take them from the shapes of tensors, or let these sizes be fixed")
+            ways.append(Way(seen, self.fitted([(extents, call.shapes) for extents, call in same])))
+        return ways
+
+    def take(self, mode, ways):
+        """The Ways of a mode's calls."""
+        for way in ways:
+            if all(way.key != known.key for known in self.ways):
+                self.ways.append(way)
+                way.name, way.slot = self.body_of(way), self.slot_of(len(self.ways))
+        keys = [known.key for known in self.ways]
+        self.order[mode] = [keys.index(way.key) for way in ways]
+
+    def forget(self):
+        """Begins anew, with others left beside it."""
+        self.ways, self.order = [], {}
+        self.bodies.clear()
+
+    def number(self, call):
+        """That of the Way of a call of the Extern; of one that came after those that were seen, any."""
+        order = self.order.get(call.mode, ())
+        return order[call.position] if call.position < len(order) else 0
+
+    def way(self, call):
+        return self.ways[self.number(call)]
+
+    def body_of(self, way):
+        key, base, number = (self.kind, repr(way.given)), snake(class_name(self.module)), 1
+        while key not in self.bodies:
+            name = base if number == 1 else f"{base}_{number}"
+            if name not in self.bodies.values():
+                self.bodies[key] = name
+            number += 1
+        return self.bodies[key]
+
+    def slot_of(self, number):
+        name = "body" if number == 1 else f"body_{number}"
+        while hasattr(self.module, name):
+            name += "_"
+        return name
+
+    def signature(self):
+        """(the arguments that all ways take, those that some take, what chooses among them) of the class."""
+        lists = [way.names for way in self.ways if way.names is not None]
+        common = []
+        for names in zip(*lists):
+            if len(set(names)) > 1:
+                break
+            common.append(names[0])
+        some = list(dict.fromkeys(name for names in lists for name in names[len(common):]))
+        chooses = "way"
+        while chooses in [*common, *some]:
+            chooses += "_"
+        return common, some, chooses
+
+    def words(self, call, needed):
+        """The arguments of a call of the class, of which `call` is that of the Extern. needed: (name, text) of each."""
+        common, number = len(self.signature()[0]) if len(self.ways) > 1 else len(needed), self.number(call)
+        return [text for _, text in needed[:common]] + [f"{name}={text}" for name, text in needed[common:]] + (
+            [f"{self.signature()[2]}={number}"] if number else [])
+
+    def forward(self, lines):
+        """(arguments, statements) of the class. lines: by way, what calls its Extern."""
+        if len(self.ways) == 1:
+            return self.ways[0].names, [lines[0]]
+        common, some, chooses = self.signature()
+        text = []
+        for number in sorted(lines)[1:]:
+            text += [f"if {chooses} == {number}:", "    " + lines[number]]
+        text.append(lines[min(lines)])
+        return common + [f"{name}=None" for name in some] + [f"{chooses}=0"], text
+
+    def fitted(self, runs):
+        """What is given in all runs, ({size: what it was}, its shapes), as texts over sizes."""
+        return [[self.dimension(runs, index, axis) for axis in range(len(shape))] for index, shape in enumerate(runs[0][1])]
+
+    def dimension(self, runs, index, axis):
+        extents = [run for run, _ in runs]
+        values = [shapes[index][axis] for _, shapes in runs]
+        for terms in candidates(extents, values):
+            if all(sum(factor * math.prod(run[size] for size in sizes) for factor, sizes in terms) == value
+                   for run, value in zip(extents, values)):
+                return written(terms)
+        raise ExportError(f"'{self.path}', which is left as an Extern, gives {', '.join(map(str, values))} elements along "
+                          f"dimension {axis}, which is no sum or product of the sizes of calls", None, "",
+                          "let these sizes be fixed")
+
+    def stand_ins(self):
+        """By path, what modc.compile takes in the place of bodies."""
+        made = [StandIn(self.module, list(self.held), way) for way in self.ways]
+        return {self.path: made[0]} if len(made) == 1 else {
+            f"{self.path}.{way.slot}": one for way, one in zip(self.ways, made)}
 
 
 def candidates(extents, values):
@@ -163,8 +241,8 @@ class StandIn:
     and gives the tensors of its result."""
     takes_torch = True
 
-    def __init__(self, module, names, given, count):
-        self.module, self.names, self.given, self.count, self.training = module, names, given, count, False
+    def __init__(self, module, names, way):
+        self.module, self.names, self.given, self.count, self.training = module, names, way.given, way.count, False
 
     def __repr__(self):
         return f"<{class_name(self.module)} in the place of its body>"

@@ -353,6 +353,7 @@ class Tracer(TorchFunctionMode):
     def __init__(self, model, is_leaf, left):
         super().__init__()
         self.model, self.is_leaf, self.left = model, is_leaf, left
+        self.mode, self.left_calls = model.training, {path: [] for path in left}
         self.values, self.kept = {}, []  # by id of a tensor, which is kept so that the id stays its own
         self.paths, self.paused, self.hidden = {}, 0, Hidden(Dependence.key, tensors_of)
         self.aside = 0  # whether what is left runs, as it does without being looked at
@@ -637,13 +638,17 @@ class Tracer(TorchFunctionMode):
         self.aside += 1
         try:
             result = original(left.module, *plain(args), **{key: plain(item) for key, item in kwargs.items()})
-            left.note(self, args, kwargs, result)
+            seen = left.seen(args, kwargs, result)
         finally:
             self.paused -= 1
             self.aside -= 1
         if [tensor._version for tensor in tensors] != before:
             self.fail(f"'{left.path}', which is left as an Extern, changes a tensor in place that it is given, or a buffer",
                       "let it return what it computes")
+        if not seen.shapes:
+            self.fail(f"'{left.path}', which is left as an Extern, gives no tensor")
+        call.mode, call.position = self.mode, len(self.left_calls[left.path])
+        self.left_calls[left.path].append(seen)
         self.scope.calls.append(call)
         return self.keep_results(call, result, (args, kwargs))
 

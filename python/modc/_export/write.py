@@ -195,6 +195,9 @@ class Whole:
         if found is None:
             found = self.bodies[id(scope)] = Body(scope, self)
             scope.text = None
+            left = self.left_at(scope.module)
+            if left is not None:
+                left.way(scope.calls[0]).names = [name for name, _ in found.arguments]
         return found
 
     def text_of(self, scope):
@@ -315,7 +318,7 @@ class Whole:
         children = self.children(path, module)
         left = self.left_at(module)
         if left is not None:
-            children.append((left.slot, left.text(self.dtype)))
+            children += [(way.slot, way.text(self.dtype)) for way in left.ways]
         if children:
             lines.append("modules:")
             lines += ["  " + line for line in mapped(children)]
@@ -334,11 +337,10 @@ class Whole:
 
     def forward_of(self, path, module):
         """(arguments, statements) of a module's forward, of both modes; None: it is not called."""
+        if self.left_at(module) is not None:
+            return self.forward_of_left(path, module)
         texts = [self.text_of(scope) for scope in self.scopes_of(module)]
-        for text in texts[1:]:
-            if text != texts[0]:
-                raise ExportError(f"'{path}' is called in two ways that differ:\n    " + "\n    ".join(
-                    a if a == b else f"{a}\n    {b}" for a, b in zip(texts[0][1], text[1])), None, path)
+        self.check_same(path, texts)
         other = self.training.forward_of(path, module) if self.training is not None else None
         if not texts or other is None:
             return texts[0] if texts else other
@@ -347,6 +349,23 @@ class Whole:
             raise ExportError(f"'{path}' takes {', '.join(texts[0][0])} in evaluation and {', '.join(other[0])} in training",
                               None, path, "export one mode: training=False")
         return arguments, both(texts[0][1], other[1])
+
+    @staticmethod
+    def check_same(path, texts):
+        for text in texts[1:]:
+            if text != texts[0]:
+                raise ExportError(f"'{path}' is called in two ways that differ:\n    " + "\n    ".join(
+                    a if a == b else f"{a}\n    {b}" for a, b in zip(texts[0][1], text[1])), None, path)
+
+    def forward_of_left(self, path, module):
+        """The same of a module that is left as an Extern for each way in which it is called, in either mode."""
+        left, texts = self.left_at(module), {}
+        for whole in filter(None, (self, self.training)):
+            for scope in whole.scopes_of(module):
+                texts.setdefault(left.number(scope.calls[0]), []).append(whole.text_of(scope))
+        for same in texts.values():
+            self.check_same(path, same)
+        return left.forward({number: same[0][1][0] for number, same in texts.items()}) if texts else None
 
     def scopes_of(self, module):
         """The calls of a module, by whichever of its paths."""

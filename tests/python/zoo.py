@@ -122,7 +122,7 @@ def of_transformers(name):
     if hasattr(config, "num_local_experts") or hasattr(config, "num_experts"):
         model.set_experts_implementation("batched_mm")  # without a choice by values
     if getattr(kind, "main_input_name", "input_ids") == "pixel_values":
-        size = getattr(config, "image_size", 32)
+        size = getattr(config, "image_size", 64)  # of any: the last stride leaves some values
         size = size if isinstance(size, int) else size[0]
         given = {"pixel_values": torch.randn(1, getattr(config, "num_channels", 3), size, size)}
         if "noise" in inspect.signature(kind.forward).parameters:  # which patches it hides
@@ -198,5 +198,5 @@ def try_one(name, options):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    zoo_run.run(__file__, __doc__, try_one, ["distance", "PyTorch's", "spec", "source", "seconds"], lambda parser:
+    zoo_run.run(__file__, __doc__, try_one, ["distance", "PyTorch's", "spec", "source"], lambda parser:
                 parser.add_argument("--no-compile", action="store_true", help="read and check the specs, no more"))

@@ -101,12 +101,24 @@ def table(rows, columns):
         cell.rjust(width) for cell, width in zip(row[2:-1], widths[2:-1])], row[-1]]).rstrip() for row in cells]
 
 
+def rows_of(path):
+    """{network: its row} of a table."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line[:1] not in ("", "#")]
+    columns, found = lines[0].split()[1:], {}
+    for line in lines[1:]:
+        name, state, *cells = line.split(None, 2 + len(columns))
+        row = {"name": name, "good": state == "right", **{key: cell for key, cell in zip(columns, cells) if cell != "-"}}
+        found[name] = {**row, "note" if row["good"] else "reason": "".join(cells[len(columns):])}
+    return found
+
+
 def main(program, doc, attempt, columns, add_arguments=None):
     """attempt(name, options) gives a row: what `columns` name; `reason` where it failed, else perhaps a `note`."""
     program = Path(program).resolve()
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", type=Path, default=program.with_suffix(".txt"))
     parser.add_argument("--results", type=Path, help="a file for the table of the whole list")
+    parser.add_argument("--resume", action="store_true", help="keep its rows, whichever commit they are of, but for the NAMEs")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "modc-zoo")
     parser.add_argument("--seconds", type=float, default=900, help="what a network may take")
     parser.add_argument("--gigabytes", type=float, default=12, help="what memory a network may take")
@@ -120,33 +132,35 @@ def main(program, doc, attempt, columns, add_arguments=None):
             __import__(package)
         except ImportError:
             pass
+    columns = [*columns, "seconds", "commit"]
     listed = names_of(options.list)
     commit, clean = state_of_modc(program)
+    at = commit if clean else f"{commit}+"
     key = hashlib.sha256(Path(os.environ.get("MODC_EXECUTABLE") or ROOT / "build" / "modc").read_bytes()).hexdigest()[:12]
     options.work.mkdir(parents=True, exist_ok=True)
     done_file = options.work / f"{program.stem}-{commit}-{key}.jsonl"
-    done = {}
+    done = rows_of(options.results) if options.resume and options.results and options.results.exists() else {}
     if clean and done_file.exists():
-        done = {row["name"]: row for row in map(json.loads, done_file.read_text(encoding="utf-8").splitlines())}
+        done.update((row["name"], row) for row in map(json.loads, done_file.read_text(encoding="utf-8").splitlines()))
     for name in options.names or listed:
         if name not in done or options.names or options.again:
-            row = done[name] = run_one(attempt, name, options)
+            row = done[name] = {**run_one(attempt, name, options), "commit": at}
             if clean:
                 with done_file.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
             print(f"{'right' if row['good'] else 'WRONG'} {name:44} " + ", ".join(
-                f"{column} {row[column]}" for column in columns if column in row) + f" {row.get('reason', '')}", flush=True)
-    rows = [done[name] for name in options.names or listed]
+                f"{column} {row[column]}" for column in columns[:-1] if column in row) + f" {row.get('reason', '')}", flush=True)
+    whole = options.results and (options.resume or not options.names)
+    rows = [done[name] for name in (listed if whole else options.names or listed) if name in done]
     right = sum(row["good"] for row in rows)
     unexplained = [row["name"] for row in rows if not row["good"] and not listed.get(row["name"])]
     total = f"{len(rows)} networks: {right} right, {len(rows) - right} not"
-    if options.results and not options.names:
+    if whole:
         for row in rows:
             if not row["good"] and listed[row["name"]]:
                 row["reason"] = listed[row["name"]]
-        at = commit if clean else f"{commit} with changes"
         options.results.write_text("\n".join([
-            f"# {total}. Written by {program.relative_to(ROOT)} --results at commit {at}.",
+            f"# {total}. Written by {program.relative_to(ROOT)} --results; a commit with + had changes.",
             f"# {versions()}", *table(rows, columns)]) + "\n", encoding="utf-8")
     print(total)
     return 1 if unexplained else 0

@@ -18,6 +18,7 @@ import inspect
 import sys
 import warnings
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
@@ -56,9 +57,14 @@ def of_torchvision(name):
         options["weights_backbone"] = None
         model = getattr(torchvision.models.segmentation, name)(weights=None, **options)
         return model, (torch.randn(1, 3, 64, 64),), {}
-    if name.startswith(("r3d", "mc3", "r2plus1d", "s3d", "mvit", "swin3d")):
+    if name.startswith(("r3d", "mc3", "r2plus1d", "s3d", "swin3d")):
         model = getattr(torchvision.models.video, name)(weights=None)
-        return model, (torch.randn(1, 3, 16, 224, 224) if name.startswith(("mvit", "s3d")) else torch.randn(1, 3, 16, 112, 112),), {}
+        return model, (torch.randn(1, 3, 16, 224, 224) if name.startswith("s3d") else torch.randn(1, 3, 16, 112, 112),), {}
+    if name.startswith("mvit"):
+        whole = torchvision.models.video.mvit._mvit
+        small = {"spatial_size": (64, 64), "temporal_size": 8}  # which the functions that are public do not take
+        with mock.patch.object(torchvision.models.video.mvit, "_mvit", lambda **given: whole(**{**given, **small})):
+            return getattr(torchvision.models.video, name)(weights=None), (torch.randn(1, 3, 8, 64, 64),), {}
     if name.startswith("raft"):
         model = getattr(torchvision.models.optical_flow, name)(weights=None)
         return model, (torch.randn(1, 3, 128, 128), torch.randn(1, 3, 128, 128)), {"num_flow_updates": 2}

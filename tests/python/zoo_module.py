@@ -6,9 +6,9 @@
 NAME is as in zoo.py. In training mode, without dropout: the gradients of the first step, the losses of all of them, and the
 buffers behind. They have to be within 1e-4 of PyTorch's, gradients relative to the largest number of the parameter's, and to no
 less than a hundredth of the largest of all; or within four times the distance that PyTorch itself has from its own float64, where
-that is more. PyTorch's is the largest of a few: of the parameters as they are, and of some that differ from them in the last bit.
-Where rounding decides which way a ReLU goes, it may be right by chance for one of them. Then "modc's" and "PyTorch's" are the
-distances of both from float64, in the same order: gradients/losses/buffers.
+that is more; or no further than PyTorch is where its parameters are moved by up to four last bits, a few times: rounding decides
+which way some ReLUs go. Then "modc's" and "PyTorch's" are the distances of both from float64, in the same order:
+gradients/losses/buffers; PyTorch's is the largest of those.
 """
 import copy
 import sys
@@ -25,7 +25,7 @@ import modc  # noqa: E402
 from modc._export.export import OWN_TIMES, doubled  # noqa: E402
 
 BOUND = 1e-4  # ten times that of results
-NUDGED = 4  # so many times are parameters moved by a last bit
+NUDGED = 4  # so many times are parameters moved
 FLOOR = 0.01  # of the largest gradient: smaller ones are compared as if they were this
 
 
@@ -78,12 +78,12 @@ def train(model, args, kwargs, steps):
 
 
 def nudged(model, seed):
-    """A copy in which each number of the parameters is itself, or one of its two neighbours."""
+    """A copy in which each number of the parameters is moved by up to OWN_TIMES last bits."""
     model, generator = copy.deepcopy(model), torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.is_floating_point():
-                steps = torch.randint(-1, 2, parameter.shape, generator=generator)
+                steps = torch.randint(-OWN_TIMES, OWN_TIMES + 1, parameter.shape, generator=generator)
                 parameter.mul_(1 + steps * torch.finfo(parameter.dtype).eps)
     return model
 
@@ -114,11 +114,11 @@ def try_one(name, options):
     row = dict(zip(("gradients", "losses", "buffers"), (f"{distance:.1e}" for distance in apart_by)))
     if not all(distance <= BOUND for distance in apart_by):
         exact = train(copy.deepcopy(start).double(), doubled(args), doubled(kwargs), options.steps)
-        others = [train(nudged(start, seed), args, kwargs, options.steps) for seed in range(NUDGED)]
-        mine = distances(have, exact)
-        own = [max(item) for item in zip(*(distances(other, exact) for other in (want, *others)))]
-        row["modc's"], row["PyTorch's"] = ("/".join(f"{distance:.0e}" for distance in item) for item in (mine, own))
-        if not all(distance <= max(BOUND, OWN_TIMES * most) for distance, most in zip(apart_by, own)):
+        mine, own = distances(have, exact), distances(want, exact)
+        moved = [distances(train(nudged(start, seed), args, kwargs, options.steps), exact) for seed in range(NUDGED)]
+        most = [max(items) for items in zip(own, *moved)]
+        row["modc's"], row["PyTorch's"] = ("/".join(f"{distance:.0e}" for distance in item) for item in (mine, most))
+        if not all(distance <= max(BOUND, OWN_TIMES * plain, near) for distance, plain, near in zip(apart_by, own, most)):
             row["reason"] = "too far from PyTorch"
     return row
 

@@ -841,6 +841,25 @@ class Messages(Case):
                     "hint: what goes on from call to call is a buffer", net, torch.ones(2, 4))
         self.assertEqual(model.calls, 0)
 
+        class Through(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                return x.sign()
+
+            @staticmethod
+            def backward(context, gradient):
+                return gradient
+
+        class Straight(nn.Module):
+            def forward(self, x):
+                return Through.apply(x)
+        model, other, net = strict(Straight)
+        x = torch.ones(2, 4)
+        self.assertTrue(torch.equal(net(x), x))  # without a backward nothing is lost
+        self.raises(modc.ModuleTorchModelException, "Through has a backward of its own, and modc differentiates what its forward "
+                    "computes\nhint: where that is the same, call what forward calls; a function y whose gradient is that of x is "
+                    "x + (y - x).detach()", net, x.clone().requires_grad_())
+
         class Keeps(nn.Module):
             def forward(self, x):
                 self.last = x * 2

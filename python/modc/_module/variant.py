@@ -129,6 +129,7 @@ class Traced:
             count = len(self.whole.returned(tracer.root))
         finally:
             torch.set_rng_state(state)
+        self.functions = tracer.functions
         if count != len(self.result.tensors):
             raise ModuleIOError("the result has a tensor twice")
         self.names = [name for name, _ in arguments]
@@ -170,6 +171,10 @@ class Variant:
 
     def __init__(self, schema, traced, sizes, saves):
         self.schema, self.sizes, self.saves = schema, sizes, saves
+        if saves and traced.functions:
+            raise ModuleTorchModelException(f"{next(iter(traced.functions))} has a backward of its own, and modc differentiates what "
+                                            "its forward computes\nhint: where that is the same, call what forward calls; a function "
+                                            "y whose gradient is that of x is x + (y - x).detach()")
         self.text = traced.text(sizes, schema.modes)
         self.positions, self.result, self.random = traced.positions, traced.result, traced.random
         self.mode = any(schema.modes)

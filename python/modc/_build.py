@@ -180,9 +180,9 @@ def build_sources(name, sources, cc=None, cflags=None, summary=None):
     """The folder of a model's library, made of its files by name where it is not in the cache."""
     compiler = Compiler(cc, cflags)
     runtime, make_runtime = runtime_folder(compiler)
-    binding, binding_source = include_dir() / "binding" / "modc_binding.h", runtime_dir() / "binding" / "modc_binding.c"
+    headers, bindings = [sorted((folder / "binding").glob(f"*.{kind}")) for folder, kind in ((include_dir(), "h"), (runtime_dir(), "c"))]
     named = [piece for file in sorted(sources) if file != "summary.txt" for piece in (file, sources[file])]
-    folder = cache_dir() / f"{name}-{digest(compiler.identity, binding, binding_source, runtime.name, *named)}"
+    folder = cache_dir() / f"{name}-{digest(compiler.identity, *headers, *bindings, runtime.name, *named)}"
 
     def make(made):
         for file, data in sources.items():
@@ -202,10 +202,10 @@ def build_sources(name, sources, cc=None, cflags=None, summary=None):
             units.append(unit)
         trains = [f"-DMODC_TRAINING={name}_training", f"-DMODC_OPTIMIZER_TABLE={name}_optimizer_table",
                   f'-DMODC_HEADER="{name}.h"'] if f"{name}_optimizer_table".encode() in sources[f"{name}.h"] else []
-        compiler.run(compiler.command("-I", binding.parent, "-I", made, f"-DMODC_MODEL={name}_model", "-DMODC_NO_EXTERNS",
+        compiler.run(compiler.command("-I", include_dir() / "binding", "-I", made, f"-DMODC_MODEL={name}_model", "-DMODC_NO_EXTERNS",
                                       *trains, "-shared",
                                       "-Wl,-Bsymbolic" if sys.platform != "darwin" else "-Wl,-undefined,error",
-                                      *units, binding_source, *objects, "-lm", "-lpthread", "-o", made / f"{name}.so"))
+                                      *units, *bindings, *objects, "-lm", "-lpthread", "-o", made / f"{name}.so"))
 
     return make_once(folder, make, {"sources": sorted({*sources, "summary.txt"}), "cc": cc, "cflags": cflags})
 

@@ -4,7 +4,7 @@ import json
 
 from modc._errors import CallError, Error
 
-BINDING = 3
+BINDING = 4
 MAX_DIMS = 8
 (OK, STALE, ALIGNMENT, WORKSPACE, SIZE, POINTER, HOOK_SHAPE, HOOK_ERROR, INDEX, DIVISION, FILE, FORMAT, KEYS, NAME, READ_ONLY,
  MEMORY, ARGUMENT, CONSUMED, NONFINITE, UNSUPPORTED, BUSY) = range(21)
@@ -51,17 +51,6 @@ class Frame(ctypes.Structure):
     _fields_ = [("net", ctypes.c_void_p), ("sizes", ctypes.c_void_p), ("inputs", ctypes.c_void_p), ("outputs", ctypes.c_void_p),
                 ("output_gradients", ctypes.c_void_p), ("input_gradients", ctypes.c_void_p), ("gradients", ctypes.c_void_p),
                 ("entry", ctypes.c_int), ("absent", ctypes.c_int)]
-
-
-LOOK_FUNCTIONS = ("PyDict_GetItem", "PyObject_GetAttr", "PyObject_Vectorcall", "PyLong_AsLongLong", "Py_DecRef", "PyErr_Clear")
-
-
-class Look(ctypes.Structure):
-    """What modc_binding_look looks at; the arrays are others' to keep."""
-    _fields_ = [(name, ctypes.c_void_p) for name in (*LOOK_FUNCTIONS, "version", "address_of", "dicts", "names", "objects", "tensors",
-                                                     "addresses")]
-    _fields_ += [("items", ctypes.c_int), ("parameters", ctypes.c_int), ("buffers", ctypes.c_int),
-                 ("buffer_version", ctypes.c_int64)]
 
 
 LambdaFunction = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int, ctypes.c_void_p)

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define MODC_BINDING 3 /* counts changes of this file; the first function may be asked before all others */
+#define MODC_BINDING 4 /* counts changes of this file; the first function may be asked before all others */
 int modc_binding_version(void);
 
 const struct modc_model *modc_binding_model(void);
@@ -108,26 +108,6 @@ struct modc_binding_frame {
 };
 enum modc_status modc_binding_run(const struct modc_binding_frame *frame);
 enum modc_status modc_binding_run_backward(struct modc_binding_frame *frame);
-
-/* For Python, with its lock held: whether what a caller remembers of objects is still so. Functions of its C API come by address,
- * since nothing here is compiled or linked with it. */
-struct modc_binding_sight {
-    void *(*dict_item)(void *dict, void *name);   /* PyDict_GetItem */
-    void *(*attribute)(void *object, void *name); /* PyObject_GetAttr */
-    void *(*call)(void *function, void *const *arguments, size_t count,
-                  void *names);                         /* PyObject_Vectorcall */
-    long long (*number)(void *object);                  /* PyLong_AsLongLong */
-    void (*release)(void *object);                      /* Py_DecRef */
-    void (*clear_error)(void);                          /* PyErr_Clear */
-    void *version;                                      /* the name of the attribute that counts writes */
-    void *address_of;                                   /* the method that says where a tensor lies */
-    void *const *dicts, *const *names, *const *objects; /* dicts[i][names[i]] is objects[i] */
-    void *const *tensors, *const *addresses;            /* of the parameters, then of the buffers */
-    int items, parameters, buffers;
-    int64_t buffer_version; /* what the versions of the buffers add up to */
-};
-/* What the versions of the parameters add up to; -1: something is not as it was. */
-int64_t modc_binding_look(struct modc_binding_sight *look);
 
 #ifdef __cplusplus
 }

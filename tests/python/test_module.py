@@ -3,6 +3,7 @@
 
 MODC: the command, if it is not the one that the package finds. Exits with 77 where there is no PyTorch."""
 import copy
+import ctypes
 import gc
 import io
 import os
@@ -285,12 +286,12 @@ class Autograd(Case):
         for _ in range(10):
             net(x)
         gc.collect()
-        self.assertEqual(len(compiled.pool), 1)
+        self.assertEqual(compiled.free(), 1)
         kept = [net(x) for _ in range(3)]
         kept[0].sum().backward()
-        self.assertEqual(len(compiled.pool), 1)
+        self.assertEqual(compiled.free(), 1)
         del kept
-        self.assertEqual(len(compiled.pool), 3)
+        self.assertEqual(compiled.free(), 3)
 
     def test_twice(self):
         model, other, net = strict(Mlp)
@@ -386,7 +387,7 @@ class Changes(Case):
         with torch.no_grad():
             self.same(net(x), other(x))
             self.same(net(x), other(x))
-            self.assertEqual(net._modc.held.watched is not None, self.watched)
+            self.assertEqual(net._modc.held.watched, self.watched)
             change(net), change(other)
             for _ in range(2):
                 self.same(net(x), other(x))
@@ -529,7 +530,7 @@ class ChangesByPython(Changes):
 
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(modc._module.held.Watched, "can", lambda held: False)
+        patch = mock.patch.object(modc._module.held.Held, "can_be_watched", lambda held: False)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -772,13 +773,13 @@ class Policies(Case):
             model, other, net = made(Mlp, fallback=policy)
             x = torch.randn(2, 4, requires_grad=True)
             y = net(x)
-            prepared = next(iter(net._modc.runner.calls.values()))
-            prepared.compiled.run_backward = None  # its backward cannot run
+            compiled = next(iter(net._modc.runner.calls.values())).compiled
+            broken = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda frame: 15)  # MODC_MEMORY
+            compiled.weights.run_backward = ctypes.cast(broken, ctypes.c_void_p)
             if policy == modc.FallbackPolicy.UNSUPPORTED_DATA:
-                self.assertRaises(TypeError, y.sum().backward)
+                self.raises(modc.CallError, "out of memory", y.sum().backward)
                 continue
-            self.warned("modc.Module runs this module in PyTorch (from now on): TypeError: 'NoneType' object is not callable",
-                        y.sum().backward)
+            self.warned("modc.Module runs this module in PyTorch (from now on): CallError: out of memory", y.sum().backward)
             have, x.grad = x.grad, None
             other(x).sum().backward()
             self.same(have, x.grad)

@@ -1,40 +1,52 @@
 """A spec of a module as a library, over the tensors of the user's model, and what calls of it need."""
 import ctypes
+import sys
 import threading
 
 import torch
 
 from modc import _library as lib
 from modc._library import Library
+from modc._module import tables
 from modc._module.fallback import ModuleIOError, ModuleSpecException
+from modc._module.structure import LITERALS, PLAIN
 
-_empty_like, ROWS = torch.empty_like, torch.contiguous_format
 DTYPES = {name: getattr(torch, name) for name in lib.DTYPE_NAMES}
 
 
+def _asks_autocast():
+    """The function that says whether autocast is enabled for the CPU."""
+    try:
+        torch.is_autocast_enabled("cpu")
+        return lambda asks=torch.is_autocast_enabled: asks("cpu")
+    except TypeError:
+        return torch.is_autocast_cpu_enabled
+
+
+is_cpu_autocast_enabled = _asks_autocast()
+is_autocast_enabled = getattr(torch._C, "_is_any_autocast_enabled", None) or is_cpu_autocast_enabled  # quick; for any device
+
+
 class Context:
-    """Workspace and mode of one forward, and of the backward that belongs to it."""
-    __slots__ = ("library", "pointer", "training", "mode", "saving", "hooks", "token", "error", "replaced", "given", "made",
-                 "frame", "reference", "arrays", "sizes", "adjoint")
+    """Workspace and mode of one forward, and of the backward that belongs to it. Which one is free, C knows."""
+    __slots__ = ("library", "pointer", "training", "hooks", "token", "error", "replaced", "kept", "table")
 
     def __init__(self, compiled):
         self.library, self.pointer, self.training = compiled.library, ctypes.c_void_p(), None
         library, entry = self.library, compiled.entry
         library.check(library.create(library.model(), compiled.params, 0, ctypes.byref(self.pointer)), "modc.Module")
-        self.saving = compiled.saves
-        self.mode, self.hooks, self.token, self.error = False, [], (), None
+        self.hooks, self.token, self.error = [], (), None
         self.replaced = []  # what hooks of the last forward put in the place of tensors
-        self.sizes = self.adjoint = None  # of the call that the frame is filled for
         if compiled.saves:
             self.training = ctypes.c_void_p()
             library.check(library.lend_create(self.pointer, ctypes.byref(self.training)), "modc.Module")
         counts = len(entry["inputs"]), len(entry["outputs"]), len(compiled.gradients)
         inputs, outputs, gradients = [ctypes.c_void_p * max(1, count) for count in counts]
-        # addresses of inputs, outputs; of gradients of outputs, of inputs, of parameters
-        self.arrays = inputs(), outputs(), outputs(), inputs(), gradients()
-        self.given, self.made = self.arrays[:2]
-        self.frame = lib.Frame(self.pointer, None, *map(ctypes.addressof, self.arrays), 0, 0)
-        self.reference = ctypes.byref(self.frame)
+        # addresses of inputs, outputs; of gradients of outputs, of inputs, of parameters; the inputs themselves
+        self.kept = inputs(), outputs(), outputs(), inputs(), gradients(), inputs()
+        *arrays, held = map(ctypes.addressof, self.kept)
+        self.table = tables.Context(lib.Frame(self.pointer, None, *arrays, 0, 0), None, ctypes.addressof(compiled.weights), None, None, held,
+                                    None, id(self), 0, 0, 0, compiled.saves)
 
     def __del__(self):
         if self.training is not None:
@@ -44,21 +56,19 @@ class Context:
         self.library.destroy(self.pointer)
 
 
-class Loan:
-    """A context that holds what a backward needs, and the call that it is of. The context goes back to the pool behind that, or
-    when nobody can ask for it any more."""
-    __slots__ = ("pool", "context", "runner", "prepared", "call", "count", "version")
+def create(prepared):
+    """The address of a new context: C has none that is free."""
+    context = Context(prepared.compiled)
+    prepared.compiled.contexts.append(context)
+    return ctypes.addressof(context.table)
 
-    def __init__(self, context, runner, prepared, call, count):
-        self.pool, self.context = prepared.compiled.pool, context
-        self.runner, self.prepared, self.call, self.count, self.version = runner, prepared, call, count, runner.version
 
-    def end(self):
-        context, self.context = self.context, None
-        if context is not None:
-            self.pool.append(context)
-
-    __del__ = end
+def fail(prepared, context):
+    """The exception of a call that failed."""
+    error, context.error = context.error, None
+    if error is not None:
+        raise error
+    prepared.compiled.library.fail(context.pointer, context.table.status, place="'{}'")
 
 
 class Compiled:
@@ -67,20 +77,31 @@ class Compiled:
     def __init__(self, folder, name, saves):
         self.folder, self.name, self.saves = folder, name, saves
         self.library = Library(folder / f"{name}.so")
-        self.run, self.run_backward = self.library.run, self.library.run_backward
+        self.functions = tables.functions(self.library, create=create, fail=fail, before=Prepared.seed_and_attach, made=Prepared.make,
+                                          adjoint=Prepared.adjoint, is_autocast_enabled=is_autocast_enabled)
         self.about = self.library.about
         self.entry = self.about["entries"][0]
-        self.params, self.pool, self.lock = None, [], threading.Lock()
-        self.held = self.version = self.epoch = None
+        self.params, self.contexts, self.lock = None, [], threading.Lock()
+        self.held = None
         self.copies = []  # (the user's tensor, contiguous copy) of what is not contiguous
         self.gradients = [self.about["keys"][key]["name"] for key in self.about["gradients"]]
+        addresses = [ctypes.cast(getattr(self.library.c, f"modc_binding_{name}"), ctypes.c_void_p)
+                     for name in ("run", "run_backward", "renew")]
+        self.weights = tables.Weights(*addresses, None, None, -1, -1, -1)
+        self.renew = self.library.holding_lock("modc_binding_renew", ctypes.c_int)  # as C itself, so that nobody does meanwhile
 
     def __del__(self):
-        pool = self.__dict__.get("pool")
-        if pool:
-            pool.clear()
+        if self.__dict__.get("contexts"):
+            self.contexts.clear()
         if self.__dict__.get("params") is not None:
             self.library.params_destroy(self.params)
+
+    def free(self):
+        """How many contexts no graph of autograd has."""
+        count, address = 0, self.weights.free
+        while address:
+            count, address = count + 1, tables.Context.from_address(address).next
+        return count
 
     def point(self, held):
         """Lets C read the tensors of `held`."""
@@ -101,25 +122,25 @@ class Compiled:
         if self.params is None:
             params = ctypes.c_void_p()
             self.library.check(self.library.params_over(array, ctypes.byref(params)), "modc.Module")
-            self.params = params
+            self.params, self.weights.params = params, params
         else:
             self.library.point(self.params, array)
         self.held = held
 
-    def update(self, held, version, epoch):
-        """What the tensors hold now is what calls compute with. version: of the parameters; epoch: what tells that buffers were
-        written, by somebody else than this library."""
+    def update(self, held, version):
+        """What the tensors hold now is what calls compute with. version: of the parameters, as held.look() said."""
+        weights, now = self.weights, held.table
         with self.lock:
             if self.held is not held:
                 self.point(held)
             else:
                 for tensor, copy in self.copies:
                     copy.copy_(tensor.detach())
-                # what it packs here it would pack in the call that comes
-                status = self.library.renew(self.params, self.version != version, self.epoch != epoch)
-                if status:
-                    self.library.check(status, "modc.Module")
-            self.version, self.epoch = version, epoch
+                parameters = version < 0 or weights.version != version
+                buffers = now.buffer_version < 0 or (weights.buffer_version, weights.writes) != (now.buffer_version, now.writes)
+                if parameters or buffers:  # what it packs here it would pack in the call that comes
+                    self.library.check(self.renew(self.params, parameters, buffers), "modc.Module")
+            weights.version, weights.buffer_version, weights.writes = version, now.buffer_version, now.writes
 
     def write_back(self):
         """Buffers that forward wrote to copies."""
@@ -127,24 +148,13 @@ class Compiled:
             if not isinstance(tensor, torch.nn.Parameter):
                 tensor.copy_(copy)
 
-    def refresh(self):
-        with self.lock:
-            self.library.check(self.library.refresh(self.params), "modc.Module")
-
-    def fail(self, context, status):
-        """The exception of a call that failed."""
-        error, context.error = context.error, None
-        if error is not None:
-            raise error
-        self.library.fail(context.pointer, status, place="'{}'")
-
 
 class Prepared:
     """Calls of a variant with these shapes: all that does not depend on the tensors themselves."""
 
     def __init__(self, variant, shapes):
         compiled, self.variant, self.compiled = variant.compiled, variant, variant.compiled
-        about, library = compiled.entry, compiled.library
+        about, library, self.count = compiled.entry, compiled.library, len(shapes)
         self.sizes, given = [-1] * len(compiled.about["sizes"]), about["max_sizes"]
         for position, tensor in zip(variant.positions, about["inputs"]):
             for axis, size in enumerate(tensor["size_of"]):
@@ -163,18 +173,24 @@ class Prepared:
             return torch.empty(tuple(dims[:len(tensor["max"])]), dtype=DTYPES[tensor["dtype"]])
 
         # of the shapes and types of tensors: memory that nobody touches, and quicker to make others from than by torch.empty
-        self.inputs = [empty(-1 - i, tensor) for i, tensor in enumerate(about["inputs"])]
-        self.outputs = [empty(i, tensor) for i, tensor in enumerate(about["outputs"])]
-        if [tuple(shapes[position]) for position in variant.positions] != [tuple(tensor.shape) for tensor in self.inputs]:
+        inputs = [empty(-1 - i, tensor) for i, tensor in enumerate(about["inputs"])]
+        outputs = [empty(i, tensor) for i, tensor in enumerate(about["outputs"])]
+        if [tuple(shapes[position]) for position in variant.positions] != [tuple(tensor.shape) for tensor in inputs]:
             raise Misfit
-        self.fixed = [i for i, output in enumerate(self.outputs) if not is_differentiable(output)]
-        self.positions, self.adjoints = variant.positions, {}
-        self.reads_all = sorted(self.positions) == list(range(len(shapes)))
-        self.slots = {}  # of trained parameters, by their number: where they stand behind the tensors of a call
+        fixed = tuple(i for i, output in enumerate(outputs) if not is_differentiable(output))
+        self.held, self.inputs, self.slots, self.adjoints = variant.schema.owner.held, inputs, {}, {}
+        positions, templates = tables.ints_of(variant.positions), tables.array_of(map(id, outputs))
+        self.kept = outputs, fixed, positions, templates
         # bits of an address that have to be 0: inputs lie at a multiple of their element; others are copied
-        self.mask = max((tensor.element_size() for tensor in self.inputs), default=1) - 1
-        self.complex = any(tensor.is_complex() for tensor in self.inputs)
-        self.seeds_or_hooks = variant.random or variant.schema.owner.hooks is not None
+        mask = max((tensor.element_size() for tensor in inputs + outputs), default=1) - 1
+        self.table = tables.Call(
+            ctypes.addressof(compiled.weights), ctypes.addressof(self.held.table), id(self), ctypes.addressof(self.c_sizes),
+            ctypes.addressof(positions), ctypes.addressof(templates), id(fixed) if fixed else None, None, mask, len(inputs), len(outputs),
+            len(compiled.gradients), variant.mode, any(tensor.is_complex() for tensor in inputs + outputs),
+            variant.random or variant.schema.owner.hooks is not None)
+        self.table.writes, self.table.single = variant.mode and bool(self.held.buffers), variant.result.single
+        self.number = ctypes.addressof(self.table)  # by which C knows it
+        self.arguments = None  # by which C finds it, where it does
 
     def seed_and_attach(self, context):
         hooks = self.variant.schema.owner.hooks
@@ -183,111 +199,49 @@ class Prepared:
         if hooks is not None:
             hooks.attach(self.compiled, context)
 
-    def fill(self, context):
-        """For calls of these sizes."""
-        context.sizes, context.frame.sizes = self.c_sizes, ctypes.addressof(self.c_sizes)
-        if context.mode != self.variant.mode:
-            context.mode = self.variant.mode
-            self.compiled.library.train(context.pointer, context.mode)
+    def make(self, outputs):
+        return self.variant.result.make(outputs)
 
-    def forward(self, tensors, saving):
-        """(the outputs, the context, the inputs as C read them). The context is kept where `saving`, else back in the pool."""
-        compiled = self.compiled
-        pool = compiled.pool
-        try:
-            context = pool.pop()
-        except IndexError:
-            context = Context(compiled)
-        try:
-            inputs, given, i = tensors, context.given, 0
-            for position in self.positions:
-                tensor = tensors[position]
-                address = tensor.data_ptr()
-                if not tensor.is_contiguous() or address & self.mask or tensor.is_neg() or self.complex and tensor.is_conj():
-                    if inputs is tensors:
-                        inputs = list(tensors)
-                    inputs[position] = tensor = tensor.detach().resolve_conj().resolve_neg().clone(memory_format=ROWS)
-                    address = tensor.data_ptr()
-                given[i] = address or 64
-                i += 1
-            outputs, made, i = [], context.made, 0
-            for template in self.outputs:
-                output = _empty_like(template)
-                outputs.append(output)
-                made[i] = output.data_ptr() or 64
-                i += 1
-            if context.sizes is not self.c_sizes:
-                self.fill(context)
-            if context.saving != saving:
-                compiled.library.set_grad_enabled(context.pointer, saving)
-                context.saving = saving
-            if self.seeds_or_hooks:
-                self.seed_and_attach(context)
-            status = compiled.run(context.reference)
-            if status:
-                if status == lib.STALE:
-                    compiled.refresh()
-                    status = compiled.run(context.reference)
-                if status != lib.OK:
-                    compiled.fail(context, status)
-        except BaseException:
-            pool.append(context)
-            raise
-        if not saving:
-            pool.append(context)
-        return outputs, context, inputs if self.reads_all else [inputs[position] for position in self.positions]
-
-    def adjoint(self, needs, held):
-        """What backward makes where the tensors of the call and the trained parameters need gradients as `needs` says."""
+    def adjoint(self, needs):
+        """The address of what backward makes where the arguments of autograd's apply need gradients as `needs` says: the tensors
+        of the call and the trained parameters, behind what else there is."""
         found = self.adjoints.get(needs)
         if found is None:
-            slots, count = self.slots, len(needs) - len(self.slots)
-            places = [count + slots[number] if number in slots else -1 for number in self.variant.parameters]
-            found = self.adjoints[needs] = Adjoint(
-                len(needs), [(i, position, self.inputs[i]) for i, position in enumerate(self.positions) if needs[position]],
-                [(i, place, like(held.parameters[number]))
-                 for i, (place, number) in enumerate(zip(places, self.variant.parameters)) if place >= 0 and needs[place]])
-        return found
+            end = len(needs) - len(self.slots)  # where the parameters begin
+            begin = end - self.count
+            made = [(i, begin + position, self.inputs[i]) for i, position in enumerate(self.variant.positions) if needs[begin + position]]
+            count = len(made)
+            for i, number in enumerate(self.variant.parameters):
+                if number in self.slots and needs[end + self.slots[number]]:
+                    made.append((i, end + self.slots[number], like(self.held.parameters[number])))
+            indices, places, templates = zip(*made) if made else ((), (), ())
+            arrays = tables.ints_of(indices), tables.ints_of(places), tables.array_of(map(id, templates))
+            table = tables.Adjoint(id(needs), *map(ctypes.addressof, arrays), count, len(made))
+            found = self.adjoints[needs] = table, needs, templates, arrays
+        return ctypes.addressof(found[0])
 
-    def backward(self, context, gradients, adjoint):
-        """Gradients of the tensors of the call and of the trained parameters, from those of the outputs; None: not wanted."""
-        compiled, arrays = self.compiled, context.arrays
-        given, i, kept = arrays[2], 0, []  # kept: while C reads them
-        for gradient in gradients:
-            if gradient is not None and (gradient.layout is not torch.strided or not gradient.is_contiguous()
-                                         or gradient.is_neg() or gradient.is_conj()):
-                gradient = gradient.to_dense() if gradient.layout is not torch.strided else gradient
-                gradient = gradient.resolve_conj().resolve_neg().contiguous()
-            given[i] = None if gradient is None else gradient.data_ptr() or 64
-            kept.append(gradient)
-            i += 1
-        if context.adjoint is not adjoint:
-            context.adjoint = adjoint
-            for array in arrays[3:]:
-                ctypes.memset(array, 0, ctypes.sizeof(array))
-        result = [None] * adjoint.width
-        for array, places in zip(arrays[3:], (adjoint.inputs, adjoint.parameters)):
-            for i, place, template in places:
-                result[place] = made = _empty_like(template)
-                array[i] = made.data_ptr() or 64
-        if context.sizes is not self.c_sizes:
-            self.fill(context)
-        status = compiled.run_backward(context.reference)
-        if status != lib.OK:
-            compiled.fail(context, status)
-        if context.frame.absent:
-            for i, place, _ in adjoint.parameters:
-                if not arrays[4][i]:
-                    result[place] = None
-        return result
-
-
-class Adjoint:
-    """What a backward makes: (number in C, place among the gradients, a tensor of that shape), of inputs and of parameters."""
-    __slots__ = ("width", "inputs", "parameters")
-
-    def __init__(self, width, inputs, parameters):
-        self.width, self.inputs, self.parameters = width, inputs, parameters
+    def expect(self, args, kwargs, apply, trained):
+        """Lets C find this call by its arguments. apply: None, where nothing is trained. False: they are no plain tensors and
+        literals."""
+        values, kept, found = [*args, *kwargs.values()], [], []
+        if len(values) > tables.ARGUMENTS or self.compiled.copies:
+            return False
+        for value in values:
+            if type(value) in PLAIN:
+                found.append(tables.Argument(None, tables.kind_of(value, kept)))
+            elif type(value) in LITERALS:
+                found.append(tables.Argument(id(value)))
+                kept.append(value)
+            else:
+                return False
+        arguments, names = (tables.Argument * max(1, len(found)))(*found), list(map(sys.intern, kwargs))
+        applied, named = tables.array_of([id(self.number), *[None] * self.count, *map(id, trained)]), tables.array_of(map(id, names))
+        self.arguments = arguments, kept, names, named, applied, apply, trained
+        table = self.table
+        table.arguments, table.names, table.applied = map(ctypes.addressof, (arguments, named, applied))
+        table.apply, table.argument_count, table.name_count = None if apply is None else id(apply), len(values), len(names)
+        table.tensors, table.trained = self.count, len(trained)
+        return True
 
 
 def like(tensor):

@@ -9,12 +9,16 @@ import sys
 
 import torch
 
-from modc import _library as lib
+from modc._module import tables
 from modc._module.fallback import ModuleDeviceException
 
 CHANGED = object()
-_VERSION, _MODE = "_version", "training"
-_version, _address = operator.attrgetter(_VERSION), torch.Tensor.data_ptr
+_MODE = "training"
+_version, _trains, _wants = map(operator.attrgetter, ("_version", _MODE, "requires_grad"))
+
+
+def _place(tensor):
+    return tensor.data_ptr(), tensor.shape, tensor.stride()
 
 
 def _count_fused(optimizer, *_):
@@ -27,7 +31,6 @@ def _count_fused(optimizer, *_):
 if hasattr(torch.autograd.graph, "increment_version"):
     from torch.optim.optimizer import register_optimizer_step_post_hook
     register_optimizer_step_post_hook(_count_fused)
-_trains, _wants = operator.attrgetter(_MODE), operator.attrgetter("requires_grad")
 
 
 class Held:
@@ -59,12 +62,34 @@ class Held:
                         self.buffers.append(item)
         self.places = dicts, names, objects
         self.tensors = self.parameters + self.buffers
-        self.addresses = list(map(_address, self.tensors)) if self.all_here() else None
-        self.modes, self.epoch, self.watched = tuple(map(_trains, self.modules)), None, None
+        self.lie = list(map(_place, self.tensors)) if self.all_here() else None
+        self.modes = tuple(map(_trains, self.modules))
+        self.watched = self.lie is not None and self.can_be_watched()
+        self.remember()
 
     def all_here(self):
         """Whether they all lie in the memory of the host."""
         return all(tensor.device.type == "cpu" and tensor.layout == torch.strided for tensor in self.tensors)
+
+    def can_be_watched(self):
+        """Whether look() may be C's: not where other threads change dicts meanwhile, nor where a module's mode is no attribute of
+        its own, nor where tensors have no versions."""
+        if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+            return False
+        return all(_MODE in vars(module) for module in self.modules) and self.versions(self.tensors) >= 0
+
+    def remember(self):
+        """Makes the table that C looks at."""
+        dicts, names, objects = self.places
+        modules, kept = list(map(vars, self.modules)), []
+        self.first, self.objects = len(objects), tables.array_of([*map(id, objects), *map(id, self.modes)])
+        kinds = (tables.Kind * max(1, len(self.tensors)))(*[tables.kind_of(tensor, kept) for tensor in self.tensors])
+        arrays = [tables.array_of(map(id, dicts + modules)), tables.array_of(map(id, names + [_MODE] * len(modules))), self.objects,
+                  tables.array_of(map(id, self.tensors)), kinds, tables.array_of(place[0] for place in self.lie or ())]
+        addresses = list(map(ctypes.addressof, arrays))
+        self.table = tables.Look(*addresses[:4], None, *addresses[4:], len(dicts) + len(modules), len(self.parameters),
+                                 len(self.buffers), 0, 0, 0)
+        self.kept, self.reference = (modules, kept, arrays), ctypes.byref(self.table)
 
     def check_device(self):
         devices = sorted({str(tensor.device) for tensor in self.tensors})
@@ -84,77 +109,34 @@ class Held:
                 return False
         except KeyError:
             return False
-        return self.addresses is not None and (list(map(_address, self.tensors)) == self.addresses)
+        return self.lie is not None and self.all_here() and list(map(_place, self.tensors)) == self.lie
 
     def look(self):
         """CHANGED, unless the model has still the same tensors and modules; else the version of the parameters, and `modes` is
         up to date."""
-        if self.watched is not None:
-            version = self.watched.look()
+        if self.watched and tables.functions() is not None:
+            version = tables.functions().look(self.reference)
             if version >= 0:
                 return version
         if not self.is_same():
             return CHANGED
         self.modes = tuple(map(_trains, self.modules))
-        if self.watched is not None:
-            self.watched.expect(self.modes)
-            version = self.watched.look()
-            if version >= 0:
-                return version
-            self.watched = None
-        self.epoch = self.versions(self.buffers)
+        self.objects[self.first:] = list(map(id, self.modes))
+        self.table.buffer_version = self.versions(self.buffers)
         return self.versions(self.parameters)
-
-    def buffer_version(self):
-        """As look() found it."""
-        return self.epoch if self.watched is None else self.watched.asked.buffer_version
-
-    def watch(self, library):
-        """From now on look() is C's, where that can be."""
-        if self.watched is None and self.addresses is not None and Watched.can(self):
-            self.watched = Watched(self, library)
 
     @staticmethod
     def versions(tensors):
-        """A number that grows with every change in place. Tensors of torch.inference_mode have none: they changed, ever."""
+        """A number that grows with every change in place; -1: tensors of torch.inference_mode have none, and changed, ever."""
         try:
             return sum(map(_version, tensors))
         except RuntimeError:
-            return object()
+            return -1
 
     def trainable(self):
         return tuple(map(_wants, self.parameters))
 
-
-class Watched:
-    """look() by C, which takes half the time: modc_binding_look, with functions of Python by their addresses."""
-
-    @staticmethod
-    def can(held):
-        """Not where other threads change dicts meanwhile, nor where a module's mode is no attribute of its own, nor where
-        tensors have no versions."""
-        if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
-            return False
-        return all(_MODE in vars(module) for module in held.modules) and isinstance(held.versions(held.tensors), int)
-
-    def __init__(self, held, library):
-        dicts, names, objects = held.places
-        modules = list(map(vars, held.modules))
-        self.first, self.objects = len(objects), array_of([*map(id, objects), *map(id, held.modes)])
-        arrays = [array_of(map(id, dicts + modules)), array_of(map(id, names + [_MODE] * len(modules))), self.objects,
-                  array_of(map(id, held.tensors)), array_of(held.addresses)]
-        functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in lib.LOOK_FUNCTIONS]
-        self.asked = lib.Look(*functions, id(_VERSION), id(_address), *map(ctypes.addressof, arrays), len(dicts) + len(modules),
-                              len(held.parameters), len(held.buffers))
-        self.kept = dicts, names, objects, modules, held.tensors, library, arrays  # what C knows by its address
-        reference, function = ctypes.byref(self.asked), library.holding_lock("modc_binding_look", ctypes.c_int64)
-        self.look = lambda: function(reference)
-
-    def expect(self, modes):
-        """These modes, the next time."""
-        self.objects[self.first:] = list(map(id, modes))
-
-
-def array_of(addresses):
-    addresses = list(addresses)
-    return (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
+    def expect(self, trainable):
+        """That the parameters require gradients like this."""
+        self.wants = tables.array_of(map(id, trainable))
+        self.table.wants, self.table.trained = ctypes.addressof(self.wants), sum(trainable)

@@ -4,84 +4,59 @@ The user's module stays as it is, with its own tensors: C is given their address
 (variant.py), which is compiled when it comes first (compiled.py).
 """
 import copy
+import ctypes
 import threading
 import types
 import warnings
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from modc import executable
-from modc._module.compiled import Compiled, Loan
+from modc._module import tables
+from modc._module.compiled import Compiled, is_autocast_enabled, is_cpu_autocast_enabled
 from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitException, ModuleIOError, ModuleSpecException,
                                    ModuleTorchModelException)
 from modc._module.held import CHANGED, Held
 from modc._module.hooks import Hooks
 from modc._module.options import DebugOptions
 from modc._module.structure import Result, flatten, replaced
+from modc._module.tables import OTHERWISE
 from modc._module.variant import MANY, Libraries, Schema, foreign_hooks, wrapped
 
-CALLS_HELD = 256
+CALLS_HELD, CALLS_QUICK = 256, 8
 
-
-def _asks_autocast():
-    """The function that says whether autocast is enabled for the CPU."""
-    try:
-        torch.is_autocast_enabled("cpu")
-        return lambda asks=torch.is_autocast_enabled: asks("cpu")
-    except TypeError:
-        return torch.is_autocast_cpu_enabled
-
-
-_autocast = _asks_autocast()
-_any_autocast = getattr(torch._C, "_is_any_autocast_enabled", None) or _autocast
 _one_at_a_time = threading.RLock()  # models are read by patching torch.nn.Module
 _grad_enabled = torch.is_grad_enabled
 
 
 class Run(torch.autograd.Function):
-    """One forward in the graph of autograd. Its backward comes once: C keeps what that needs in the context."""
+    """One forward in the graph of autograd: its arguments are the address of a call, the tensors of the call, and the trained
+    parameters. Its backward comes once: C keeps what that needs in the context."""
+
+
+APPLY = super(torch.autograd.Function, Run).apply  # for tensors that no transform of torch.func has wrapped
+
+
+class Careful(torch.autograd.Function):
+    """The same where PyTorch takes over if backward fails, and runs the module again for that."""
 
     @staticmethod
-    def forward(ctx, runner, prepared, call, count, *tensors):
-        """tensors: `count` arguments of the module, then its trained parameters. call: (args, kwargs), where PyTorch may have
-        to run them again."""
-        outputs, context, inputs = prepared.forward(tensors[:count], True)
-        ctx.loan = Loan(context, runner, prepared, call, count)
-        ctx.save_for_backward(*inputs)
-        if len(outputs) > 1:
-            ctx.set_materialize_grads(False)
-        if prepared.fixed:
-            ctx.mark_non_differentiable(*[outputs[i] for i in prepared.fixed])
-        return tuple(outputs)
+    def forward(ctx, runner, call, prepared, *tensors):
+        """call: (args, kwargs)."""
+        ctx.again = runner, call, prepared
+        return runner.functions.forward(ctx, prepared.number, *tensors)
 
     @staticmethod
     def backward(ctx, *gradients):
-        return Run.once(ctx, *gradients) if _grad_enabled() else Run.gradients(ctx, *gradients)
-
-    @staticmethod
-    def gradients(ctx, *gradients):
-        loan, needs = ctx.loan, ctx.needs_input_grad[4:]
-        ctx.saved_tensors  # which C reads: PyTorch says if they were changed
-        context, runner, prepared, held = loan.context, loan.runner, loan.prepared, loan.runner.held
-        if context is None:
-            raise RuntimeError("Trying to backward through a modc.Module a second time: what C keeps of a forward serves one backward, "
-                               "with retain_graph=True too. Call the module again.")
-        if held.versions(held.parameters) != loan.version:
-            raise RuntimeError("one of the variables needed for gradient computation has been modified by an inplace operation: a "
-                               "parameter of a modc.Module was changed between its forward and backward")
+        runner, call, prepared = ctx.again
         try:
-            result = prepared.backward(context, gradients, prepared.adjoint(needs, held))
+            return runner.functions.backward(ctx, *gradients)
         except Exception as error:
-            if loan.call is None or prepared.variant.random:  # whose numbers PyTorch would draw anew
+            if str(error) in tables.REFUSALS or prepared.variant.random:  # whose numbers PyTorch would draw anew
                 raise
-            result = runner.backward_of_torch(loan.call, loan.count, needs, gradients)
-            runner.owner.fallback.take(error)
-        finally:
-            loan.end()
-        return (None, None, None, None, *result)
-
-    once = staticmethod(once_differentiable(gradients.__func__))  # with create_graph=True: the next derivative is PyTorch's error
+            result = runner.backward_of_torch(call, prepared.count, ctx.needs_input_grad[3:], gradients)
+            runner.owner.take(error)
+        return (None, None, None, *result)
 
 
 class Runner:
@@ -90,37 +65,31 @@ class Runner:
     def __init__(self, owner):
         self.owner, self.held = owner, Held(owner.module)
         self.held.check_device()
-        self.version = self.epoch = None
-        self.writes = 0  # calls that may have written buffers
+        self.modes = self.held.modes
         self.calls, self.schemas, self.compiled = {}, {}, {}
+        self.functions = None  # C's
         self.trainable, self.trained, self.slots = None, [], {}
-        self.last = None, None  # key and prepared calls
         if owner.hooks is None:
             for path, _, _ in foreign_hooks(owner.module):
                 warnings.warn(f"hooks of the module '{path}' do not fire in modc.Module; with hooks=True they do", RuntimeWarning,
-                              stacklevel=5)
+                              stacklevel=6)
                 break
 
     def set_trainable(self, trainable):
+        self.owner.forget()
         self.trainable = trainable
         numbers = [i for i, wants in enumerate(trainable) if wants]
         self.trained = [self.held.parameters[i] for i in numbers]
         self.slots = {number: slot for slot, number in enumerate(numbers)}
+        self.held.expect(trainable)
 
     def run(self, args, kwargs, version):
         """version: of the parameters, as held.look() said."""
-        held, tensors, key = self.held, [], []
-        for arg in args:  # what flatten does, for calls with tensors alone
-            if type(arg) is not torch.Tensor:
-                tensors = []
-                key = flatten(args, tensors, "args")
-                break
-            tensors.append(arg)
-            key += arg.shape, arg.dtype, arg.is_cpu, arg.layout
-        else:
-            key = tuple(key)
-        if kwargs:
-            key = (key, flatten(kwargs, tensors, "kwargs"))
+        held, tensors = self.held, []
+        key = flatten(args, tensors, "args"), flatten(kwargs, tensors, "kwargs") if kwargs else None
+        if held.modes != self.modes:
+            self.owner.forget()
+            self.modes = held.modes
         saves, trainable = False, None
         if _grad_enabled():
             trainable = held.trainable()
@@ -128,13 +97,12 @@ class Runner:
                 self.set_trainable(trainable)
             saves = bool(self.trained) or any(tensor.requires_grad for tensor in tensors)
         key = (key, held.modes, trainable if saves else None)
-        last, prepared = self.last
-        if key != last:
-            prepared = self.calls.get(key)
-            if prepared is None:
-                return self.first(key, args, kwargs, tensors, saves, version)
-            self.last = key, prepared
-        return self.call(prepared, args, kwargs, tensors, saves, version)
+        prepared = self.calls.get(key)
+        if prepared is None:
+            return self.first(key, args, kwargs, tensors, saves, version)
+        result = self.call(prepared, args, kwargs, tensors, saves, version)
+        self.owner.remember(prepared, args, kwargs, saves)
+        return result
 
     def first(self, key, args, kwargs, tensors, saves, version):
         """A call that comes for the first time. Its results are compared, if it made its variant."""
@@ -150,27 +118,25 @@ class Runner:
                 for buffer, was in zip(held.buffers, before):
                     buffer.copy_(was)
             self.calls.pop(key, None)
-            self.last = None, None
             raise
 
     def call(self, prepared, args, kwargs, tensors, saves, version, check=None):
-        held, compiled, variant = self.held, prepared.compiled, prepared.variant
-        self.version, epoch = version, (held.buffer_version(), self.writes) if held.buffers else None
-        if compiled.version != version or compiled.epoch != epoch or compiled.held is not held or compiled.copies:
-            compiled.update(held, version, epoch)
-        if saves:
-            call = (args, kwargs) if self.owner.fallback.repeats else None
-            outputs = Run.apply(self, prepared, call, len(tensors), *tensors, *self.trained)
+        held, compiled = self.held, prepared.compiled
+        compiled.update(held, version)
+        if not saves:
+            outputs = self.functions.evaluate(prepared.number, *tensors)
+        elif self.owner.fallback.repeats:
+            outputs = Careful.apply(self, (args, kwargs), prepared, *tensors, *self.trained)
         else:
-            outputs = prepared.forward(tensors, False)[0]
-        if variant.mode and held.buffers:
-            self.writes += 1
-            compiled.epoch = (epoch[0], self.writes)  # what it wrote itself, it knows
+            outputs = Run.apply(prepared.number, *tensors, *self.trained)
+        if prepared.table.writes:
+            held.table.writes += 1
+            compiled.weights.writes = held.table.writes  # what it wrote itself, it knows
             if compiled.copies:
                 compiled.write_back()
         if check is not None:
             check(outputs)
-        return variant.result.make(outputs)
+        return prepared.make(outputs)
 
     def in_float64(self, args, kwargs, buffers):
         """The results of a copy of the model, with its buffers as they were."""
@@ -218,7 +184,10 @@ class Runner:
             expected, prepared.variant.expected = prepared.variant.expected, None
         if len(self.calls) >= CALLS_HELD:
             self.calls.clear()
+            self.owner.forget()
         self.calls[key], prepared.slots = prepared, self.slots if saves else {}
+        self.functions = prepared.compiled.functions
+        Run.forward, Run.backward = self.functions.forward, self.functions.backward
         self.owner.count_variants()
         return prepared, expected
 
@@ -244,18 +213,49 @@ class State:
         self.with_hooks = bool(hooks)
         self.libraries = Libraries(options, cc, cflags)
         self.runner, self.told = None, False
+        self.table, self.remembered = tables.State(), []  # prepared calls that C finds by itself
+        self.quick = lambda *args, **kwargs: tables.OTHERWISE  # C's function for them
 
     @property
     def held(self):
         return self.runner.held
 
-    def compiled(self, text, saves, tables, mode):
+    def compiled(self, text, saves, tables_of_spec, mode):
         """Of the tensors that the model has now: a graph of earlier ones keeps those that it was made with."""
         known = self.runner.compiled
         if (text, saves) not in known:
-            known[text, saves] = Compiled(*self.libraries.get(text, saves, tables, mode), saves)
-            self.runner.held.watch(known[text, saves].library)
+            known[text, saves] = Compiled(*self.libraries.get(text, saves, tables_of_spec, mode), saves)
         return known[text, saves]
+
+    def forget(self):
+        """C finds no calls from now on."""
+        self.table.first = None
+        self.remembered.clear()
+
+    def remember(self, prepared, args, kwargs, saves):
+        """Lets C find calls with these arguments from now on, if it can."""
+        runner = self.runner
+        if runner is None or prepared.held is not runner.held or not prepared.held.watched or self.fallback.reason is not None \
+                or saves and (self.fallback.repeats or not runner.trained) or prepared in self.remembered:
+            return
+        if not prepared.expect(args, kwargs, APPLY if saves else None, runner.trained if saves else ()):
+            return
+        if not self.remembered:
+            self.table.look = ctypes.addressof(prepared.held.table)
+            self.quick = runner.functions.builtin("quick", ctypes.addressof(self.table))
+        elif len(self.remembered) >= CALLS_QUICK:
+            self.forget()
+        prepared.table.next, self.table.first = self.table.first, prepared.number
+        self.remembered.append(prepared)
+
+    def changed(self):
+        """The model has to be read again."""
+        self.forget()
+        self.runner = None
+
+    def take(self, error):
+        self.forget()
+        self.fallback.take(error)
 
     def wrong_device(self, index, tensor):
         raise ModuleDeviceException(f"tensor {index} of the arguments lies on {tensor.device}; modc.Module computes on the CPU")
@@ -265,15 +265,33 @@ class State:
         if count >= MANY and not self.told:
             self.told = True
             warnings.warn(f"modc.Module has compiled {count} variants of this module: each new set of types and of numbers that are no "
-                          "tensors makes one", RuntimeWarning, stacklevel=6)
+                          "tensors makes one", RuntimeWarning, stacklevel=7)
 
     def run(self, args, kwargs):
-        if _any_autocast() and _autocast():
+        """A call that C does not know."""
+        fallback = self.fallback
+        if fallback.reason is not None:
+            return self.module(*args, **kwargs)
+        try:
+            return self.run_by_modc(args, kwargs)
+        except Exception as error:
+            cause = wrapped(error)
+            if not fallback.covers(cause):
+                if cause is error:
+                    raise
+                raise cause from error
+        result = self.module(*args, **kwargs)  # what is wrong with the call itself ends here, as in PyTorch
+        self.take(cause)
+        return result
+
+    def run_by_modc(self, args, kwargs):
+        if is_autocast_enabled() and is_cpu_autocast_enabled():
             raise ModuleTorchModelException("autocast is enabled, which modc.Module does not follow: convert the model by .bfloat16() or "
                                             ".half() instead, or leave autocast for this call")
         runner = self.runner
         version = CHANGED if runner is None else runner.held.look()
         if version is CHANGED:
+            self.forget()
             runner = self.runner = Runner(self)
             version = runner.held.look()
         return runner.run(args, kwargs, version)
@@ -317,24 +335,11 @@ class Module(torch.nn.Module):
         """Raises what the policy does not cover."""
         if not self._modc.fallback.covers(error):
             raise error
-        self._modc.fallback.take(error)
+        self._modc.take(error)
 
     def forward(self, *args, **kwargs):
-        state = self._modc
-        fallback = state.fallback
-        if fallback.reason is not None:
-            return state.module(*args, **kwargs)
-        try:
-            return state.run(args, kwargs)
-        except Exception as error:
-            cause = wrapped(error)
-            if not fallback.covers(cause):
-                if cause is error:
-                    raise
-                raise cause from error
-        result = state.module(*args, **kwargs)  # what is wrong with the call itself ends here, as in PyTorch
-        fallback.take(cause)
-        return result
+        result = self._modc.quick(*args, **kwargs)
+        return self._modc.run(args, kwargs) if result is OTHERWISE else result
 
     @property
     def module(self):
@@ -343,7 +348,7 @@ class Module(torch.nn.Module):
 
     def changed(self):
         """To be called behind what PyTorch does not count: writes to `parameter.data` in place, and attributes of inner modules."""
-        self._modc.runner = None
+        self._modc.changed()
 
     # ---- as the user's module
 
@@ -362,14 +367,14 @@ class Module(torch.nn.Module):
             object.__setattr__(self, name, value)
             return
         setattr(state.module, name, value)
-        state.runner = None
+        state.changed()
 
     def __delattr__(self, name):
         if name in self.__dict__:
             object.__delattr__(self, name)
             return
         delattr(self._modc.module, name)
-        self._modc.runner = None
+        self._modc.changed()
 
     def __dir__(self):
         return sorted({*super().__dir__(), *dir(self._modc.module)})
@@ -394,11 +399,11 @@ class Module(torch.nn.Module):
 
     def register_buffer(self, name, tensor, persistent=True):
         self._modc.module.register_buffer(name, tensor, persistent=persistent)
-        self._modc.runner = None
+        self._modc.changed()
 
     def register_parameter(self, name, param):
         self._modc.module.register_parameter(name, param)
-        self._modc.runner = None
+        self._modc.changed()
 
     def add_module(self, name, module):
         raise self._refused("add_module: a modc.Module wraps a whole model; add the module to that, before")
@@ -421,7 +426,7 @@ class Module(torch.nn.Module):
 
     def _apply(self, fn, *args, **kwargs):
         self._modc.module._apply(fn, *args, **kwargs)
-        self._modc.runner = None
+        self._modc.changed()
         return self
 
     def apply(self, fn):

@@ -122,7 +122,7 @@ static int insert(struct arena *arena, struct dag *dag, struct dag_node node)
     for (int i = 0; i < dag->count; i++)
         if (same_node(&dag->nodes[i], &node))
             return i;
-    ARENA_PUSH(arena, dag->nodes, dag->count, node);
+    ARENA_PUSH_ROOM(arena, dag->nodes, dag->count, dag->room, node);
     return dag->count - 1;
 }
 
@@ -249,10 +249,18 @@ int dag_cast(struct arena *arena, struct dag *dag, int node, enum dtype dtype)
     return dag_prim(arena, dag, PRIM_CAST, dtype, node, 0, 0);
 }
 
-int *dag_count_uses(struct arena *arena, const struct dag *dag)
+/* Room for an int of each node: in `few`, which has FEW of them and is cleared, if they are no more. */
+enum { FEW = 128 };
+static int *by_node(struct arena *arena, const struct dag *dag, int *few)
 {
-    int *uses = ARENA_ARRAY(arena, dag->count, int);
+    if (dag->count > FEW)
+        return ARENA_ARRAY(arena, dag->count, int);
+    memset(few, 0, (size_t)dag->count * sizeof *few);
+    return few;
+}
 
+static int *count_uses(const struct dag *dag, int *uses)
+{
     uses[dag->result] = 1;
     for (int i = dag->result; i >= 0; i--)
         for (int k = 0; uses[i] > 0 && k < prim_rows[dag->nodes[i].prim].arity; k++)
@@ -260,10 +268,16 @@ int *dag_count_uses(struct arena *arena, const struct dag *dag)
     return uses;
 }
 
+int *dag_count_uses(struct arena *arena, const struct dag *dag)
+{
+    return count_uses(dag, ARENA_ARRAY(arena, dag->count, int));
+}
+
 int dag_inline(struct arena *arena, struct dag *dag, const struct dag *from, const int *inputs)
 {
-    const int *uses = dag_count_uses(arena, from);
-    int *moved = ARENA_ARRAY(arena, from->count, int);
+    int few_uses[FEW], few_moved[FEW];
+    const int *uses = count_uses(from, by_node(arena, from, few_uses));
+    int *moved = by_node(arena, from, few_moved);
 
     for (int i = 0; i <= from->result; i++) {
         struct dag_node node = from->nodes[i];
@@ -284,10 +298,11 @@ int dag_inline(struct arena *arena, struct dag *dag, const struct dag *from, con
 
 void dag_trim(struct arena *arena, struct dag *dag)
 {
-    const int *uses = dag_count_uses(arena, dag);
-    int *moved = ARENA_ARRAY(arena, dag->count, int);
+    int few_uses[FEW], few_moved[FEW];
+    const int *uses = count_uses(dag, by_node(arena, dag, few_uses));
+    int *moved = by_node(arena, dag, few_moved);
     struct dag_node *nodes = NULL;
-    int count = 0;
+    int count = 0, room = 0;
 
     for (int i = 0; i <= dag->result; i++) {
         struct dag_node node = dag->nodes[i];
@@ -297,16 +312,18 @@ void dag_trim(struct arena *arena, struct dag *dag)
         for (int k = 0; k < prim_rows[node.prim].arity; k++)
             node.args[k] = moved[node.args[k]];
         moved[i] = count;
-        ARENA_PUSH(arena, nodes, count, node);
+        ARENA_PUSH_ROOM(arena, nodes, count, room, node);
     }
     dag->result = moved[dag->result];
     dag->nodes = nodes;
     dag->count = count;
+    dag->room = room;
 }
 
 bool *dag_loads(struct arena *arena, const struct dag *dag)
 {
-    const int *uses = dag_count_uses(arena, dag);
+    int few[FEW];
+    const int *uses = count_uses(dag, by_node(arena, dag, few));
     bool *loads = ARENA_ARRAY(arena, dag->input_count + 1, bool);
 
     for (int i = 0; i <= dag->result; i++)

@@ -99,9 +99,10 @@ struct dag_node {
 /* Nodes in an order in which arguments come first; equal nodes are one node. */
 struct dag {
     struct dag_node *nodes;
-    int count;
+    int count, room;
     int result;
     int input_count; /* inputs 0 .. input_count - 1 may be loaded; a load of a further one counts it too */
+    bool spare;      /* who replaces it may take its memory: one op alone has it; see passes/fuse.c */
 };
 
 /* Computed by a polynomial or more: exp, log, tanh, erf, sin, cos, pow and the like. */

@@ -180,7 +180,8 @@ struct dag *dag_gradient(struct arena *arena, const struct dag *dag, int input)
 
     r.sum = ARENA_ARRAY(arena, count, int);
     for (int i = 0; i < count; i++) {
-        ARENA_PUSH(arena, r.dag->nodes, r.dag->count, dag->nodes[i]); /* by the same numbers as in dag */
+        /* by the same numbers as in dag */
+        ARENA_PUSH_ROOM(arena, r.dag->nodes, r.dag->count, r.dag->room, dag->nodes[i]);
         r.sum[i] = -1;
         if (dag->nodes[i].prim == PRIM_LOAD && dag->nodes[i].input == input)
             load = i;

@@ -11,6 +11,72 @@
 #define FUSE_MAX_NODES 64
 #define FUSE_MAX_LABEL 32 /* what joins longer ones is called fused */
 
+enum { SIZES = 12 }; /* of dags: powers of two of nodes */
+
+struct fuse {
+    struct graph *graph;
+    struct spares {
+        struct dag **dags;
+        int count, room;
+    } spares[SIZES]; /* by size: what was joined into others. What joins next takes its memory. */
+};
+
+static int size_of(int nodes)
+{
+    int size = 0;
+
+    while (1 << size < nodes && size < SIZES - 1)
+        size++;
+    return size;
+}
+
+/* A dag for one op of this graph, with room for so many nodes. */
+static struct dag *take_dag(struct fuse *fuse, int nodes)
+{
+    struct arena *arena = &fuse->graph->cx->arena;
+    const int size = size_of(nodes);
+    struct spares *spares = &fuse->spares[size];
+    struct dag *dag;
+
+    if (spares->count > 0) {
+        dag = spares->dags[--spares->count];
+        dag->count = 0;
+        dag->input_count = FUSE_MAX_INPUTS;
+    } else {
+        dag = dag_new(arena, FUSE_MAX_INPUTS);
+        dag->room = 1 << size;
+        dag->nodes = ARENA_ARRAY(arena, dag->room, struct dag_node);
+    }
+    dag->spare = true;
+    return dag;
+}
+
+/* Nothing reads it any more: it may have been made here. */
+static void leave_dag(struct fuse *fuse, struct dag *dag)
+{
+    struct spares *spares = &fuse->spares[size_of(dag->room)];
+
+    if (!dag->spare || dag->room != 1 << size_of(dag->room))
+        return;
+    dag->spare = false;
+    ARENA_PUSH_ROOM(&fuse->graph->cx->arena, spares->dags, spares->count, spares->room, dag);
+}
+
+/* Who comes behind may share it with others. */
+static void keep_dags(struct graph *graph)
+{
+    for (int i = 0; i < graph->op_count; i++) {
+        struct op *op = graph->ops[i];
+
+        if (op->dag)
+            op->dag->spare = false;
+        if (op->head)
+            op->head->spare = false;
+        if (op->tail)
+            op->tail->spare = false;
+    }
+}
+
 /* Adds values to an op's inputs, each once; the nodes that load them go to nodes[]. `base` is the number of inputs that its dag
  * does not count. */
 static void add_inputs(struct value **inputs, int *input_count, int base, struct value *const *values,
@@ -111,8 +177,9 @@ static bool is_long(const struct dag *dag)
 }
 
 /* Inlines the map that makes input `at` of `op`. */
-static bool join_map(struct graph *graph, struct op *op, int at)
+static bool join_map(struct fuse *fuse, struct op *op, int at)
 {
+    struct graph *graph = fuse->graph;
     struct arena *arena = &graph->cx->arena;
     struct value *value = op->inputs[at];
     struct op *map = value->op;
@@ -149,7 +216,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     for (int i = 0; i < op->input_count; i++)
         if (i != at)
             inputs[count++] = op->inputs[i];
-    dag = dag_new(arena, FUSE_MAX_INPUTS);
+    dag = take_dag(fuse, map->dag->count + old->count);
 
     /* nodes of the old dag's inputs: loads, or the inlined map */
     add_inputs(inputs, &count, base, map->inputs, map->input_count, nodes);
@@ -168,6 +235,7 @@ static bool join_map(struct graph *graph, struct op *op, int at)
     graph_inputs(graph, op, inputs, count);
     op->tail_first = count;
     *slot = dag;
+    leave_dag(fuse, old);
     if (op->code == GRAPH_OP_MAP && op->label && map->label && strcmp(op->label, "copy") == 0) {
         op->label = map->label;
         op->first = map->first;
@@ -215,8 +283,9 @@ static void take_place(struct graph *graph, struct op *op, struct op *map)
     op->outputs[0] = out;
 }
 
-static bool join_tail(struct graph *graph, struct op *map, int at)
+static bool join_tail(struct fuse *fuse, struct op *map, int at)
 {
+    struct graph *graph = fuse->graph;
     struct arena *arena = &graph->cx->arena;
     struct value *value = map->inputs[at], *out = map->outputs[0];
     struct op *op = value->op;
@@ -252,7 +321,7 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
         op->tail = dag_identity(arena, value->dtype);
         op->tail_first = main_inputs;
     }
-    dag = dag_new(arena, FUSE_MAX_INPUTS);
+    dag = take_dag(fuse, map->dag->count + op->tail->count);
     old_nodes[0] = dag_load(arena, dag, 0, op->tail->nodes[op->tail->result].dtype); /* fixed below */
     for (int i = 0; i < op->tail->count; i++)
         if (op->tail->nodes[i].prim == PRIM_LOAD && op->tail->nodes[i].input == 0)
@@ -274,6 +343,7 @@ static bool join_tail(struct graph *graph, struct op *map, int at)
     }
     dag->result = dag_inline(arena, dag, map->dag, nodes);
     dag->input_count = 1 + op->input_count - main_inputs;
+    leave_dag(fuse, op->tail);
     op->tail = dag;
     op->tail_first = main_inputs;
     if (!op->first && strcmp(map->label, "copy") != 0)
@@ -356,9 +426,10 @@ static void join_heads(struct graph *graph)
 }
 
 /* Whether an operand of the op at `*at` was joined; it stands there, or where *at is then, afterwards. */
-static bool join_one(struct graph *graph, int *at, bool tails)
+static bool join_one(struct fuse *fuse, int *at, bool tails)
 {
-    struct op *op = graph->ops[*at];
+    struct graph *graph = fuse->graph;
+    struct op *op = graph->ops[*at], *map = NULL;
     struct value *made = op->output_count > 0 ? op->outputs[0] : NULL, *operand = NULL;
     bool joined = false;
 
@@ -370,25 +441,29 @@ static bool join_one(struct graph *graph, int *at, bool tails)
     }
     for (int j = 0; j < op->input_count && !joined; j++) {
         operand = op->inputs[j];
-        joined = tails ? join_tail(graph, op, j) : join_map(graph, op, j);
+        map = tails ? op : operand->op;
+        joined = tails ? join_tail(fuse, op, j) : join_map(fuse, op, j);
     }
     if (joined) {
         graph_drop_later(graph, operand->op);
+        if (!map->placed)
+            leave_dag(fuse, map->dag);
         *at = graph_position(graph, made ? made->op : op);
     }
     return joined;
 }
 
 /* Joins until nothing changes; an op that took one operand is tried again at once. */
-static void join_all(struct graph *graph, bool tails)
+static void join_all(struct fuse *fuse, bool tails)
 {
+    struct graph *graph = fuse->graph;
     bool again = true;
 
     graph_sweep_unused(graph); /* so that what joins is used, and stays */
     while (again) {
         again = false;
         for (int i = 0; i < graph->op_count; i++)
-            while (join_one(graph, &i, tails))
+            while (join_one(fuse, &i, tails))
                 again = true;
     }
     graph_sweep_unused(graph);
@@ -416,8 +491,11 @@ static void drop_idle_writes(struct graph *graph)
 /* Maps first, so that reductions and convolutions get heads before they get tails. */
 void pass_fuse(struct graph *graph)
 {
-    join_all(graph, false);
+    struct fuse fuse = {.graph = graph};
+
+    join_all(&fuse, false);
     drop_idle_writes(graph);
     join_heads(graph);
-    join_all(graph, true);
+    join_all(&fuse, true);
+    keep_dags(graph);
 }

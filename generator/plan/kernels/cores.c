@@ -77,6 +77,7 @@ static const struct dag *general_dag(struct wrapping *w, const struct dag *own)
 
     *dag = *own;
     dag->nodes = ARENA_ARRAY(arena, own->count, struct dag_node);
+    dag->room = own->count;
     memcpy(dag->nodes, own->nodes, (size_t)own->count * sizeof *own->nodes);
     for (int i = 0; i < dag->count; i++)
         if (dag->nodes[i].prim == PRIM_DIM)

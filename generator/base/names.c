@@ -12,50 +12,52 @@ static unsigned hash_of(const char *key)
     return (unsigned)text_hash(key, strlen(key));
 }
 
-/* Where it stands, or where it would. */
-static struct name_entry *find_slot(struct name_entry *slots, int capacity, const char *key, unsigned hash)
+/* The slot of the key, or the free one where it would stand. */
+static int *find_slot(const struct names *names, const char *key, unsigned hash)
 {
-    unsigned mask = (unsigned)capacity - 1; /* capacity is a power of two, and never full */
+    const unsigned mask = (unsigned)names->capacity - 1; /* capacity is a power of two, and never full */
     unsigned at = hash & mask;
 
-    while (slots[at].key && (slots[at].hash != hash || strcmp(slots[at].key, key) != 0))
+    while (names->slots[at] > 0) {
+        const struct name_entry *entry = &names->entries[names->slots[at] - 1];
+
+        if (entry->hash == hash && strcmp(entry->key, key) == 0)
+            break;
         at = (at + 1) & mask;
-    return &slots[at];
+    }
+    return &names->slots[at];
 }
 
 const struct name_entry *names_find(const struct names *names, const char *key)
 {
-    const struct name_entry *slot;
+    const int at = names->count > 0 ? *find_slot(names, key, hash_of(key)) : 0;
 
-    if (names->count == 0)
-        return NULL;
-    slot = find_slot(names->slots, names->capacity, key, hash_of(key));
-    return slot->key ? slot : NULL;
+    return at > 0 ? &names->entries[at - 1] : NULL;
+}
+
+static void make_room(struct arena *arena, struct names *names)
+{
+    names->capacity = names->capacity > 0 ? 2 * names->capacity : 8;
+    names->slots = ARENA_ARRAY(arena, names->capacity, int);
+    for (int i = 0; i < names->count; i++)
+        *find_slot(names, names->entries[i].key, names->entries[i].hash) = i + 1;
 }
 
 const struct name_entry *names_add(struct arena *arena, struct names *names, const char *key,
                                    const char *name, struct loc loc)
 {
     const unsigned hash = hash_of(key);
+    int *slot;
 
-    if (2 * (names->count + 1) > names->capacity) {
-        int capacity = names->capacity > 0 ? 2 * names->capacity : 8;
-        struct name_entry *slots = ARENA_ARRAY(arena, capacity, struct name_entry);
+    if (2 * (names->count + 1) > names->capacity)
+        make_room(arena, names);
+    slot = find_slot(names, key, hash);
+    if (*slot > 0)
+        return &names->entries[*slot - 1];
 
-        for (int i = 0; i < names->capacity; i++) {
-            const struct name_entry *old = &names->slots[i];
+    const struct name_entry entry = {key, name, loc, names->count, hash};
 
-            if (old->key)
-                *find_slot(slots, capacity, old->key, old->hash) = *old;
-        }
-        names->slots = slots;
-        names->capacity = capacity;
-    }
-
-    struct name_entry *slot = find_slot(names->slots, names->capacity, key, hash);
-
-    if (slot->key)
-        return slot;
-    *slot = (struct name_entry){key, name, loc, names->count++, hash};
+    ARENA_PUSH(arena, names->entries, names->count, entry);
+    *slot = names->count;
     return NULL;
 }

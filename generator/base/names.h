@@ -18,8 +18,9 @@ enum { NAMES_INDEXED_FROM = 16 };
 
 /* Start with {0}. */
 struct names {
-    struct name_entry *slots; /* open addressing; a slot without key is free */
-    int count, capacity;
+    struct name_entry *entries; /* in the order in which they came */
+    int count;
+    int *slots, capacity; /* open addressing: 1 and the index of an entry; 0: free */
 };
 
 /* The entry that has this key already, which stays as it is; NULL where the key is new and was added. */

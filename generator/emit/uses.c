@@ -29,9 +29,8 @@ const struct dim *use_dim(struct uses *uses, const struct dim *dim)
 
 void use_all(struct uses *uses, const struct uses *others)
 {
-    for (int i = 0; i < others->names.capacity; i++)
-        if (others->names.slots[i].key)
-            use(uses, others->names.slots[i].key);
+    for (int i = 0; i < others->names.count; i++)
+        use(uses, others->names.entries[i].key);
 }
 
 bool uses_name(const struct uses *uses, const char *name)

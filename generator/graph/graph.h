@@ -40,6 +40,7 @@ struct graph {
     struct value **inputs;
     int input_count;
     const char **output_names; /* of results */
+    struct called *called;     /* of an entry, by the plan: what its arguments are called in C */
     struct value **outputs;    /* results of the call, then gradients */
     int output_count, result_count;
     const struct module_tensor *

@@ -24,42 +24,48 @@ const char *c_path(struct cx *cx, const char *path)
     return text.data;
 }
 
+struct called {
+    struct names given; /* inputs, as the spec says them */
+    struct names inputs, all; /* in C: inputs and sizes; these and results */
+};
+
+static void call(struct cx *cx, struct names *names, const char *name)
+{
+    names_add(&cx->arena, names, name, "", (struct loc){0});
+}
+
+void planner_call_arguments(struct cx *cx, struct graph *graph)
+{
+    const struct module_tree *tree = graph->program->tree;
+    struct called *called = ARENA_NEW(&cx->arena, struct called);
+
+    graph->called = called;
+    for (int i = 0; i < tree->size_count; i++) {
+        call(cx, &called->inputs, tree->sizes[i].c_name);
+        call(cx, &called->all, tree->sizes[i].c_name);
+    }
+    for (int i = 0; i < graph->input_count; i++) {
+        call(cx, &called->given, graph->inputs[i]->name);
+        call(cx, &called->inputs, c_argument(cx, graph->inputs[i]->name));
+        call(cx, &called->all, c_argument(cx, graph->inputs[i]->name));
+    }
+    for (int i = 0; i < graph->result_count; i++)
+        call(cx, &called->all, c_output(cx, graph, i));
+}
+
 const char *c_output(struct cx *cx, const struct graph *graph, int index)
 {
     const char *name = c_argument(cx, graph->output_names[index]);
-    const struct module_tree *tree = graph->program->tree;
-    bool taken = false;
 
-    for (int i = 0; i < graph->input_count; i++)
-        taken |= strcmp(c_argument(cx, graph->inputs[i]->name), name) == 0;
-    for (int i = 0; i < tree->size_count; i++)
-        taken |= strcmp(tree->sizes[i].c_name, name) == 0;
-    return taken ? arena_format(&cx->arena, "%s_out", name) : name;
-}
-
-/* Whether an argument of the graph's function is called so, or something of every function's own. */
-static bool is_argument(struct cx *cx, const struct graph *graph, const char *name)
-{
-    const struct module_tree *tree = graph->program->tree;
-    bool taken = strcmp(name, c_argument(cx, name)) != 0;
-
-    for (int i = 0; i < graph->input_count; i++)
-        taken |= strcmp(c_argument(cx, graph->inputs[i]->name), name) == 0;
-    for (int i = 0; i < graph->result_count; i++)
-        taken |= strcmp(c_output(cx, graph, i), name) == 0;
-    for (int i = 0; i < tree->size_count; i++)
-        taken |= strcmp(tree->sizes[i].c_name, name) == 0;
-    return taken;
+    return names_find(&graph->called->inputs, name) ? arena_format(&cx->arena, "%s_out", name) : name;
 }
 
 const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result)
 {
-    const char *own = arena_format(&cx->arena, "d%s", name);
+    const bool twice = result && names_find(&graph->called->given, name);
+    const char *own = arena_format(&cx->arena, "d%s%s", name, twice ? "_out" : "");
 
-    for (int i = 0; i < graph->input_count && result; i++)
-        if (strcmp(graph->inputs[i]->name, name) == 0)
-            own = arena_format(&cx->arena, "d%s_out", name);
-    while (is_argument(cx, graph, own))
+    while (names_find(&graph->called->all, own) || strcmp(own, c_argument(cx, own)) != 0)
         own = arena_format(&cx->arena, "%s_", own);
     return own;
 }

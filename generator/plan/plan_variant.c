@@ -582,8 +582,10 @@ bool plan_one(struct cx *cx, struct plan *plan, struct graph *graph, const struc
         planner.arguments[i] = graph->region            ? region_input(cx, graph, graph->inputs[i])
                                : graph->inputs[i]->name ? c_argument(cx, graph->inputs[i]->name)
                                                         : NULL;
-    if (!graph->region)
+    if (!graph->region) {
+        planner_call_arguments(cx, graph);
         planner.results = ARENA_ARRAY(&cx->arena, graph->result_count + 1, const char *);
+    }
     for (int i = 0; planner.results && i < graph->result_count; i++)
         planner.results[i] = c_output(cx, graph, i);
     variant->graph = graph;

@@ -23,6 +23,9 @@ struct planner {
 
 /* ---- plan_names.c ---- */
 
+/* What an entry's inputs and results are called, which c_output and c_gradient ask for. */
+void planner_call_arguments(struct cx *cx, struct graph *graph);
+
 /* Names of all that lies in the workspace; see note [names of locals]. */
 void planner_name_locals(struct planner *planner);
 

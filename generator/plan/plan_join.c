@@ -42,16 +42,6 @@ bool join_is_done(struct arena *arena, const struct op *op, int input)
     return true;
 }
 
-/* The step that makes the value, in front of one that reads it and mostly near; NULL: none does. */
-static const struct step *find_maker(const struct variant *variant, const struct step *reader,
-                                     const struct value *value)
-{
-    for (const struct step *step = reader; step-- > variant->steps;)
-        if (step->op == value->op)
-            return step;
-    return NULL;
-}
-
 /* ---- moving a value ---------------------------------------------------------------------------------------- */
 
 /* `place` says where an operand of a join goes: now where what is behind the views of it goes. False: that has no strides. */
@@ -125,19 +115,16 @@ static bool has_others(const struct value *value)
     return false;
 }
 
-bool join_apply(struct cx *cx, const struct variant *variant, const struct step *join, int input,
-                struct joined *joined)
+bool join_apply(struct cx *cx, const struct variant *variant, const struct op *op, int input,
+                const struct step *maker, struct joined *joined)
 {
-    const struct op *op = join->op;
     struct value *value = value_root(op->inputs[input]), place = join_part(&cx->arena, op, input);
-    const struct step *step;
 
     *joined = (struct joined){.value = value};
     if (value->base != value || variant->places[value->id].kind != PLACE_WORKSPACE ||
         join_is_done(&cx->arena, op, input) || !look_behind(&cx->arena, op->inputs[input], &place))
         return false;
-    step = find_maker(variant, join, value);
-    if (!step || !kernels_write(&cx->arena, step, &place) || has_others(value))
+    if (!maker || !kernels_write(&cx->arena, maker, &place) || has_others(value))
         return false;
     save(cx, joined, value);
     put(value, &place);

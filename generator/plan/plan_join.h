@@ -28,9 +28,10 @@ struct joined {
     int count;
 };
 
-/* Makes the operand of a step that is a join where that wants it. False, and nothing is changed, where that cannot be. */
-bool join_apply(struct cx *cx, const struct variant *variant, const struct step *join, int input,
-                struct joined *joined);
+/* Makes the operand of a join where that wants it, by the step that makes what it shows. False, and nothing is changed, where that
+ * cannot be. */
+bool join_apply(struct cx *cx, const struct variant *variant, const struct op *op, int input,
+                const struct step *maker, struct joined *joined);
 
 /* The last one that was applied is undone first. */
 void join_undo(const struct joined *joined);

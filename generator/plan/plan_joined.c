@@ -38,32 +38,37 @@ static bool is_kept(const struct variant *variant, const struct op *join, int in
 }
 
 /* Makes operands [first, end) of the join in its result, those of which that can be, unless the bound becomes higher. */
-static bool join_operands(struct planner *planner, const struct step *join, int first, int end,
-                          int64_t *bound)
+static bool join_operands(struct planner *planner, struct lives *lives, const struct op *join, int first,
+                          int end)
 {
     struct variant *variant = planner->variant;
-    struct joined *list = NULL;
+    const int64_t bound = lives_most(lives);
+    struct tried {
+        struct joined joined;
+        struct rejoined times;
+    } *list = NULL;
     int count = 0;
-    int64_t found;
 
     for (int i = first; i < end; i++) {
-        struct joined joined;
+        const struct step *maker = lives_maker(lives, value_root(join->inputs[i]));
+        struct tried tried;
 
-        if (is_kept(variant, join->op, i) || !join_apply(planner->cx, variant, join, i, &joined))
+        if (is_kept(variant, join, i) || !join_apply(planner->cx, variant, join, i, maker, &tried.joined))
             continue;
-        take_place(variant, &joined, false);
-        ARENA_PUSH(&planner->cx->arena, list, count, joined);
+        take_place(variant, &tried.joined, false);
+        lives_join(lives, &tried.joined, &tried.times);
+        ARENA_PUSH(&planner->cx->arena, list, count, tried);
     }
     if (count == 0)
         return false;
-    found = planner_measure(planner).most;
-    if (found <= *bound) {
-        *bound = found;
+    if (lives_most(lives) <= bound)
         return true;
-    }
     while (count-- > 0) {
-        join_undo(&list[count]);
-        take_place(variant, &list[count], true);
+        const struct value *into = list[count].joined.value->base;
+
+        join_undo(&list[count].joined);
+        take_place(variant, &list[count].joined, true);
+        lives_part(lives, &list[count].joined, into, &list[count].times);
     }
     return false;
 }
@@ -84,26 +89,27 @@ void planner_join_all(struct planner *planner)
     struct variant *variant = planner->variant;
     int kept = 0;
     bool again = !variant->graph->fenced;
-    int64_t bound;
+    struct lives *lives;
 
     find_parts(variant);
-    bound = planner_measure(planner).most;
+    lives = lives_new(planner);
     for (int round = 0; again && round < 3; round++) {
         again = false;
         for (int i = variant->step_count - 1; i >= 0; i--) {
-            const struct step *join = &variant->steps[i];
-            const int count = join->op->input_count;
+            const struct op *join = variant->steps[i].op;
+            const int count = join->input_count;
 
-            if (!op_is_join(join->op))
+            if (!op_is_join(join))
                 continue;
-            if (join_operands(planner, join, 0, count, &bound)) {
+            if (join_operands(planner, lives, join, 0, count)) {
                 again = true;
                 continue;
             }
             for (int j = count - 1; j >= 0 && count > 1; j--)
-                again |= join_operands(planner, join, j, j + 1, &bound);
+                again |= join_operands(planner, lives, join, j, j + 1);
         }
     }
+    lives_end(lives);
     for (int s = 0; s < variant->step_count; s++)
         if (is_step_left(planner, &variant->steps[s]))
             variant->steps[kept++] = variant->steps[s];

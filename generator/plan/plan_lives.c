@@ -85,6 +85,18 @@ struct place *planner_own_place(const struct variant *variant, int s, int output
                : NULL;
 }
 
+void planner_forget_lives(struct planner *planner)
+{
+    for (int i = 0; i < planner->variant->graph->value_count; i++) {
+        struct place *place = &planner->variant->places[i];
+
+        planner->last_use[i] = 0;
+        if (place->kind == PLACE_WORKSPACE || place->kind == PLACE_NONE)
+            place->same = NULL;
+        place->first = place->last = -1;
+    }
+}
+
 /* Which maps work in place, and when everything in the workspace is live. */
 void planner_find_lives(struct planner *planner)
 {
@@ -92,14 +104,7 @@ void planner_find_lives(struct planner *planner)
     const struct graph *graph = variant->graph;
     int *last_use = planner->last_use;
 
-    for (int i = 0; i < graph->value_count; i++) {
-        struct place *place = &variant->places[i];
-
-        last_use[i] = 0;
-        if (place->kind == PLACE_WORKSPACE || place->kind == PLACE_NONE)
-            place->same = NULL;
-        place->first = place->last = -1;
-    }
+    planner_forget_lives(planner);
     for (int s = 0; s < variant->step_count; s++) {
         const struct op *op = variant->steps[s].op;
 
@@ -144,7 +149,7 @@ bool planner_is_shared_by_parts(const struct variant *variant, const struct plac
 }
 
 /* What a step needs beside its values: what the region that it calls works in, its scratch, a weight. */
-static int64_t step_bytes(const struct plan *plan, const struct step *step)
+int64_t planner_step_bytes(const struct plan *plan, const struct step *step)
 {
     const struct op *op = step->op;
 
@@ -152,19 +157,31 @@ static int64_t step_bytes(const struct plan *plan, const struct step *step)
            (op->code == GRAPH_OP_CALL ? plan_variant(plan, op->invoke.region->graph)->peak : 0);
 }
 
-/* Zeros for gradients of results that are left out, where there are several: as long as any is read. False: there are none. */
-bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last)
+/* Zeros for gradients of results that are left out, where there are several. */
+int64_t planner_zeros_bytes(const struct planner *planner)
 {
     const struct variant *variant = planner->variant;
     const struct op *op = variant->yield >= 0 ? variant->steps[variant->yield].op : NULL;
+    int64_t bytes = 0;
 
-    *bytes = 0;
-    *last = variant->yield;
     for (int j = 0; op && !variant->graph->region && op->output_count > 1 && j < op->output_count; j++) {
         int64_t own = plan_aligned(planner->plan, planner_value_bytes(&planner->cx->arena, op->outputs[j]));
-        int end = planner->last_use[op->outputs[j]->id];
 
-        *bytes = own > *bytes ? own : *bytes;
+        bytes = own > bytes ? own : bytes;
+    }
+    return bytes;
+}
+
+/* As long as any is read. False: there are none. */
+bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last)
+{
+    const struct variant *variant = planner->variant;
+
+    *bytes = planner_zeros_bytes(planner);
+    *last = variant->yield;
+    for (int j = 0; *bytes > 0 && j < variant->steps[variant->yield].op->output_count; j++) {
+        int end = planner->last_use[variant->steps[variant->yield].op->outputs[j]->id];
+
         *last = end > *last ? end : *last;
     }
     return *bytes > 0;
@@ -194,7 +211,7 @@ struct load planner_live_bytes(struct planner *planner, bool kept)
         }
     }
     for (int s = 0; s < variant->step_count; s++) {
-        int64_t bytes = step_bytes(planner->plan, &variant->steps[s]);
+        int64_t bytes = planner_step_bytes(planner->plan, &variant->steps[s]);
 
         live += planner->change[s];
         load.sum += live + bytes;
@@ -204,10 +221,4 @@ struct load planner_live_bytes(struct planner *planner, bool kept)
         load.at = s;
     }
     return load;
-}
-
-struct load planner_measure(void *data)
-{
-    planner_find_lives(data);
-    return planner_live_bytes(data, true);
 }

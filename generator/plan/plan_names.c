@@ -25,7 +25,7 @@ const char *c_path(struct cx *cx, const char *path)
 }
 
 struct called {
-    struct names given; /* inputs, as the spec says them */
+    struct names given;       /* inputs, as the spec says them */
     struct names inputs, all; /* in C: inputs and sizes; these and results */
 };
 

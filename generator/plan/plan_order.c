@@ -1,7 +1,9 @@
-/* plan_order.c - see note [order] in plan_order.h. Apart from plan.c, which says what an order costs. */
+/* plan_order.c - see note [order] in plan_order.h. Apart from plan_load.c, which says what an order costs. */
 #include "plan/plan_order.h"
 
 #include <string.h>
+
+#include "plan/planner.h"
 
 #define ORDER_WORK                                                                                           \
     20000000 /* values and steps looked at, in all: large graphs are ordered less well, not slowly */
@@ -15,12 +17,11 @@ struct needs {
 
 struct order {
     struct variant *variant;
-    struct load (*measure)(void *data);
-    void *data;
-    int *ids;            /* by step as it stands: where it stood at first */
-    struct needs *needs; /* by that place */
+    struct lives *lives;
+    struct spans spans, tried; /* of the order as it stands, and of a move */
+    int *ids;                  /* by step as it stands: where it stood at first */
+    struct needs *needs;       /* by that place */
     struct load load;
-    bool stale;    /* the lives that were measured are those of a move that was taken back */
     int64_t left;  /* moves that may still be tried */
     int64_t walks; /* what is left of ORDER_WALKED */
     struct step *old_steps;
@@ -268,10 +269,13 @@ static bool try_move(struct order *o, int at, int to, bool only_most)
         return false;
     o->left--;
     rearrange(o, first, last, to < at);
-    load = o->measure(o->data);
-    o->stale = !is_less(&load, &o->load, only_most);
-    if (!o->stale) {
+    load = lives_measure(o->lives, o->ids, &o->tried);
+    if (is_less(&load, &o->load, only_most)) {
+        const struct spans before = o->spans;
+
         o->load = load;
+        o->spans = o->tried;
+        o->tried = before;
         return true;
     }
     memcpy(o->variant->steps + first, o->old_steps + first,
@@ -317,14 +321,7 @@ static void update_early(struct order *o)
         if (to < s && find_moves(o, s, to))
             rearrange(o, to, s, true);
     }
-    o->load = o->measure(o->data);
-}
-
-static void measure_again(struct order *o)
-{
-    if (o->stale)
-        o->measure(o->data);
-    o->stale = false;
+    o->load = lives_measure(o->lives, o->ids, &o->spans);
 }
 
 /* At the step where most is live: what dies later is read earlier, what is not read there is made later. */
@@ -333,30 +330,31 @@ static bool lower_peak(struct order *o)
     const struct variant *variant = o->variant;
     int peak = o->load.at;
 
-    measure_again(o);
     for (int i = 0; i < variant->graph->value_count && peak > variant->yield; i++) {
-        const struct place *place = &variant->places[i];
-        int first = place->first, last = place->last;
+        const int first = o->spans.first[i], last = o->spans.last[i];
 
-        if (place->kind != PLACE_WORKSPACE || place->same || first > peak || last <= peak)
+        if (!lives_in_workspace(o->lives, i) || o->spans.memory[i] != i || first > peak || last <= peak)
             continue;
         if (try_move(o, last, peak, true))
             return true;
         if (first < peak && first > variant->yield && try_move(o, first, peak, true))
             return true;
-        measure_again(o);
     }
     return false;
 }
 
-void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(void *data), void *data)
+void planner_order_steps(struct planner *planner)
 {
-    struct arena *arena = &cx->arena;
+    struct arena *arena = &planner->cx->arena;
+    struct variant *variant = planner->variant;
     int count = variant->step_count;
-    struct order order = {.variant = variant, .measure = measure, .data = data, .load = measure(data)};
+    struct order order = {.variant = variant};
 
     if (variant->yield < 0)
         return;
+    order.lives = lives_new(planner);
+    order.spans = spans_new(order.lives);
+    order.tried = spans_new(order.lives);
     order.ids = ARENA_ARRAY(arena, count + 1, int);
     order.old_ids = ARENA_ARRAY(arena, count + 1, int);
     order.old_steps = ARENA_ARRAY(arena, count + 1, struct step);
@@ -367,6 +365,7 @@ void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(
     order.left = ORDER_WORK / (variant->graph->value_count + 4 * count + 1);
     for (int s = 0; s < count; s++)
         order.ids[s] = s;
+    order.load = lives_measure(order.lives, order.ids, &order.spans);
     find_needs(&order, arena);
     if (!variant->graph->fenced)
         update_early(&order);
@@ -378,5 +377,5 @@ void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(
         while (lower_peak(&order))
             ;
     }
-    measure_again(&order);
+    lives_end(order.lives);
 }

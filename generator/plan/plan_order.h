@@ -12,16 +12,9 @@
 #ifndef MODC_PLAN_ORDER_H
 #define MODC_PLAN_ORDER_H
 
-#include "plan/plan.h"
+struct planner;
 
-/* What lives in the workspace: the most in a step, which is the first such one, and the sum over all steps. */
-struct load {
-    int64_t most, sum;
-    int at;
-};
-
-/* Puts the steps behind the YIELD in a better order, if there is one. They stand in the graph's order before. `measure` finds
- * lives and load of the steps as they stand; it has done so for the order that is left. */
-void order_steps(struct cx *cx, struct variant *variant, struct load (*measure)(void *data), void *data);
+/* Puts the steps behind the YIELD in a better order, if there is one. They stand in the graph's order before. */
+void planner_order_steps(struct planner *planner);
 
 #endif

@@ -219,7 +219,7 @@ static void order_and_join(struct planner *planner)
     planner_join_all(planner);
     if (variant->yield < 0)
         return;
-    order_steps(planner->cx, variant, planner_measure, planner);
+    planner_order_steps(planner);
     planner_join_all(planner);
 }
 

@@ -1,12 +1,13 @@
 /* planner.h - what the files of the plan share while one variant is planned. Private to the plan.
  *
  * plan_variant.c goes through a graph's ops once and asks: plan_choose.c, which algorithm computes an op and what of it is packed;
- * plan_rounding.c, which ops may not round more; plan_home.c, whose packed struct holds that; plan_value.c, where a value lies; plan_lives.c, when; plan_joined.c, what is made
+ * plan_rounding.c, which ops may not round more; plan_home.c, whose packed struct holds that; plan_value.c, where a value lies; plan_lives.c, when; plan_load.c, what that comes to while joins and orders are tried; plan_joined.c, what is made
  * where another value wants it; plan_names.c, what it is called. */
 #ifndef MODC_PLAN_PLANNER_H
 #define MODC_PLAN_PLANNER_H
 
 #include "plan/plan.h"
+#include "plan/plan_load.h"
 #include "plan/plan_order.h"
 #include "plan/plan_pack.h"
 
@@ -93,7 +94,11 @@ void planner_find_lives(struct planner *planner);
 /* The liveness bound of the lives that find_lives found; shadows, which are always live, left out. Of a region all that its
  * parts keep counts too, or with `kept` false what they work in alone. */
 struct load planner_live_bytes(struct planner *planner, bool kept);
-struct load planner_measure(void *planner); /* both */
+
+void planner_forget_lives(struct planner *planner);
+
+/* What a step needs beside its values: what the region that it calls works in, its scratch, a weight. */
+int64_t planner_step_bytes(const struct plan *plan, const struct step *step);
 
 /* What the results of a step are written to, each once, and in its first step alone; NULL: nothing of the kind. */
 struct place *planner_own_place(const struct variant *variant, int s, int output);
@@ -107,6 +112,7 @@ int64_t planner_scratch_bytes(const struct plan *plan, const struct step *step);
 int64_t planner_passing_bytes(const struct plan *plan, const struct step *step);
 
 /* Zeros for gradients of results that are left out, where there are several: as long as any is read. False: there are none. */
+int64_t planner_zeros_bytes(const struct planner *planner);
 bool planner_find_zeros(const struct planner *planner, int64_t *bytes, int *last);
 
 /* ---- plan_joined.c ---- */

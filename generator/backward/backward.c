@@ -130,7 +130,8 @@ static void check_loss(const struct backward *b)
     const struct graph *graph = b->graph;
     const struct spec_training *training = graph->program->tree->spec->training;
 
-    if (!graph->loss || graph->region || !graph->training || b->wanted[graph->outputs[0]->id])
+    if (!graph->loss || graph->region || !(graph->training || graph->both_modes) ||
+        b->wanted[graph->outputs[0]->id])
         return;
     diag_error(graph->cx, training->loss_loc, "the loss depends on no parameter that is trained");
     diag_hint(

@@ -6,6 +6,13 @@
 
 #include <string.h>
 
+bool eval_in_training(struct eval *eval)
+{
+    if (eval->graph)
+        eval->graph->asks_mode = true;
+    return eval->training;
+}
+
 bool eval_condition(struct eval *eval, struct scope *scope, const struct expr *expr, bool *truth)
 {
     struct ev condition = eval_expr(eval, scope, expr);

@@ -159,7 +159,7 @@ struct eval {
     struct graph *
         graph; /* where ops go; while the module tree is built one of no model; NULL: nothing changes in place */
     enum dtype default_dtype;
-    bool training;
+    bool training;            /* read by eval_in_training */
     struct module_call *call; /* the module call whose statements run */
     int depth;                /* of nested calls */
     const char
@@ -202,6 +202,9 @@ struct eval {
 };
 
 struct ev eval_expr(struct eval *eval, struct scope *scope, const struct expr *expr);
+
+/* Whether the model is trained. Who asks makes the graph one of this mode alone. */
+bool eval_in_training(struct eval *eval);
 
 /* What an item of a list or of arguments gives: *xs are several, and so is `3 x Linear(4, 4)`. False after a fault. */
 bool eval_several(struct eval *eval, struct scope *scope, const struct expr *expr, struct ev **items,

@@ -101,7 +101,7 @@ struct ev eval_module_attribute(struct eval *eval, struct module *module, struct
         if (strcmp(module->args[i].name, name) == 0)
             return ev_given(eval, module->args[i].value);
     if (strcmp(name, "training") == 0)
-        return ev_bool(loc, eval->training);
+        return ev_bool(loc, eval_in_training(eval));
     if (strcmp(name, "__class__") == 0 && module->spec_class)
         return ev_class(loc, module->class_name);
     for (int i = 0; module->spec_class && i < module->spec_class->method_count; i++)

@@ -175,7 +175,7 @@ static struct ev fn_check_several(struct eval *eval, struct ev *args, int count,
             return ev_none(loc);
         product = axes[i] ? dim_mul(arena, product, x->dims[i]) : product;
     }
-    if (dim_equals(product, 1) && (args[1].count == 0 || !eval->graph || !eval->training)) {
+    if (dim_equals(product, 1) && (args[1].count == 0 || !eval->graph || !eval_in_training(eval))) {
         diag_error(eval->cx, loc, "Expected more than 1 %s when training, got input size %s", args[2].text,
                    shape_of(eval, x));
         return BAD;

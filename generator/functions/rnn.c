@@ -297,7 +297,7 @@ static struct ev run_layers(struct eval *eval, const struct sequence *sequence, 
         }
         x = build_concat(eval, loc, "cat", made, sequence->directions, 2);
         ev_get_number(dropout, &p);
-        if (eval->training && p > 0 && layer + 1 < sequence->layers) {
+        if (p > 0 && layer + 1 < sequence->layers && eval_in_training(eval)) {
             struct scope scope = {0};
 
             scope_bind(eval, &scope, "x", ev_tensor(loc, x));

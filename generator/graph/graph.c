@@ -383,6 +383,16 @@ static struct op *clone_op(const struct clones *clones, const struct op *op)
     return out;
 }
 
+/* Of a list in running order. */
+static struct op **clone_ops(const struct clones *clones, struct graph *out, struct op *const *ops, int count)
+{
+    struct op **list = ARENA_ARRAY(clones->arena, room_of(count), struct op *);
+
+    for (int i = 0; i < count; i++)
+        use_all(out, list[i] = clone_op(clones, ops[i]));
+    return list;
+}
+
 struct graph *graph_clone(const struct graph *graph)
 {
     struct arena *arena = &graph->cx->arena;
@@ -391,12 +401,19 @@ struct graph *graph_clone(const struct graph *graph)
 
     *out = *graph;
     out->op_room = room_of(graph->op_count);
-    out->ops = ARENA_ARRAY(arena, out->op_room, struct op *);
+    out->pack_ops = clone_ops(&clones, out, graph->pack_ops, graph->pack_count);
+    out->ops = clone_ops(&clones, out, graph->ops, graph->op_count);
     for (int i = 0; i < graph->op_count; i++)
-        use_all(out, out->ops[i] = clone_op(&clones, graph->ops[i]));
-    for (int i = 0; i < graph->value_count; i++)
-        if (clones.values[i] && clones.values[i]->newer)
-            clones.values[i]->newer = clones.values[clones.values[i]->newer->id];
+        if (graph->ops[i]->code == GRAPH_OP_FENCE && graph->ops[i]->fence.forward)
+            out->ops[i]->fence.forward = out->ops[graph_position(graph, graph->ops[i]->fence.forward)];
+    for (int i = 0; i < graph->value_count; i++) {
+        struct value *value = clones.values[i];
+
+        if (value && value->newer)
+            value->newer = clones.values[value->newer->id];
+        if (value && value->base)
+            value->base = clones.values[value->base->id];
+    }
     out->inputs = clone_list(&clones, graph->inputs, graph->input_count);
     out->outputs = clone_list(&clones, graph->outputs, graph->output_count);
     out->unread = clone_list(&clones, graph->unread, graph->unread_count);
@@ -406,6 +423,33 @@ struct graph *graph_clone(const struct graph *graph)
     out->slot_count = 0; /* of lowering, which is over */
     out->hooks = NULL;
     return out;
+}
+
+/* Follows what has the ops. */
+static void follow(struct graph *graph)
+{
+    struct graph *evaluation = graph->evaluation;
+
+    *graph = *evaluation;
+    graph->evaluation = evaluation;
+    graph->training = true;
+}
+
+struct graph *graph_in_training(struct graph *evaluation)
+{
+    struct graph *graph = ARENA_NEW(&evaluation->cx->arena, struct graph);
+
+    evaluation->both_modes = true;
+    graph->evaluation = evaluation;
+    follow(graph);
+    return graph;
+}
+
+void graph_part_modes(struct graph *graph)
+{
+    graph->evaluation->both_modes = false;
+    *graph = *graph_clone(graph->evaluation);
+    graph->training = true;
 }
 
 struct value *value_root(struct value *value)
@@ -420,7 +464,7 @@ bool value_is_slot(const struct value *value)
     return value->op->code == GRAPH_OP_TENSOR || value->op->code == GRAPH_OP_WRITE;
 }
 
-void program_each(struct program *program, void (*visit)(struct graph *graph, void *data), void *data)
+void program_each_mode(struct program *program, void (*visit)(struct graph *graph, void *data), void *data)
 {
     for (int i = 0; i < program->region_count; i++)
         if (program->regions[i]->graph)
@@ -435,4 +479,26 @@ void program_each(struct program *program, void (*visit)(struct graph *graph, vo
             for (int fenced = 0; fenced < 2; fenced++)
                 if (program->entries[i].saving[training][fenced])
                     visit(program->entries[i].saving[training][fenced], data);
+}
+
+struct visit {
+    void (*visit)(struct graph *graph, void *data);
+    void *data;
+};
+
+static void visit_own(struct graph *graph, void *data)
+{
+    const struct visit *visit = data;
+
+    if (graph->evaluation)
+        follow(graph); /* it was visited before */
+    else
+        visit->visit(graph, visit->data);
+}
+
+void program_each(struct program *program, void (*visit)(struct graph *graph, void *data), void *data)
+{
+    struct visit own = {visit, data};
+
+    program_each_mode(program, visit_own, &own);
 }

@@ -34,9 +34,12 @@ struct graph {
     const struct module *root; /* region: the representative instance; else the model's root */
     struct region *region;     /* NULL: an entry's graph */
     bool training, fenced;
-    bool of_tree; /* of no model: it is computed while the module tree is built */
-    bool loss;    /* of `training:`: its one result is what gradients are of */
-    bool saves;   /* what backward needs is kept: see note [two calls] in backward/backward.c */
+    bool asks_mode;           /* what it computes depends on `training`, or may; known once it is lowered */
+    struct graph *evaluation; /* see note [modes]; NULL: it has ops of its own */
+    bool both_modes;          /* it is such an evaluation */
+    bool of_tree;             /* of no model: it is computed while the module tree is built */
+    bool loss;                /* of `training:`: its one result is what gradients are of */
+    bool saves;               /* what backward needs is kept: see note [two calls] in backward/backward.c */
     struct value **inputs;
     int input_count;
     const char **output_names; /* of results */
@@ -68,6 +71,11 @@ struct graph {
     struct op **pack_ops;
     int pack_count;
 };
+
+/* note [modes]
+ * Where nothing that runs in evaluation asks for the mode, training does the same: its graph has the ops and values of `evaluation`,
+ * which alone is lowered and goes through the passes, and after each of them the one follows the other (program_each). The plan
+ * gives it ops of its own again where an algorithm might be another one in training. */
 
 /* note [regions]
  * Instances of a user class with equal arguments, shapes and mode are lowered, passed, planned and printed once; a CALL is one
@@ -169,8 +177,11 @@ void program_dump(struct text *text, const struct program *program, bool json);
 
 /* ---- editing, for passes ----------------------------------------------------------------------------------- */
 
-/* Every graph of the program: regions first. `data` is handed on. */
+/* Every graph of the program that has ops of its own: regions first. `data` is handed on. */
 void program_each(struct program *program, void (*visit)(struct graph *graph, void *data), void *data);
+
+/* And those that are others in training mode, where these are in order. */
+void program_each_mode(struct program *program, void (*visit)(struct graph *graph, void *data), void *data);
 
 /* Whether the tensor is one of a region's slots; `region` may be NULL. */
 bool region_has_slot(const struct region *region, const struct module_tensor *tensor);
@@ -186,6 +197,10 @@ struct graph *graph_of_tree(struct cx *cx);
 
 /* Values and ops anew; dags, which nobody changes, and calls are shared. */
 struct graph *graph_clone(const struct graph *graph);
+
+/* What has another's ops: an evaluation's in training mode. See note [modes]. */
+struct graph *graph_in_training(struct graph *evaluation);
+void graph_part_modes(struct graph *graph); /* it has its own from now on */
 
 struct value *graph_value(struct graph *graph, struct op *op, enum dtype dtype, int ndim,
                           const struct dim *const *dims);

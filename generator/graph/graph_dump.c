@@ -137,7 +137,7 @@ void program_dump(struct text *text, const struct program *program, bool json)
 {
     struct dump dump = {text, json, 0};
 
-    program_each((struct program *)program, dump_one, &dump);
+    program_each_mode((struct program *)program, dump_one, &dump);
     if (json)
         text_add(text, dump.count ? "]\n" : "[]\n");
 }

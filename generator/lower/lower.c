@@ -409,14 +409,42 @@ static void check_sizes(struct program *program)
     }
 }
 
+/* Whether what was lowered in evaluation is what training would have: note [modes] in graph.h. */
+static bool serves_both(const struct program *program, struct graph *const graphs[2])
+{
+    for (int fenced = 0; fenced < 2; fenced++)
+        if (graphs[fenced] && graphs[fenced]->asks_mode)
+            return false;
+    return graphs[0] && !program->resolving;
+}
+
 void lower_variants(struct program *program, struct entry *entry, const struct entry_source *source,
                     bool training, bool saves)
 {
     int count = program->tree->spec->hooks == SPEC_OFF || program->resolving ? 1 : 2;
+    struct graph *(*graphs)[2] = saves ? entry->saving : entry->graphs;
+    const bool both = training && serves_both(program, graphs[0]);
 
     for (int fenced = 0; fenced < count && !program->full; fenced++)
-        (saves ? entry->saving : entry->graphs)[training][fenced] = lower_entry(program, entry, source,
-                                                                                training, fenced, saves);
+        graphs[training][fenced] = !both ? lower_entry(program, entry, source, training, fenced, saves)
+                                   : graphs[0][fenced] ? graph_in_training(graphs[0][fenced])
+                                                       : NULL;
+}
+
+/* Whether training alone changes one of them, so that it is nothing to compute once in evaluation, and something in training. */
+static bool any_changes_in_training(struct module_tensor *const *tensors, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (tensors[i]->written && !tensors[i]->written_in_eval)
+            return true;
+    return false;
+}
+
+static void part_modes(struct graph *graph, void *data)
+{
+    (void)data;
+    if (graph->evaluation)
+        graph_part_modes(graph);
 }
 
 static struct settings read_settings(const struct spec *spec)
@@ -525,6 +553,8 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
     if (spec->training && !resolving && diag_errors(cx) == 0)
         lower_loss_entry(program, tree);
     tree->sizes = sizes;
+    if (any_changes_in_training(tree->keys, tree->key_count))
+        program_each_mode(program, part_modes, NULL);
     return program;
 }
 

@@ -261,9 +261,10 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
     struct lower lower = *outer;
     struct graph *graph;
     struct value **results = NULL;
+    const bool training = eval_in_training(eval);
     int errors = diag_errors(eval->cx), result_count = 0;
 
-    text_printf(&key, "%s %d %d %d", module->signature, eval->training, outer->fenced, eval->graph->saves);
+    text_printf(&key, "%s %d %d %d", module->signature, training, outer->fenced, eval->graph->saves);
     for (int i = 0; i < call->count; i++)
         text_printf(&key, " %s%s%s%s", call->names[i] ? call->names[i] : "", call->names[i] ? "=" : "",
                     ev_text(eval, &call->args[i]),
@@ -271,7 +272,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
                         ? dtype_rows[call->args[i].tensor->dtype].name
                         : "");
     text_printf(&key, " %s", outer->entry->name);
-    if (eval->training)
+    if (training)
         add_fixed(&key, program->tree, module);
     if (eval->graph->saves)
         add_saving(&key, program->tree, module);
@@ -291,7 +292,7 @@ struct region *lower_find_region(struct eval *eval, struct module *module, const
                             .name = region->name,
                             .root = module,
                             .region = region,
-                            .training = eval->training,
+                            .training = training,
                             .fenced = outer->fenced,
                             .loss = eval->graph->loss,
                             .saves = eval->graph->saves};

@@ -269,17 +269,47 @@ static unsigned *find_writes(struct cx *cx, struct module_tensor *const *tensors
     return written;
 }
 
+/* Where training might choose another algorithm, or pack a weight in another way: it is seldom run, and no product is bound. */
+static void part_modes(struct graph *graph, void *data)
+{
+    bool may_differ = false;
+
+    (void)data;
+    for (int i = 0; graph->evaluation && !graph->fenced && i < graph->op_count; i++)
+        may_differ |= op_rows[graph->ops[i]->code]->weighted || op_rows[graph->ops[i]->code]->packs;
+    if (may_differ)
+        graph_part_modes(graph);
+}
+
+/* What is planned already, by another name. */
+static void plan_again(struct cx *cx, struct plan *plan, struct graph *graph, const char *function)
+{
+    const struct variant *evaluation = plan_variant(plan, graph->evaluation);
+    struct variant *variant = ARENA_NEW(&cx->arena, struct variant);
+
+    *variant = *evaluation;
+    variant->graph = graph;
+    variant->function = function;
+    variant->same = evaluation;
+    ARENA_PUSH(&cx->arena, plan->variants, plan->variant_count, variant);
+    names_add(&cx->arena, &plan->functions_taken, function, "", (struct loc){0});
+}
+
 /* By mode, then without and with hooks; NULL: there is none. */
 static bool plan_variants(struct cx *cx, struct plan *plan, const struct entry *entry,
                           struct graph *const graphs[2][2], const char *kind)
 {
-    for (int training = 0; training < 2; training++)
-        for (int fenced = 0; fenced < 2; fenced++)
-            if (graphs[training][fenced] &&
-                !plan_one(cx, plan, graphs[training][fenced], entry,
-                          arena_format(&cx->arena, "%s_%s%s%s", entry->name, training ? "train" : "eval",
-                                       kind, fenced ? "_fenced" : "")))
-                return false;
+    for (int i = 0; i < 4; i++) {
+        const int training = i / 2, fenced = i % 2;
+        struct graph *graph = graphs[training][fenced];
+        const char *function = arena_format(&cx->arena, "%s_%s%s%s", entry->name, training ? "train" : "eval",
+                                            kind, fenced ? "_fenced" : "");
+
+        if (graph && graph->evaluation)
+            plan_again(cx, plan, graph, function);
+        else if (graph && !plan_one(cx, plan, graph, entry, function))
+            return false;
+    }
     return true;
 }
 
@@ -324,6 +354,7 @@ struct plan *plan_make(struct cx *cx, struct program *program)
         plan->read_in_place = ARENA_ARRAY(&cx->arena, program->tree->key_count + 1, bool);
         program_each(program, find_readers, plan);
     }
+    program_each_mode(program, part_modes, NULL);
     planner_bound_rounding(cx, plan);
     arguments = planner_argument_names(cx, program);
     lay_out_tensors(cx, plan);

@@ -38,7 +38,7 @@ static void an_entry_has_a_graph_for_each_mode(void **state)
         "modules: {fc: 'Linear(4, 3)', drop: Dropout(0.5)}\nforward:\n  - h = drop(fc(x))\n"
         "  - return h, x\nentries:\n  score(x):\n    max: {batch: 2}\n"
         "    statements:\n      - return fc(x)\n",
-        16);
+        12); /* `score` asks for no mode */
     const struct entry *entry = &m->program->entries[0];
 
     (void)state;
@@ -63,13 +63,50 @@ static void an_entry_has_a_graph_for_each_mode(void **state)
     model_free(m);
 }
 
+/* See note [modes]: which graphs of training have the ops of evaluation, and which have their own. */
+static void modes_are_one_graph_where_nothing_asks(void **state)
+{
+    static const struct {
+        const char *statements;
+        bool one;
+    } cases[] = {
+        {"forward:\n  - return fc(x)\n", true},
+        {"forward:\n  - return drop(fc(x))\n", false},
+        {"forward:\n  - return fc(x) * (2 if self.training else 3)\n", false},
+        {"forward:\n  - return fc(x)\nentries:\n  learn(x):\n    - return bn(x)\n", false}, /* it writes */
+    };
+
+    (void)state;
+    for (int i = 0; i < COUNT(cases); i++) {
+        char text[400];
+        struct model *m;
+
+        snprintf(text, sizeof text,
+                 "modc: 1\nmodel: m\nbackward: true\ninputs: {x: [2, 4]}\nmodules:\n  fc: Linear(4, 4)\n"
+                 "  drop: Dropout(0.5)\n  bn: BatchNorm1d(4)\n%s",
+                 cases[i].statements);
+        m = model_read(text);
+        for (int v = 0; v < 4; v++) {
+            const struct entry *entry = &m->program->entries[0];
+            struct graph *const(*graphs)[2] = v < 2 ? entry->graphs : entry->saving;
+            const struct graph *eval = graphs[0][v % 2], *train = graphs[1][v % 2];
+
+            assert_ptr_equal(train->evaluation, cases[i].one ? eval : NULL);
+            assert_int_equal(eval->both_modes, cases[i].one);
+            assert_int_equal(train->ops == eval->ops, cases[i].one);
+            assert_true(train->training && !eval->training);
+        }
+        model_free(m);
+    }
+}
+
 /* A module's calls follow its nesting, and keep what they returned. */
 static void calls_know_what_they_returned(void **state)
 {
     struct model *m = sound(
         "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [2, 4]}\nmodules:\n  body:\n    - Linear(4, 3)\n"
         "    - ReLU()\nforward:\n  - return body(x)\n",
-        2);
+        1);
     const struct graph *graph = forward_of(m, false);
 
     (void)state;
@@ -110,7 +147,7 @@ static void equal_instances_are_one_region(void **state)
 static void tied_instances_are_called_inline(void **state)
 {
     struct model *m = sound(
-        "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [2, 4]}\ntie: {b.fc.weight: a.fc.weight}\n" BLOCKS, 2);
+        "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [2, 4]}\ntie: {b.fc.weight: a.fc.weight}\n" BLOCKS, 1);
 
     (void)state;
     assert_int_equal(m->program->region_count, 0);
@@ -125,7 +162,7 @@ static void writes_make_new_versions(void **state)
         "modc: 1\nmodel: m\nhooks: none\ninputs: {x: [2]}\nstate:\n"
         "  s: {shape: [3, 2], init: zeros_()}\nforward:\n  - row = self.s[0]\n  - self.s = self.s + x\n"
         "  - return row\n",
-        2);
+        1);
     const struct graph *graph = forward_of(m, false);
     const struct op *write = nth_op(graph, GRAPH_OP_WRITE, 0);
 
@@ -143,7 +180,7 @@ static void settings_are_what_the_spec_says(void **state)
     struct model *m = sound(
         "modc: 1\nmodel: m\nhooks: none\npack: none\nthreads: 3\ndenormals: flush\ninputs: {x: [2]}\n"
         "forward:\n  - return x + 1\n",
-        2);
+        1);
     const struct settings *settings = &m->program->settings;
 
     (void)state;
@@ -164,7 +201,7 @@ static void a_loss_is_an_entry(void **state)
         "modc: 1\nmodel: m\nhooks: none\nbackward: true\ninputs: {x: [2, 4]}\n"
         "modules: {fc: 'Linear(4, 3)'}\nforward:\n  - return fc(x)\ntraining:\n  loss: MSELoss()\n"
         "  optimizer: SGD(lr=0.1)\n",
-        8);
+        4);
     const struct entry *loss = &m->program->entries[1];
 
     (void)state;
@@ -183,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_has_a_graph_for_each_mode),
+        cmocka_unit_test(modes_are_one_graph_where_nothing_asks),
         cmocka_unit_test(calls_know_what_they_returned),
         cmocka_unit_test(equal_instances_are_one_region),
         cmocka_unit_test(tied_instances_are_called_inline),

@@ -305,7 +305,7 @@ void plan_kernels(struct cx *cx, struct plan *plan)
     for (int v = 0; v < plan->variant_count; v++) {
         struct variant *variant = plan->variants[v];
 
-        for (int s = 0; s < variant->step_count; s++) {
+        for (int s = 0; s < variant->step_count && !variant->same; s++) {
             struct step *step = &variant->steps[s];
             struct making making = {cx, plan, variant, step, &step->calls, NULL};
 

@@ -466,7 +466,7 @@ static struct names taken_names(struct cx *cx, const struct plan *plan)
     struct names taken = {0};
 
     for (int i = 0; i < plan->variant_count; i++)
-        for (int id = 0; id < plan->variants[i]->graph->value_count; id++)
+        for (int id = 0; id < plan->variants[i]->graph->value_count && !plan->variants[i]->same; id++)
             if (plan->variants[i]->places[id].name)
                 names_add(&cx->arena, &taken, plan->variants[i]->places[id].name, "", (struct loc){0});
     for (int i = 0; i < tree->size_count; i++)

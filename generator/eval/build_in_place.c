@@ -38,11 +38,21 @@ static struct value *shown_by(const struct value *value)
 
 struct value *build_storage(struct value *value)
 {
-    struct value *shown;
+    struct value *storage = value, *shown;
 
-    while ((shown = shown_by(value)) != NULL)
-        value = shown;
-    return value;
+    while (!storage->sharing.storage && (shown = shown_by(storage)) != NULL)
+        storage = shown;
+    if (storage->sharing.storage)
+        storage = storage->sharing.storage;
+    value->sharing.storage = storage;
+    return storage;
+}
+
+/* Before anything lies in it. */
+static void set_own(struct value *view, bool own)
+{
+    view->sharing.own = own;
+    view->sharing.storage = NULL;
 }
 
 /* The views that lead from `of` to `base` again, over `other`; NULL: none do. */
@@ -67,6 +77,14 @@ static struct value *over(struct eval *eval, const struct value *of, const struc
     return out;
 }
 
+/* What the value is the same tensor as, of those that stand for each other. */
+static struct value *first_of_same(struct value *value)
+{
+    while (value->sharing.with && !value->sharing.part)
+        value = value->sharing.with;
+    return value;
+}
+
 /* `value` stands for `of` from now on, and `other` for `base`, which share memory. */
 static void share(struct eval *eval, struct value *value, struct value *of, struct value *base,
                   struct value *other)
@@ -77,8 +95,8 @@ static void share(struct eval *eval, struct value *value, struct value *of, stru
         value->sharing.view = view_of(shown);
         value->sharing.unsure = shown->sharing.unsure;
     } else {
-        value->sharing.with = other;
         value->sharing.part = of != base && shown != other;
+        value->sharing.with = value->sharing.part ? other : first_of_same(other);
     }
 }
 
@@ -207,7 +225,7 @@ static struct value *apart(struct eval *eval, struct loc loc, struct value *valu
 
     op->view.kind = VIEW_RESHAPE;
     out = make_view(build_site(eval, loc), op, value->ndim, value->dims);
-    out->sharing.own = !unsure;
+    set_own(out, !unsure);
     out->sharing.unsure = unsure;
     return out;
 }
@@ -230,7 +248,7 @@ struct value *build_reshaped(struct eval *eval, struct loc loc, struct value *va
         return out;
     for (int i = 0; i < from.ndim; i++) /* with one element along it an axis has no say */
         known &= dim_is_const(from.dims[i], NULL);
-    out->sharing.own = known;
+    set_own(out, known);
     out->sharing.unsure = !known;
     return out;
 }
@@ -261,7 +279,7 @@ struct ev build_apart(struct eval *eval, struct ev out, int first)
     if (out.tensor->id < first)
         out.tensor = apart(eval, out.loc, out.tensor, false);
     else if (view_of(out.tensor))
-        out.tensor->sharing.own = true;
+        set_own(out.tensor, true);
     return out;
 }
 
@@ -327,33 +345,50 @@ static struct value *newest(struct eval *eval, struct value *value)
     return value;
 }
 
-struct value *build_newest(struct eval *eval, struct loc loc, struct value *value)
+/* What a value is to be asked for before the newest version of it is known; NULL: nothing. */
+static struct value *asked_first(const struct value *value)
 {
-    const struct op *op;
-    struct value *base;
+    const struct op *view = view_of(value);
 
-    while (value->newer)
-        value = value->newer;
-    if (value->renewals == eval->graph->renewals)
-        return value;
-    if (value->sharing.lost)
-        return is_lost(eval, loc, value, *value->sharing.lost);
-    if (value->sharing.with) {
-        base = build_newest(eval, loc, value->sharing.with);
-        if (!base || base == value->sharing.with)
-            return base ? newest(eval, value) : NULL;
-        return value->sharing.part ? is_lost(eval, loc, value, base->loc) : base;
-    }
-    op = view_of(value);
-    base = op ? build_newest(eval, loc, op->inputs[0]) : NULL;
-    if (!op || !base || base == op->inputs[0])
-        return op && !base ? NULL : newest(eval, value);
-    if (value->sharing.unsure)
+    return value->sharing.with ? value->sharing.with : view ? view->inputs[0] : NULL;
+}
+
+/* Of a value the newest version, where `base` is that of what is asked first. */
+static struct value *newest_over(struct eval *eval, struct loc loc, struct value *value, struct value *base)
+{
+    if (base == asked_first(value))
+        return newest(eval, value);
+    if (value->sharing.with ? value->sharing.part : value->sharing.unsure)
         return is_lost(eval, loc, value, base->loc);
-    base = view_again(eval, op, value, base);
+    if (value->sharing.with)
+        return base;
+    base = view_again(eval, view_of(value), value, base);
     if (base && !base->sharing.own && view_of(base)) /* so that who asks again finds it */
         value->newer = base;
     return base;
+}
+
+struct value *build_newest(struct eval *eval, struct loc loc, struct value *value)
+{
+    struct value **over = NULL, *first; /* those over it, from the one that is asked for */
+    int count = 0;
+
+    for (;; value = first) {
+        while (value->newer)
+            value = value->newer;
+        if (value->renewals == eval->graph->renewals)
+            break;
+        if (value->sharing.lost)
+            return is_lost(eval, loc, value, *value->sharing.lost);
+        first = asked_first(value);
+        if (!first)
+            break;
+        ARENA_PUSH(&eval->cx->arena, over, count, value);
+    }
+    newest(eval, value);
+    while (value && count > 0)
+        value = newest_over(eval, loc, over[--count], value);
+    return value;
 }
 
 struct value *build_shown(struct eval *eval, struct loc loc, struct value *value)
@@ -513,7 +548,7 @@ static bool write_tensor(struct eval *eval, struct loc loc, const char *what, st
 
 bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct value *x, struct value *to)
 {
-    struct value *part = x, *slot = value_root(x);
+    struct value *part = x, *slot = value_root(x), *with;
     const int first = eval->graph ? eval->graph->value_count : 0;
     const struct op *view;
 
@@ -538,9 +573,8 @@ bool build_in_place(struct eval *eval, struct loc loc, const char *what, struct 
         lose(eval, loc, view_of(part)->inputs[0]);
     to = build_apart(eval, ev_tensor(loc, to), view_of(to) ? first : 0).tensor;
     if (part->sharing.with && !part->sharing.part) {
-        struct value *other = build_newest(eval, loc, part->sharing.with);
-
-        return other && build_in_place(eval, loc, what, other, to);
+        with = build_newest(eval, loc, part->sharing.with);
+        return with && build_in_place(eval, loc, what, with, to);
     }
     if (part->sharing.with)
         lose(eval, loc, part->sharing.with);

@@ -88,12 +88,16 @@ static void unuse_all(struct graph *graph, struct op *op)
 
 void graph_input(struct graph *graph, struct op *op, int input, struct value *value)
 {
-    if (op->placed && op->inputs[input] != value) {
+    const bool changes = op->placed && op->inputs[input] != value;
+
+    if (changes) {
+        hooks_leave(graph, op);
         unuse(graph, op, op->inputs[input]);
         use(graph, op, value);
-        hooks_change(graph, op);
     }
     op->inputs[input] = value;
+    if (changes)
+        hooks_insert(graph, graph_position(graph, op), op);
 }
 
 void graph_inputs(struct graph *graph, struct op *op, struct value **inputs, int count)
@@ -163,7 +167,10 @@ static void stand(const struct graph *graph, struct op *op, int place)
 int graph_position(const struct graph *graph, const struct op *op)
 {
     const int moved = op->place - (graph->shift - op->shift), count = graph->op_count;
+    const struct graph_walk *walk = graph->walk;
 
+    if (walk && op->placed && op->place >= walk->at && op->place < walk->count && walk->ops[op->place] == op)
+        return count + op->place - walk->at;
     for (int d = 0; op->placed && d <= count; d++) {
         const int places[] = {op->place - d, op->place + d, moved - d, moved + d};
 
@@ -241,14 +248,15 @@ void graph_move(struct graph *graph, int from, int to)
     stand(graph, op, to);
 }
 
-struct graph_walk graph_walk(struct graph *graph)
+void graph_walk(struct graph *graph, struct graph_walk *walk)
 {
-    const struct graph_walk walk = {.ops = graph->ops, .count = graph->op_count};
-
+    *walk = (struct graph_walk){.ops = graph->ops, .count = graph->op_count};
+    for (int i = 0; i < walk->count; i++)
+        stand(graph, walk->ops[i], i);
     graph->ops = NULL;
     graph->op_count = graph->op_room = 0;
     graph->hooks = NULL;
-    return walk;
+    graph->walk = walk;
 }
 
 struct op *graph_next(struct graph *graph, struct graph_walk *walk)
@@ -256,12 +264,13 @@ struct op *graph_next(struct graph *graph, struct graph_walk *walk)
     struct op *op;
 
     if (walk->at == walk->count) {
-        graph->hooks = NULL; /* what was known amid the walk */
+        graph->walk = NULL;
         return NULL;
     }
     op = walk->ops[walk->at++];
     ARENA_PUSH_ROOM(&graph->cx->arena, graph->ops, graph->op_count, graph->op_room, op);
     stand(graph, op, graph->op_count - 1);
+    hooks_insert(graph, graph->op_count - 1, op);
     return op;
 }
 
@@ -319,24 +328,35 @@ const struct module_tensor *region_tensor(const struct op *call, const struct mo
     return NULL;
 }
 
-int graph_draws(const struct graph *graph, const struct module *module)
+static int *draws_of(const struct graph *graph, const struct module *module)
 {
-    int draws = 0;
+    return &graph->draws[module ? module->index + 1 : 0];
+}
 
-    for (int i = 0; i < graph->op_count; i++) {
-        const struct op *op = graph->ops[i];
+/* What the call's region draws, its instance does. */
+static void add_draws(struct graph *graph, const struct op *call)
+{
+    const struct module *const *modules = (const struct module *const *)graph->program->tree->modules;
+    struct graph *region = call->invoke.region->graph;
+
+    for (int i = 0; i <= call->invoke.instance->subtree; i++)
+        *draws_of(graph, modules[call->invoke.instance->index + i]) += graph_draws(
+            region, modules[region->root->index + i]);
+}
+
+int graph_draws(struct graph *graph, const struct module *module)
+{
+    if (!graph->draws)
+        graph->draws = ARENA_ARRAY(&graph->cx->arena, graph->program->tree->module_count + 1, int);
+    for (; graph->drawn_to < graph->op_count; graph->drawn_to++) {
+        const struct op *op = graph->ops[graph->drawn_to];
 
         if (op->code == GRAPH_OP_RANDOM)
-            draws += op->random.module == module;
-        if (op->code == GRAPH_OP_CALL && module && module->index >= op->invoke.instance->index &&
-            module->index <= op->invoke.instance->index + op->invoke.instance->subtree) {
-            const struct graph *region = op->invoke.region->graph;
-
-            draws += graph_draws(region, graph->program->tree->modules[region->root->index + module->index -
-                                                                       op->invoke.instance->index]);
-        }
+            ++*draws_of(graph, op->random.module);
+        if (op->code == GRAPH_OP_CALL)
+            add_draws(graph, op);
     }
-    return draws;
+    return *draws_of(graph, module);
 }
 
 /* The copies of values, by their ids. */

@@ -50,7 +50,8 @@ struct graph {
         *gradient_of; /* by output, behind the results: a parameter; NULL: an input, the next that has one */
     struct op **ops;  /* in running order */
     int op_count, op_room;
-    int shift; /* so many more ops went than came, one by one */
+    int shift;                     /* so many more ops went than came, one by one */
+    const struct graph_walk *walk; /* that goes on, of which some ops stand aside; or NULL */
     struct module_call **calls;
     int call_count;
     struct value **
@@ -62,6 +63,7 @@ struct graph {
     struct value **slots; /* newest version of every tensor that was read or written, by first use */
     const struct module_tensor **slot_tensors;
     int slot_count;
+    int *draws, drawn_to;             /* by the module's index + 1, of so many ops: see graph_draws */
     int renewals;                     /* see graph_renew */
     bool swept;                       /* since then nothing came or lost a reader: all is used */
     struct hooks *hooks;              /* what is known of them; NULL: nothing. See note [hooks] in hooks.c */
@@ -189,8 +191,9 @@ bool region_has_slot(const struct region *region, const struct module_tensor *te
 /* What a tensor of a region's root is in the instance that a CALL is of. */
 const struct module_tensor *region_tensor(const struct op *call, const struct module_tensor *tensor);
 
-/* How often the module draws random numbers in the graph, itself or in regions. */
-int graph_draws(const struct graph *graph, const struct module *module);
+/* How often the module (NULL: none, the model itself) draws random numbers in the graph, itself or in regions. While it is lowered,
+ * when ops come behind the others alone: each is looked at once. */
+int graph_draws(struct graph *graph, const struct module *module);
 
 /* One of no model, for what is computed while the module tree is built. */
 struct graph *graph_of_tree(struct cx *cx);
@@ -229,7 +232,7 @@ struct graph_walk {
     struct op **ops;
     int count, at;
 };
-struct graph_walk graph_walk(struct graph *graph);
+void graph_walk(struct graph *graph, struct graph_walk *walk);
 struct op *graph_next(struct graph *graph, struct graph_walk *walk);
 
 /* While it is lowered: who reads `old` from now on reads `newer`. */
@@ -250,10 +253,11 @@ void graph_drop_later(struct graph *graph, struct op *op); /* they are retired *
 
 /* Who reads or returns `from` reads or returns `to`, which has its name if it has none. */
 void graph_replace(struct graph *graph, struct value *from, struct value *to);
-int graph_uses(const struct value *value);                          /* by ops and as outputs */
-int graph_position(const struct graph *graph, const struct op *op); /* -1: it does not stand there */
-struct value *value_root(struct value *value);                      /* through views */
-bool value_is_slot(const struct value *value);                      /* a TENSOR's value or a WRITE's result */
+int graph_uses(const struct value *value); /* by ops and as outputs */
+int graph_position(const struct graph *graph,
+                   const struct op *op);       /* -1: it does not stand there, nor aside */
+struct value *value_root(struct value *value); /* through views */
+bool value_is_slot(const struct value *value); /* a TENSOR's value or a WRITE's result */
 
 /* ---- hooks.c --------------------------------------------------------------------------------------------------- */
 
@@ -264,7 +268,8 @@ bool value_is_lent(struct value *value);
 /* Where the first boundary behind `from` stands that lets hooks write where the value lies; INT_MAX: nowhere. */
 int graph_next_hook(struct graph *graph, struct value *value, int from);
 
-/* For graph.c: what an op reads changed, or it came. */
+/* For graph.c: what an op reads will change by graph_input, or changed, or it came. */
+void hooks_leave(struct graph *graph, const struct op *op);
 void hooks_change(struct graph *graph, const struct op *op);
 void hooks_insert(struct graph *graph, int position, struct op *op);
 

@@ -121,6 +121,23 @@ static int first_behind(const struct graph *graph, const struct boundaries *show
     return low < shown->count ? graph_position(graph, shown->ops[low]) : INT_MAX;
 }
 
+void hooks_leave(struct graph *graph, const struct op *op)
+{
+    const bool last = graph->op_count > 0 && graph->ops[graph->op_count - 1] == op;
+
+    if (!graph->hooks || !graph->hooks->roots)
+        return;
+    for (int j = op->code == GRAPH_OP_FENCE ? op->fence.seen : op->input_count; last && j < op->input_count;
+         j++) {
+        struct boundaries *shown = &graph->hooks->shown[find_root(graph->hooks, op->inputs[j])->id];
+
+        if (shown->count > 0 && shown->ops[shown->count - 1] == op)
+            shown->count--;
+    }
+    if (!last || op->code == GRAPH_OP_VIEW)
+        hooks_change(graph, op);
+}
+
 void hooks_change(struct graph *graph, const struct op *op)
 {
     if (graph->hooks && graph->hooks->roots && (op->code == GRAPH_OP_FENCE || op->code == GRAPH_OP_VIEW))

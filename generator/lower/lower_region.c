@@ -195,7 +195,7 @@ bool lower_find_shared(struct module_tree *tree, const struct graph *graph)
 }
 
 /* Random numbers of a module differ by how often it has drawn in the graph: a region knows only its own draws. */
-static bool has_drawn(const struct graph *graph, const struct module *instance, const struct region *region)
+static bool has_drawn(struct graph *graph, const struct module *instance, const struct region *region)
 {
     const struct module_tree *tree = graph->program->tree;
 
@@ -208,7 +208,7 @@ static bool has_drawn(const struct graph *graph, const struct module *instance, 
 
 bool lower_fits_region(struct eval *eval, const struct module *module, const struct region *region)
 {
-    const struct graph *graph = eval->graph;
+    struct graph *graph = eval->graph;
 
     return region->graph && !has_drawn(graph, module, region) &&
            !(graph->saves && module->checkpoint && region->slot_count > 0);

@@ -43,10 +43,11 @@ struct sharing {
         *with; /* what it shares memory with though no view leads there: calls and boundaries stand between */
     bool part; /* of what `with` shows it shows a part, or the same in another order */
     bool own;  /* a view, and yet a copy */
-    bool unsure; /* a view or a copy: that is decided by strides that are not known */
-    bool twice;  /* several tensors of PyTorch are this value: views that change nothing */
-    bool fixed;  /* of the model, and a constant of the emitted code */
-    bool said;   /* that what it holds is not known */
+    bool unsure;           /* a view or a copy: that is decided by strides that are not known */
+    bool twice;            /* several tensors of PyTorch are this value: views that change nothing */
+    bool fixed;            /* of the model, and a constant of the emitted code */
+    bool said;             /* that what it holds is not known */
+    struct value *storage; /* what build_storage found, which asks once; or NULL */
     const struct loc
         *lost; /* something changed it in place there, in a way that is not known; NULL: nothing */
 };

@@ -548,7 +548,7 @@ void pass_layout(struct graph *graph)
     find_feeds(graph);
     if (graph->region)
         inputs_last(graph);
-    walk = graph_walk(graph);
+    graph_walk(graph, &walk);
     while ((op = graph_next(graph, &walk)) != NULL) {
         int at = graph->op_count - 1;
 

@@ -27,43 +27,54 @@ static bool same_elements(const struct value *a, const struct value *b)
     return true;
 }
 
-/* The last copy of the same elements in front of `at`, among those of what `shown` shows; *place: where it stands. */
-static struct op *last_copy(const struct graph *graph, int at, const struct value *shown,
-                            const struct value *value, int *place)
+/* The graph, and the copies that others may read which want the same. */
+struct legal {
+    struct graph *graph;
+    struct op **latest; /* by id of what owns memory: the last copy of elements that lie there */
+    struct op **before; /* by id of a copy: the one before it */
+    int room;           /* ids */
+};
+
+static void make_room(struct legal *legal)
 {
-    struct op *last = NULL;
+    struct arena *arena = &legal->graph->cx->arena;
+    const int room = 2 * legal->graph->value_count;
 
-    for (int u = 0; u < shown->user_count; u++) {
-        struct op *op = shown->users[u], *copy = NULL;
+    if (legal->graph->value_count <= legal->room)
+        return;
+    legal->latest = arena_grow(arena, legal->latest, (size_t)legal->room, (size_t)room,
+                               sizeof *legal->latest);
+    legal->before = arena_grow(arena, legal->before, (size_t)legal->room, (size_t)room,
+                               sizeof *legal->before);
+    legal->room = room;
+}
 
-        if (op->code == GRAPH_OP_VIEW && op->outputs[0]->base) {
-            copy = last_copy(graph, at, op->outputs[0], value, place);
-        } else if (op->code == GRAPH_OP_MAP && op->shared && same_elements(shown, value)) {
-            int position = graph_position(graph, op);
+static void note_copy(struct legal *legal, struct op *copy)
+{
+    struct op **latest;
 
-            if (position < at && position > *place) {
-                *place = position;
-                copy = op;
-            }
-        }
-        last = copy ? copy : last;
-    }
-    return last;
+    make_room(legal);
+    latest = &legal->latest[copy->inputs[0]->base->id];
+    legal->before[copy->outputs[0]->id] = *latest;
+    *latest = copy;
 }
 
 /* The copy of the same elements that an earlier reader got, where it may be shared and nothing was written since. */
-static struct value *earlier_copy(struct graph *graph, int at, const struct value *value)
+static struct value *earlier_copy(struct legal *legal, int at, const struct value *value)
 {
-    int place = -1;
-    const struct op *op = last_copy(graph, at, value->base, value, &place);
+    struct graph *graph = legal->graph;
+    struct op *op = value->base->id < legal->room ? legal->latest[value->base->id] : NULL;
 
-    return op && !pass_write_between(graph, op, place, at) ? op->outputs[0] : NULL;
+    while (op && !same_elements(op->inputs[0], value))
+        op = legal->before[op->outputs[0]->id];
+    return op && !pass_write_between(graph, op, graph_position(graph, op), at) ? op->outputs[0] : NULL;
 }
 
 /* `once`: it may be made by MODEL_pack, where only that reads it which writes nothing there. */
-static struct value *insert_copy(struct graph *graph, int *at, struct value *value, bool once)
+static struct value *insert_copy(struct legal *legal, int *at, struct value *value, bool once)
 {
-    struct value *copy = once ? earlier_copy(graph, *at, value) : NULL;
+    struct graph *graph = legal->graph;
+    struct value *copy = once ? earlier_copy(legal, *at, value) : NULL;
 
     if (copy)
         return copy;
@@ -76,17 +87,20 @@ static struct value *insert_copy(struct graph *graph, int *at, struct value *val
     for (int i = 0; i < value->ndim; i++) /* what MODEL_pack makes has one shape */
         copy->prepared &= dim_is_const(value->dims[i], NULL);
     set_dense(graph, copy);
+    if (once && copy->op->code == GRAPH_OP_MAP)
+        note_copy(legal, copy->op);
     return copy;
 }
 
 /* A copy of a weight of windows whose outputs lie side by side. */
-static struct value *insert_across(struct graph *graph, int *at, struct value *weight)
+static struct value *insert_across(struct legal *legal, int *at, struct value *weight)
 {
     static const int across[] = {1, 2, 3, 0}, back[] = {3, 0, 1, 2};
+    struct graph *graph = legal->graph;
     struct value *turned = make_permute(site_by(graph, at, weight->op), weight, across), *copy;
 
     view_resolve(&graph->cx->arena, turned->op, turned->op->inputs[0], turned);
-    copy = insert_copy(graph, at, turned, true);
+    copy = insert_copy(legal, at, turned, true);
     turned = make_permute(site_by(graph, at, copy->op), copy, back);
     view_resolve(&graph->cx->arena, turned->op, copy, turned);
     return turned;
@@ -255,8 +269,10 @@ static bool is_output_ready(struct graph *graph, int output)
 }
 
 /* What a tail cannot read is expanded to the whole result: that it can. */
-static void tail_operands(struct graph *graph, struct op *op, int *at)
+static void tail_operands(struct legal *legal, struct op *op, int *at)
 {
+    struct graph *graph = legal->graph;
+
     for (int j = op->tail_first; j < op->input_count; j++) {
         const struct value *out = op->outputs[0];
         struct value *whole;
@@ -266,7 +282,7 @@ static void tail_operands(struct graph *graph, struct op *op, int *at)
         whole = make_expand(site_by(graph, at, op->inputs[j]->op), op->inputs[j], out->ndim, out->dims);
         if (whole != op->inputs[j])
             view_resolve(&graph->cx->arena, whole->op, op->inputs[j], whole);
-        graph_input(graph, op, j, insert_copy(graph, at, whole, true));
+        graph_input(graph, op, j, insert_copy(legal, at, whole, true));
     }
 }
 
@@ -281,14 +297,18 @@ static int end_of_call(const struct graph *graph)
 
 void pass_legalise(struct graph *graph)
 {
+    struct legal legal = {.graph = graph};
+    struct graph_walk walk;
+    struct op *op;
     int end;
 
-    for (int i = 0; i < graph->op_count; i++) {
-        struct op *op = graph->ops[i];
+    graph_walk(graph, &walk);
+    while ((op = graph_next(graph, &walk)) != NULL) {
+        int at = graph->op_count - 1;
 
         if (op->code == GRAPH_OP_VIEW) {
             if (!view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0])) {
-                graph_input(graph, op, 0, insert_copy(graph, &i, op->inputs[0], true));
+                graph_input(graph, op, 0, insert_copy(&legal, &at, op->inputs[0], true));
                 view_resolve(&graph->cx->arena, op, op->inputs[0], op->outputs[0]);
             }
             continue;
@@ -297,16 +317,16 @@ void pass_legalise(struct graph *graph)
             op->head = dag_identity(&graph->cx->arena,
                                     op->inputs[0]->dtype); /* its lines are turned one by one */
         for (int j = 0; j < op->input_count; j++) {
-            bool own = needs_own_memory(graph, i, j);
+            bool own = needs_own_memory(graph, at, j);
 
             if (own || (j < op->tail_first && !pass_reads(graph, op, j)))
-                graph_input(graph, op, j, insert_copy(graph, &i, op->inputs[j], !own));
+                graph_input(graph, op, j, insert_copy(&legal, &at, op->inputs[j], !own));
         }
         if (op_rows[op->code]->across && !value_is_static(graph, op->inputs[1]))
-            graph_input(graph, op, 1, insert_across(graph, &i, op->inputs[1]));
+            graph_input(graph, op, 1, insert_across(&legal, &at, op->inputs[1]));
         for (int j = 0; j < op->output_count; j++)
             set_dense(graph, op->outputs[j]);
-        tail_operands(graph, op, &i);
+        tail_operands(&legal, op, &at);
     }
     end = end_of_call(graph);
     for (int i = 0; i < graph->output_count; i++) {
@@ -314,7 +334,7 @@ void pass_legalise(struct graph *graph)
         const int before = at;
 
         if (!is_output_ready(graph, i))
-            graph_output(graph, i, insert_copy(graph, &at, graph->outputs[i], false));
+            graph_output(graph, i, insert_copy(&legal, &at, graph->outputs[i], false));
         end += i < graph->result_count ? at - before : 0;
     }
     graph->resolved = true;

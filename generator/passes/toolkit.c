@@ -136,19 +136,33 @@ static bool may_be_written(const struct value *root)
     return value_is_slot(root) && (root->op->code != GRAPH_OP_TENSOR || root->op->tensor.tensor->written);
 }
 
+/* Whether the version is replaced by one of the ops behind `from` and in front of `to`. */
+static bool is_replaced(const struct graph *graph, const struct value *root, int from, int to)
+{
+    const bool few = root->user_count < to - from; /* users: else there are fewer ops */
+    const int first = few ? 0 : from + 1, end = few ? root->user_count : to;
+
+    for (int i = first; i < end; i++) {
+        const struct op *write = few ? root->users[i] : graph->ops[i];
+        int at = i;
+
+        if (!write->placed || write->code != GRAPH_OP_WRITE || write->inputs[0] != root)
+            continue;
+        if (few)
+            at = graph_position(graph, write);
+        if (at > from && at < to)
+            return true;
+    }
+    return false;
+}
+
 bool pass_write_between(struct graph *graph, const struct op *op, int from, int to)
 {
     for (int i = 0; i < op->input_count; i++) {
         const struct value *root = value_root(op->inputs[i]);
 
-        for (int u = 0; may_be_written(root) && u < root->user_count; u++) {
-            const struct op *write = root->users[u];
-            int at = write->code == GRAPH_OP_WRITE && write->inputs[0] == root ? graph_position(graph, write)
-                                                                               : -1;
-
-            if (at > from && at < to)
-                return true;
-        }
+        if (may_be_written(root) && is_replaced(graph, root, from, to))
+            return true;
         if (graph_next_hook(graph, op->inputs[i], from) < to)
             return true;
     }

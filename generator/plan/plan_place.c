@@ -52,6 +52,7 @@ struct neighbours {
     int *items, *next;
     int count;
     int *seen; /* by interval: 1 and the number of the one that it was last found for */
+    struct key *found;
 };
 
 enum { SHORT_ON_AVERAGE = 16 }; /* steps */
@@ -72,7 +73,8 @@ static bool find_neighbours(struct arena *arena, struct neighbours *near, const 
     *near = (struct neighbours){.first = ARENA_ARRAY(arena, steps + 1, int),
                                 .items = ARENA_ARRAY(arena, sum + 1, int),
                                 .next = ARENA_ARRAY(arena, sum + 1, int),
-                                .seen = ARENA_ARRAY(arena, count + 1, int)};
+                                .seen = ARENA_ARRAY(arena, count + 1, int),
+                                .found = ARENA_ARRAY(arena, count + 1, struct key)};
     memset(near->first, -1, (size_t)steps * sizeof *near->first);
     return true;
 }
@@ -94,17 +96,16 @@ static int list_neighbours(struct neighbours *near, const struct interval *list,
     for (int s = list[item].first; s <= list[item].last; s++) {
         for (int n = near->first[s]; n >= 0; n = near->next[n]) {
             const int other = near->items[n];
-            int k = count;
 
             if (near->seen[other] == item + 1)
                 continue;
             near->seen[other] = item + 1;
-            for (; k > 0 && list[sorted[k - 1]].offset > list[other].offset; k--)
-                sorted[k] = sorted[k - 1];
-            sorted[k] = other;
-            count++;
+            near->found[count++] = (struct key){-list[other].offset, 0, other};
         }
     }
+    qsort(near->found, (size_t)count, sizeof *near->found, by_key);
+    for (int k = 0; k < count; k++)
+        sorted[k] = near->found[k].item;
     return count;
 }
 

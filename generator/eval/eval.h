@@ -154,8 +154,11 @@ struct eval_building {
     void (*change)(struct eval *eval, const struct module_tensor *tensor, struct loc loc);
 };
 
+struct eval_pool;
+
 struct eval {
     struct cx *cx;
+    struct eval_pool *pool; /* NULL: what calls need stays till the end */
     struct graph *
         graph; /* where ops go; while the module tree is built one of no model; NULL: nothing changes in place */
     enum dtype default_dtype;
@@ -264,7 +267,13 @@ bool eval_hint_habit(struct cx *cx, const char *name, unsigned where);
 
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value);
 void scope_reserve(struct eval *eval, struct scope *scope, int more); /* room for so many names more */
+void scope_give(struct eval *eval, struct scope *scope);              /* nobody looks into it any more */
 void scope_unbind(struct eval *eval, struct scope *scope, int item);
+
+/* Zeroed memory that comes back: eval_pool.c. `bytes` are the same. */
+struct eval_pool *eval_pool_new(struct arena *arena);
+void *eval_take(struct eval *eval, size_t bytes);
+void eval_give(struct eval *eval, void *block, size_t bytes);
 
 /* Binds a call's arguments to a signature in `scope`; faults are said ("Linear has no argument 'out_feature'").
  * `what` names the callee in messages. Defaults are

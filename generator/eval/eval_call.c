@@ -51,12 +51,15 @@ static struct ev call_function_row(struct eval *eval, const struct function_row 
     if (!bind_row(eval, signature, name, gather, call, &scope, args))
         return ev_bad(call->loc);
     *in_place = (row->flags & FUNCTION_IN_PLACE) || is_in_place(signature, args);
-    if (row->build)
+    if (row->build) {
+        scope_give(eval, &scope);
         return row->build(eval, args, signature->count, call->loc);
+    }
     eval->at = call->loc;
     eval->within = within ? within : name;
     out = eval_body(eval, &scope, row->body);
     eval->within = within;
+    scope_give(eval, &scope);
     return out;
 }
 
@@ -71,6 +74,7 @@ static struct ev call_elementwise(struct eval *eval, const struct elementwise_ro
     if (!bind_row(eval, signature, row->name, 0, call, &scope, args))
         return ev_bad(call->loc);
     *in_place = is_in_place(signature, args);
+    scope_give(eval, &scope);
     return build_elementwise(eval, call->loc, row, args, signature->count - may);
 }
 
@@ -198,16 +202,23 @@ static struct ev call_spec_function(struct eval *eval, struct scope *scope,
     return out;
 }
 
+enum { ARGUMENT_BYTES = sizeof(struct ev) + sizeof(const char *) + sizeof(struct loc) };
+
 /* A call that gets at most `count` arguments. */
 static struct call call_new(struct eval *eval, struct loc loc, const struct expr *expr, int count)
 {
-    struct arena *arena = &eval->cx->arena;
+    struct call call = {.loc = loc, .expr = expr};
 
-    return (struct call){.loc = loc,
-                         .args = ARENA_ARRAY(arena, count, struct ev),
-                         .names = ARENA_ARRAY(arena, count, const char *),
-                         .locs = ARENA_ARRAY(arena, count, struct loc),
-                         .expr = expr};
+    call.args = eval_take(eval, (size_t)count * ARGUMENT_BYTES);
+    call.names = (void *)(call.args + count);
+    call.locs = (void *)(call.names + count);
+    return call;
+}
+
+/* What call_new gave for so many is used no more: by a function of the tables or a module, which keep no call. */
+static void call_give(struct eval *eval, struct call *call, int count)
+{
+    eval_give(eval, call->args, (size_t)count * ARGUMENT_BYTES);
 }
 
 static void take_argument(struct call *call, const struct ev *value, const char *name, struct loc loc)
@@ -308,6 +319,7 @@ struct ev eval_call_value(struct eval *eval, struct scope *scope, struct ev *cal
         for (int i = 0; i < call->count; i++)
             take_argument(&with_self, &call->args[i], call->names[i], call->locs[i]);
         out = call_tables(eval, callee, &with_self, true);
+        call_give(eval, &with_self, call->count + 1);
         break;
     }
     case EV_MODULE:
@@ -487,7 +499,7 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
     const struct expr *name = expr->a;
     struct ev callee = ev_none(expr->loc), base = callee, other, out;
     struct call call;
-    bool bad, known = true, is_class = false;
+    bool bad, known = true, is_class = false, keeps;
     const int changes = eval->changes;
 
     if (eval->building && eval->building->call(eval, scope, expr, &out))
@@ -532,5 +544,11 @@ struct ev eval_call(struct eval *eval, struct scope *scope, const struct expr *e
         call.args[i] = ev_fresh(eval, call.args[i]);
     if (eval->changes > changes)
         callee = ev_fresh(eval, callee);
-    return eval_call_value(eval, scope, &callee, &call);
+    out = eval_call_value(eval, scope, &callee, &call);
+    keeps = callee.kind == EV_CLASS || callee.spec_function;
+    for (int i = 0; i < expr->count; i++) /* which took the list elsewhere */
+        keeps |= expr->items[i]->kind == EXPR_STAR || expr->items[i]->kind == EXPR_REPEAT;
+    if (!keeps)
+        call_give(eval, &call, expr->count);
+    return out;
 }

@@ -29,12 +29,23 @@ static void index_rest(struct eval *eval, struct scope *scope)
 void scope_reserve(struct eval *eval, struct scope *scope, int more)
 {
     const int room = scope->count + more;
+    struct binding *items;
 
     if (room <= scope->room)
         return;
-    scope->items = arena_grow(&eval->cx->arena, scope->items, (size_t)scope->room, (size_t)room,
-                              sizeof *scope->items);
+    items = eval_take(eval, (size_t)room * sizeof *items);
+    if (scope->count > 0)
+        memcpy(items, scope->items, (size_t)scope->count * sizeof *items);
+    eval_give(eval, scope->items, (size_t)scope->room * sizeof *items);
+    scope->items = items;
     scope->room = room;
+}
+
+void scope_give(struct eval *eval, struct scope *scope)
+{
+    eval_give(eval, scope->items, (size_t)scope->room * sizeof *scope->items);
+    scope->items = NULL;
+    scope->count = scope->room = 0;
 }
 
 void scope_bind(struct eval *eval, struct scope *scope, const char *name, struct ev value)

@@ -162,6 +162,7 @@ static struct scope *start_graph(struct lower *lower, bool training, bool saves)
                             .loss = lower->entry->loss,
                             .saves = saves};
     *eval = (struct eval){.cx = program->cx,
+                          .pool = eval_pool_new(&program->cx->arena),
                           .graph = graph,
                           .default_dtype = tree->dtype,
                           .training = training && !tree->root->always_eval,

@@ -121,19 +121,19 @@ static struct ev run_row(struct eval *eval, struct module *module, const char *t
     const char *colon = strchr(text, ':');
     struct arena *arena = &eval->cx->arena;
     const struct signature *signature = lower_row_signature(eval, text);
-    struct scope *own = ARENA_NEW(arena, struct scope);
+    struct scope own = {.outer = module_scope(eval, lower->tree, module)};
     struct ev out;
 
-    own->outer = module_scope(eval, lower->tree, module);
     if (!eval_bind(
-            eval, own,
+            eval, &own,
             arena_format(arena, "%s.%s", module->layer->name, arena_copy(arena, text, strcspn(text, "("))),
             signature->args, signature->count, 0, call))
         return ev_bad(call->loc);
     eval->at = call->loc;
     lower->running = module;
-    out = eval_body(eval, own, colon + 1 + strspn(colon + 1, " "));
+    out = eval_body(eval, &own, colon + 1 + strspn(colon + 1, " "));
     lower->running = outer;
+    scope_give(eval, &own);
     if (out.kind == EV_BAD && module != outer && module->loc.line != call->loc.line)
         diag_note(eval->cx, module->loc, "'%s' is %s", module->path, module->text);
     return out;
@@ -205,6 +205,7 @@ static struct ev run_activation(struct eval *eval, struct module *module, const 
                    signature->args, signature->count, 0, call))
         return ev_bad(call->loc);
     args[0] = own.items[0].value;
+    scope_give(eval, &own);
     if (args[0].kind != EV_TENSOR) {
         diag_error(eval->cx, args[0].loc, "%s takes a tensor, found %s", module->class_name,
                    ev_kind_text(&args[0]));
@@ -287,7 +288,7 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
 
     if (!eval->graph->fenced)
         return run_body(eval, module, call);
-    inner.args = ARENA_ARRAY(arena, call->count + 1, struct ev);
+    inner.args = eval_take(eval, (size_t)call->count * sizeof *inner.args);
     for (int i = 0; i < call->count; i++)
         lower_gather(eval, &call->args[i], &given, &given_count);
     for (int i = 0; i < given_count; i++)
@@ -297,6 +298,7 @@ struct ev lower_bounded(struct eval *eval, struct module *module, const struct c
     for (int i = 0; i < call->count; i++)
         inner.args[i] = lower_scatter(eval, &call->args[i], inputs, &at);
     out = run_body(eval, module, &inner);
+    eval_give(eval, inner.args, (size_t)call->count * sizeof *inner.args);
     if (out.kind == EV_BAD)
         return out;
     for (int i = 0; i < input_count; i++) { /* what became of an argument in place is the caller's, too */

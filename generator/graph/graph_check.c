@@ -14,6 +14,9 @@ struct check {
     bool *made, *replaced;
     const struct value **roots; /* through views; a chain of them is walked once */
     int *read, *returned;
+    struct value *copies; /* room for results of one op, as infer makes them */
+    struct value **outputs;
+    int room;
     uint64_t *readers; /* the sum of what marks them */
 };
 
@@ -195,28 +198,27 @@ static const char *check_like(struct check *check, const struct op *op, const st
 static const char *check_types(struct check *check, const struct op *op)
 {
     struct arena *arena = &check->cx.arena;
-    const bool one = op->output_count == 1; /* as most have; each op is looked at many times */
-    struct value copy, *only = &copy, *copies = &copy, **outputs = &only;
     const char *fault = op_broken(&check->cx, op);
     struct op again = *op;
 
     if (fault)
         return at_op(check, op, fault);
-    if (!one) {
-        copies = ARENA_ARRAY(arena, op->output_count + 1, struct value);
-        outputs = ARENA_ARRAY(arena, op->output_count + 1, struct value *);
+    if (op->output_count > check->room) {
+        check->room = 2 * op->output_count;
+        check->copies = ARENA_ARRAY(arena, check->room, struct value);
+        check->outputs = ARENA_ARRAY(arena, check->room, struct value *);
     }
     for (int i = 0; i < op->output_count; i++) {
-        copies[i] = *op->outputs[i];
-        outputs[i] = &copies[i];
+        check->copies[i] = *op->outputs[i];
+        check->outputs[i] = &check->copies[i];
     }
-    again.outputs = outputs;
+    again.outputs = check->outputs;
     fault = op_rows[op->code]->infer(&check->cx, &again);
     if (fault)
         return at_op(check, op, fault);
     if (op->code == GRAPH_OP_CALL && (fault = check_region(check, op)))
         return fault;
-    return check_like(check, op, copies);
+    return check_like(check, op, check->copies);
 }
 
 /* ---- where elements lie ----------------------------------------------------------------------------------------- */

@@ -98,7 +98,10 @@ struct pack_group {
     const struct backend *backend; /* whose panels the entries have */
     struct packed **entries;
     int entry_count;
-    struct names keys;   /* of the entries */
+    struct names keys; /* of the entries */
+    struct recent_pack
+        *recent; /* what was asked for last, so that a weight of many calls makes no key for each */
+    int recent_at;
     struct dense_value { /* values that one of them holds as they are */
         const struct value *value;
         struct packed *entry;

@@ -434,6 +434,55 @@ static void make_parts(struct cx *cx, struct packed *entry, const struct made *m
         nest_normalise(&cx->arena, &entry->parts[p].nest);
 }
 
+/* A value that an entry holds, packed so. */
+struct recent_pack {
+    const struct module *root;
+    struct packing packing;
+    const struct value *value;
+    struct packed *entry;
+};
+
+enum { RECENT_PACKS = 8 };
+
+static bool same_packing(struct packing a, struct packing b)
+{
+    return a.format == b.format && a.dtype == b.dtype && a.n_axis == b.n_axis && a.groups == b.groups &&
+           a.woven == b.woven;
+}
+
+/* Whether the values, of one owner of memory, are the same elements in the same order. */
+static bool same_elements(const struct value *a, const struct value *b)
+{
+    if (a->base != b->base || a->dtype != b->dtype || a->ndim != b->ndim || !dim_equal(a->offset, b->offset))
+        return false;
+    for (int i = 0; i < a->ndim; i++)
+        if (!dim_equal(a->dims[i], b->dims[i]) || !dim_equal(a->strides[i], b->strides[i]))
+            return false;
+    return true;
+}
+
+static struct packed *find_recent(const struct pack_group *group, const struct module *root,
+                                  struct packing packing, const struct value *value)
+{
+    for (int i = 0; group->recent && i < RECENT_PACKS; i++) {
+        const struct recent_pack *recent = &group->recent[i];
+
+        if (recent->entry && recent->root == root && same_packing(recent->packing, packing) &&
+            same_elements(recent->value, value))
+            return recent->entry;
+    }
+    return NULL;
+}
+
+static struct packed *note_recent(struct cx *cx, struct pack_group *group, const struct module *root,
+                                  struct packing packing, const struct value *value, struct packed *entry)
+{
+    if (!group->recent)
+        group->recent = ARENA_ARRAY(&cx->arena, RECENT_PACKS, struct recent_pack);
+    group->recent[group->recent_at++ % RECENT_PACKS] = (struct recent_pack){root, packing, value, entry};
+    return entry;
+}
+
 /* What becomes of an entry that the group has not. */
 enum unknown { NOT_MADE, ADDED, PASSING };
 
@@ -451,8 +500,10 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
     for (int i = 0; whole && i < group->dense_count; i++) /* many may be made of it */
         if (group->dense[i].value == value)
             return group->dense[i].entry;
+    entry = find_recent(group, root, packing, value);
+    if (entry)
+        return entry;
     entry = ARENA_NEW(&cx->arena, struct packed);
-
     entry->root = root;
     entry->format = format;
     entry->dtype = packing.dtype;
@@ -486,7 +537,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
         if (known && whole)
             ARENA_PUSH(&cx->arena, group->dense, group->dense_count,
                        ((struct dense_value){value, group->entries[known->index]}));
-        return known ? group->entries[known->index] : NULL;
+        return known ? note_recent(cx, group, root, packing, value, group->entries[known->index]) : NULL;
     }
 
     count_elements(entry, planes);
@@ -507,7 +558,7 @@ static struct packed *find_or_make(struct cx *cx, struct pack_group *group, cons
     names_add(&cx->arena, &group->keys, entry->key, "", (struct loc){0});
     if (whole)
         ARENA_PUSH(&cx->arena, group->dense, group->dense_count, ((struct dense_value){value, entry}));
-    return entry;
+    return note_recent(cx, group, root, packing, value, entry);
 }
 
 const struct packed *pack_entry(struct cx *cx, struct pack_group *group, const struct module *root,

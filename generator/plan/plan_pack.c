@@ -3,6 +3,7 @@
 #include "plan/plan_pack.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "passes/toolkit.h"
@@ -375,6 +376,14 @@ void pack_entry_text(struct text *text, const struct packed *entry)
     }
 }
 
+/* Equal where all that is said of two ops of one code beside operands and dags is. */
+static uint64_t attributes_of(const struct op *op)
+{
+    const size_t first = offsetof(struct op, input);
+
+    return text_hash_large((const char *)op + first, sizeof *op - first);
+}
+
 /* What its elements are: entries with equal texts are one. */
 static const char *entry_key(struct cx *cx, const struct packed *entry, const struct module *root,
                              const struct made *made)
@@ -388,7 +397,7 @@ static const char *entry_key(struct cx *cx, const struct packed *entry, const st
             text_printf(&key, "%s%lld*%lld ", made->loops[l].is_n ? "n" : "k",
                         (long long)made->loops[l].extent, (long long)made->loops[l].unit);
     if (entry->op)
-        text_printf(&key, "%d ", entry->op->code == GRAPH_OP_REDUCE ? (int)entry->op->reduce.kind : 0);
+        text_printf(&key, "%d %llx ", (int)entry->op->code, (unsigned long long)attributes_of(entry->op));
     pack_entry_text(&key, entry);
     for (int i = 0; i < entry->operand_count; i++)
         text_printf(&key, " %s", operand_key(cx, root, entry->operands[i], entry->operand_entries[i], made));

@@ -48,7 +48,7 @@ ABOUT = {
                         "convolutional parts become channels-last: a function for each op that can stand in one"),
     "passes/legalise.c": ("FENCE MAP VIEW YIELD", "views are resolved; copies are shared; hooks get memory of their own"),
     "passes/parts.c": ("CONCAT CONTRACT VIEW", "products of a concatenation"),
-    "passes/prepare.c": ("CONTRACT MAP REDUCE VIEW", "MODEL_pack computes maps and sums"),
+    "passes/prepare.c": ("MAP VIEW", "MODEL_pack computes maps, into which views of them go"),
     "passes/regions.c": ("CALL INPUT YIELD", "what of a region's borders its backward reads"),
     "passes/roll.c": ("CALL", "calls of neighbours become a loop"),
     "passes/toolkit.c": ("CONST CONV INPUT MAP TENSOR WRITE", "what is static, what writes change; heads of convolutions"),

@@ -79,7 +79,6 @@ _FUNCTIONS = {  # result, arguments
     "modc_binding_read_only": (ctypes.c_bool, _P),
     "modc_binding_params_over": (_I, _P, _P),
     "modc_binding_point": (None, _P, _P),
-    "modc_binding_renew": (_I, _P, ctypes.c_bool, ctypes.c_bool),
     "modc_binding_lend_create": (_I, _P, _P),
     "modc_binding_run": (_I, ...),  # a byref(Frame), which is not looked at: that takes as long as the rest of the call
     "modc_binding_run_backward": (_I, ...),

@@ -61,11 +61,17 @@ static void set_item(struct modc_object *tuple, int index, struct modc_object *b
 
 /* ---- tensors --------------------------------------------------------------------------------------------- */
 
+/* False: nowhere that C can read, and PyTorch has set an error. */
+static bool see_or_fail(struct modc_object *tensor, struct modc_python_view *view)
+{
+    return py.view(tensor, view) == 0;
+}
+
 static bool see(struct modc_object *tensor, struct modc_python_view *view)
 {
     enum { CPU = 1 };
 
-    if (py.view(tensor, view) != 0) {
+    if (!see_or_fail(tensor, view)) {
         py.clear_error();
         return false;
     }
@@ -82,52 +88,66 @@ static void *address_in(const struct modc_python_view *view)
     return (char *)view->data + view->offset;
 }
 
-static bool is_kind(const struct modc_python_view *view, const struct modc_python_kind *kind)
+static bool has_dims(const struct modc_python_kind *kind, int64_t ndim, const int64_t *dims)
 {
-    if (view->ndim != kind->ndim || view->code != kind->code || view->bits != kind->bits)
+    if (ndim != kind->ndim)
         return false;
-    for (int i = 0; i < view->ndim; i++) {
-        if (view->dims[i] != kind->dims[i])
+    for (int i = 0; i < kind->ndim; i++) {
+        if (dims[i] != kind->dims[i])
             return false;
     }
     return true;
 }
 
-/* Whether its elements lie one behind the other, rows first. */
-static bool in_rows(const struct modc_python_view *view)
+static bool is_kind(const struct modc_python_view *view, const struct modc_python_kind *kind)
+{
+    return view->code == kind->code && view->bits == kind->bits && has_dims(kind, view->ndim, view->dims);
+}
+
+/* Whether elements lie one behind the other, rows first. */
+static bool in_rows(int ndim, const int64_t *dims, const int64_t *strides)
 {
     int64_t stride = 1;
 
-    for (int i = view->ndim - 1; i >= 0; i--) {
-        if (view->dims[i] == 0)
+    for (int i = ndim - 1; i >= 0; i--) {
+        if (dims[i] == 0)
             return true;
-        if (view->dims[i] != 1 && view->strides[i] != stride)
+        if (dims[i] != 1 && strides[i] != stride)
             return false;
-        stride *= view->dims[i];
+        stride *= dims[i];
     }
     return true;
 }
 
-/* Where a tensor's elements lie; NULL: nowhere, or there are none. */
+/* Where the elements of a tensor of the CPU lie, also if there are none; NULL: nowhere, and PyTorch has set an error. */
 static void *address_of(struct modc_object *tensor)
 {
+    static char nowhere[64];
     struct modc_python_view view;
+    struct modc_object *number;
+    void *found;
 
-    if (py.view == NULL) {
-        const int64_t address = number_of(call_1(py.data_ptr, tensor));
-
-        return address > 0 ? (void *)(intptr_t)address : NULL;
+    if (py.view != NULL) {
+        if (!see_or_fail(tensor, &view))
+            return NULL;
+        found = address_in(&view);
+    } else {
+        number = call_1(py.data_ptr, tensor);
+        if (number == NULL)
+            return NULL;
+        found = py.address(number);
+        py.release(number);
     }
-    return see(tensor, &view) ? address_in(&view) : NULL;
+    return found != NULL ? found : nowhere;
 }
 
-/* Whether C can read the tensor where it lies. */
+/* Whether C can read the tensor where it lies. Not where it has no elements. */
 static bool lies(const struct modc_python_call *call, struct modc_object *tensor, void **address)
 {
     struct modc_python_view view;
 
     if (py.view != NULL) {
-        if (!see(tensor, &view) || !in_rows(&view))
+        if (!see(tensor, &view) || !in_rows(view.ndim, view.dims, view.strides))
             return false;
         *address = address_in(&view);
     } else {
@@ -139,51 +159,61 @@ static bool lies(const struct modc_python_call *call, struct modc_object *tensor
             return false;
         *address = (void *)(intptr_t)number;
     }
-    return ((uintptr_t)*address & call->mask) == 0 && is(call_1(py.is_neg, tensor), py.no) &&
-           (!call->complex || is(call_1(py.is_conj, tensor), py.no));
+    return *address != NULL && ((uintptr_t)*address & call->mask) == 0 &&
+           is(call_1(py.is_neg, tensor), py.no) &&
+           (!call->is_complex || is(call_1(py.is_conj, tensor), py.no));
 }
 
 /* Sets *address, and gives a reference to what lies there: the tensor or a copy of it. */
 static struct modc_object *readable(const struct modc_python_call *call, struct modc_object *tensor,
                                     const void **address)
 {
-    static char nowhere[64];
-    void *found = NULL;
+    void *found;
 
     if (lies(call, tensor, &found)) {
         py.keep(tensor);
-    } else {
-        tensor = call_1(py.dense, tensor);
-        if (tensor == NULL)
-            return NULL;
-        found = address_of(tensor);
+        *address = found;
+        return tensor;
     }
-    *address = found != NULL ? found : nowhere;
+    tensor = call_1(py.dense, tensor);
+    *address = tensor != NULL ? address_of(tensor) : NULL;
+    if (tensor != NULL && *address == NULL) {
+        py.release(tensor);
+        return NULL;
+    }
     return tensor;
 }
 
 /* A new tensor as `template` is, and where its elements go. */
 static struct modc_object *new_tensor(struct modc_object *template, void **address)
 {
-    static char nowhere[64];
     struct modc_object *const tensor = call_1(py.empty_like, template);
 
-    if (tensor != NULL) {
-        *address = address_of(tensor);
-        if (*address == NULL)
-            *address = nowhere;
+    *address = tensor != NULL ? address_of(tensor) : NULL;
+    if (tensor != NULL && *address == NULL) {
+        py.release(tensor);
+        return NULL;
     }
     return tensor;
 }
 
 /* ---- what is remembered of a model ------------------------------------------------------------------------ */
 
+static int64_t version_of(struct modc_object *tensor)
+{
+    const void *const handle = (const char *)tensor + py.inside;
+
+    if (py.inside == 0)
+        return number_of(py.attribute(tensor, py.version));
+    return py.has_no_version(handle) ? -1 : py.version_of(handle);
+}
+
 int64_t modc_python_versions(struct modc_object *const *tensors, int count)
 {
     int64_t sum = 0;
 
     for (int i = 0; i < count; i++) {
-        const int64_t version = number_of(py.attribute(tensors[i], py.version));
+        const int64_t version = version_of(tensors[i]);
 
         if (version < 0)
             return -1;
@@ -198,9 +228,20 @@ static bool is_where_it_was(struct modc_object *tensor, const struct modc_python
 {
     struct modc_python_view view;
 
+    if (py.inside != 0) {
+        const void *const handle = (const char *)tensor + py.inside;
+        const int64_t *dims, *strides;
+        int64_t rank;
+        void *data;
+
+        return py.data_of(handle, &data) == 0 && data == address && py.rank_of(handle, &rank) == 0 &&
+               py.dims_of(handle, &dims) == 0 && has_dims(kind, rank, dims) &&
+               py.strides_of(handle, &strides) == 0 && in_rows(kind->ndim, dims, strides);
+    }
     if (py.view == NULL)
         return number_of(call_1(py.data_ptr, tensor)) == (int64_t)(intptr_t)address;
-    return see(tensor, &view) && is_kind(&view, kind) && in_rows(&view) && address_in(&view) == address;
+    return see(tensor, &view) && is_kind(&view, kind) && in_rows(view.ndim, view.dims, view.strides) &&
+           address_in(&view) == address;
 }
 
 int64_t modc_python_look(struct modc_python_look *look)
@@ -665,12 +706,6 @@ static bool is_renewed(struct modc_python_weights *weights, const struct modc_py
     return true;
 }
 
-static struct modc_object *otherwise(void)
-{
-    py.keep(py.otherwise);
-    return py.otherwise;
-}
-
 /* Under autograd, where something is trained. */
 static struct modc_object *apply(const struct modc_python_call *call, struct modc_object *const *tensors)
 {
@@ -678,26 +713,46 @@ static struct modc_object *apply(const struct modc_python_call *call, struct mod
     return py.call(call->apply, call->applied, (size_t)(1 + call->tensors + call->trained), NULL);
 }
 
-struct modc_object *modc_python_quick(struct modc_object *self, struct modc_object *const *arguments,
-                                      intptr_t count, struct modc_object *names)
+/* The call that has these arguments, with its tensors, and with weights as they are now; NULL: there is none. */
+static struct modc_python_call *find(const struct modc_python_state *state,
+                                     struct modc_object *const *arguments, int count,
+                                     struct modc_object *names, struct modc_object **tensors)
 {
-    struct modc_python_state *const state = py.address(self);
     struct modc_python_look *const look = state->look;
     struct modc_python_call *call = state->first;
-    struct modc_object *tensors[MODC_PYTHON_ARGUMENTS], *owner, *outputs, *result = NULL;
     int64_t version;
     bool grad;
 
     if (call == NULL || !is(py.call(py.is_autocast_enabled, NULL, 0, NULL), py.no))
-        return otherwise();
+        return NULL;
     grad = is(py.call(py.is_grad_enabled, NULL, 0, NULL), py.yes);
-    while (call != NULL && !is_for(call, look, grad, arguments, (int)count, names, tensors))
+    while (call != NULL && !is_for(call, look, grad, arguments, count, names, tensors))
         call = call->next;
     if (call == NULL)
-        return otherwise();
+        return NULL;
     version = modc_python_look(look);
     if (version < 0 || (grad && !is_trained_as_before(look)) || !is_renewed(call->weights, look, version))
-        return otherwise();
+        return NULL;
+    return call;
+}
+
+struct modc_object *modc_python_quick(struct modc_object *self, struct modc_object *const *arguments,
+                                      intptr_t count, struct modc_object *names)
+{
+    const struct modc_python_state *const state = py.address(py.item(self, 0));
+    struct modc_object *tensors[MODC_PYTHON_ARGUMENTS], *owner, *outputs, *result = NULL;
+    struct modc_python_call *const call = find(state, arguments, (int)count, names, tensors);
+    struct modc_python_look *const look = state->look;
+
+    if (call == NULL) {
+        struct modc_object *const method = py.attribute(state->object, py.run);
+
+        if (method != NULL) {
+            result = py.call(method, arguments, (size_t)count, names);
+            py.release(method);
+        }
+        return result;
+    }
     owner = call->owner; /* others may forget it meanwhile */
     py.keep(owner);
     outputs = call->apply != NULL ? apply(call, tensors) : evaluate(call, tensors);

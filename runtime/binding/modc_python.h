@@ -27,7 +27,7 @@ struct modc_python_view {
 
 /* Of Python and of PyTorch. */
 struct modc_python {
-    /* functions of the C API: PyDict_GetItem, PyObject_GetAttr, PyObject_SetAttr, PyObject_Vectorcall, PyObject_Type,
+    /* functions of the C API: PyDict_GetItemWithError, PyObject_GetAttr, PyObject_SetAttr, PyObject_Vectorcall, PyObject_Type,
      * PyObject_RichCompareBool, PyLong_AsLongLong, PyLong_AsVoidPtr, PyTuple_New, PyTuple_SetItem, PyTuple_GetItem, PyTuple_Size,
      * PyCapsule_New, PyCapsule_GetContext, PyCapsule_SetContext, Py_IncRef, Py_DecRef, PyErr_Clear, PyEval_SaveThread,
      * PyEval_RestoreThread */
@@ -56,11 +56,22 @@ struct modc_python {
     void (*lock)(void *thread);
 
     int (*view)(struct modc_object *tensor,
-                struct modc_python_view *view);               /* of __dlpack_c_exchange_api__; or NULL */
+                struct modc_python_view *view); /* of __dlpack_c_exchange_api__; or NULL */
+    /* functions of PyTorch's C and C++ interfaces: aoti_torch_get_data_ptr, _get_dim, _get_sizes, _get_strides,
+     * at::native::is_inference, at::TensorBase::_version. A handle, an at::Tensor, lies in each object of Python: `inside` bytes
+     * from its start; 0: they are not to be used */
+    int (*data_of)(const void *handle, void **data);
+    int (*rank_of)(const void *handle, int64_t *rank);
+    int (*dims_of)(const void *handle, const int64_t **dims);
+    int (*strides_of)(const void *handle, const int64_t **strides);
+    bool (*has_no_version)(const void *handle);
+    int64_t (*version_of)(const void *handle);
+    size_t inside;
+
     struct modc_object *none, *yes, *no, *tensor, *parameter; /* two classes */
     /* names of attributes */
     struct modc_object *version, *requires_grad, *shape, *dtype, *layout, *is_cpu, *needs_input_grad, *loan,
-        *materialize_grads, *non_differentiable;
+        *materialize_grads, *non_differentiable, *run;
     /* of torch.Tensor: methods; and functions of torch */
     struct modc_object *data_ptr, *is_contiguous, *is_neg, *is_conj, *empty_like, *is_grad_enabled,
         *is_autocast_enabled;
@@ -68,9 +79,9 @@ struct modc_python {
      * create(owner): the address of a new context of a call's library; before(owner, context): seeds it, attaches hooks;
      * fail(owner, context): raises what the call ended with; dense(tensor): as C reads it, a copy;
      * made(owner, outputs): the result of the user's forward; adjoint(owner, needs): the address of a modc_python_adjoint;
-     * once(ctx, *gradients): backward, for what shall be differentiated again; over(ctx), changed(): raise what autograd
-     * would say; otherwise: what modc_python_quick returns if it did nothing */
-    struct modc_object *create, *before, *fail, *dense, *made, *adjoint, *once, *over, *changed, *otherwise;
+     * once(ctx, *gradients): backward, for what shall be differentiated again; over(ctx), changed(of_input): raise what
+     * autograd would say */
+    struct modc_object *create, *before, *fail, *dense, *made, *adjoint, *once, *over, *changed;
 };
 /* To be called first. */
 void modc_python_begin(const struct modc_python *python);
@@ -137,7 +148,7 @@ struct modc_python_call {
     const struct modc_python_adjoint *adjoint; /* that the last backward had */
     uintptr_t mask;                            /* bits of an address that have to be 0 */
     int inputs, outputs, gradients;
-    bool mode, complex, asks; /* asks: create's context is seeded or has hooks */
+    bool mode, is_complex, asks; /* asks: create's context is seeded or has hooks */
 
     /* for modc_python_quick */
     struct modc_python_call *next;
@@ -176,10 +187,11 @@ struct modc_object *modc_python_backward(struct modc_object *self, struct modc_o
 
 /* Calls of one module, by which modc_python_quick finds what it is called with. */
 struct modc_python_state {
+    struct modc_object *object; /* whose method `run` takes all other calls */
     struct modc_python_look *look;
     struct modc_python_call *first;
 };
-/* METH_FASTCALL | METH_KEYWORDS, with the address of a state as self: the user's forward. Does all or nothing. */
+/* METH_FASTCALL | METH_KEYWORDS, with a tuple as self, whose first item is the address of a state: the user's forward. */
 struct modc_object *modc_python_quick(struct modc_object *self, struct modc_object *const *arguments,
                                       intptr_t count, struct modc_object *names);
 

@@ -5,6 +5,7 @@ MODC: the command, if it is not the one that the package finds. Exits with 77 wh
 import copy
 import ctypes
 import gc
+import inspect
 import io
 import os
 import pickle
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+import weakref
 from pathlib import Path
 from unittest import mock
 
@@ -22,6 +24,7 @@ try:
 except ImportError:
     sys.exit(77)
 import modc  # noqa: E402
+from modc._module import module as modules, tables  # noqa: E402
 
 if len(sys.argv) > 1 and Path(sys.argv[1]).is_file():
     command = Path(sys.argv.pop(1))
@@ -151,7 +154,9 @@ class Case(unittest.TestCase):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             result = function(*args, **kwargs)
-        self.assertEqual([str(item.message) for item in found if item.category is RuntimeWarning], [text])
+        found = [item for item in found if item.category is RuntimeWarning]
+        self.assertEqual([str(item.message) for item in found], [text])
+        self.assertEqual(found[0].filename, __file__)
         return result
 
 
@@ -463,6 +468,8 @@ class Changes(Case):
         x = torch.randn(2, 4)
         for m in (model, other):
             m.a.weight.data = m.a.weight.data.t().contiguous().t()
+        with torch.inference_mode():
+            self.same(net(x), other(x))
         for _ in range(2):
             self.same(net(x), other(x))
             net(x).sum().backward(), other(x).sum().backward()
@@ -533,6 +540,261 @@ class ChangesByPython(Changes):
         patch = mock.patch.object(modc._module.held.Held, "can_be_watched", lambda held: False)
         patch.start()
         self.addCleanup(patch.stop)
+
+
+class ChangesByExchange(Changes):
+    """The same where PyTorch's own functions for that lack, or are others than expected."""
+    exchange = tables.exchange()
+    lacks = exchange is None or not tables.natives()[-1]
+
+    def setUp(self):
+        super().setUp()
+        if self.lacks:
+            self.skipTest("this PyTorch has no other way")
+        for name, item in (("_first", []), ("natives", lambda: [None] * len(tables.NATIVE) + [0]), ("exchange", lambda: self.exchange)):
+            patch = mock.patch.object(tables, name, item)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+
+class ChangesByAttributes(ChangesByExchange):
+    """The same without DLPack, as before PyTorch 2.10."""
+    exchange = None
+    lacks = ChangesByExchange.exchange is None
+
+
+class Quick(Case):
+    """Calls like earlier ones, which C finds by itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.others = 0
+        run = modules.State.run
+
+        def counted(state, *args, **kwargs):
+            self.others += 1
+            return run(state, *args, **kwargs)
+        patch = mock.patch.object(modules.State, "run", counted)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def known(self, net, other, *args, **kwargs):
+        """Whether C knows the call. Its results are PyTorch's in any case."""
+        before = self.others
+        self.same(net(*args, **kwargs), other(*args, **kwargs), 1e-4)
+        return self.others == before
+
+    def warm(self, net, other, *args, **kwargs):
+        while not self.known(net, other, *args, **kwargs):
+            self.assertLess(self.others, 8)
+        self.others = 0
+
+    def test_evaluation(self):
+        model, other, net = strict(Mlp)
+        x, y = torch.randn(2, 4), torch.randn(3, 4)
+        with torch.no_grad():
+            self.warm(net, other, x)
+            self.warm(net, other, y)
+            self.warm(net, other, x=x)
+            for _ in range(2):
+                self.assertTrue(self.known(net, other, x))
+                self.assertTrue(self.known(net, other, y + 1))
+                self.assertTrue(self.known(net, other, x=x))
+            self.assertTrue(self.known(net, other, torch.randn(4, 2).t()))
+            self.assertTrue(self.known(net, other, torch._neg_view(x)))
+            self.assertTrue(self.known(net, other, nn.Parameter(x)))
+            model.a.weight.mul_(2), other.a.weight.mul_(2)
+            self.assertTrue(self.known(net, other, x))
+            self.assertFalse(self.known(net, other, torch.randn(5, 4)))
+            model.a.weight.data = torch.ones(6, 4)
+            other.a.weight.data = torch.ones(6, 4)
+            self.assertFalse(self.known(net, other, x))
+            self.warm(net, other, x)
+        self.assertFalse(self.known(net, other, x))  # gradients are kept
+        self.assertTrue(net(x).requires_grad)
+        with torch.inference_mode():
+            net(x)
+            self.assertTrue(self.known(net, other, x))
+            self.assertTrue(net(x).is_inference())
+
+    def test_training(self):
+        model, other, net = strict(Net)
+        steps = [torch.optim.SGD(f.parameters(), 0.05, momentum=0.9) for f in (net, other)]
+        for i in range(6):
+            x = torch.randn(5, 4, requires_grad=i % 2 == 1)
+            have, want = net(x), other(x)
+            self.same(have, want, 1e-3)
+            for step, result in zip(steps, (have, want)):
+                step.zero_grad()
+                result["y"].square().mean().backward()
+                if x.requires_grad:
+                    self.assertIsNotNone(x.grad)
+                    x.grad = None
+            for one, two in zip(model.parameters(), other.parameters()):
+                self.same(one.grad, two.grad, 1e-3)
+            for step in steps:
+                step.step()
+        self.assertEqual(self.others, 2)
+        self.assertEqual(int(model.bn.num_batches_tracked), 6)
+        self.same(model.bn.running_var, other.bn.running_var, 1e-3)
+        for m in (model, other):
+            m.a.weight.requires_grad_(False)
+        self.assertFalse(self.known(net, other, x))
+        self.warm(net, other, x)
+        for m in (model, other):
+            m.eval()
+        self.assertFalse(self.known(net, other, x))
+        with torch.no_grad():
+            for _ in range(3):
+                self.known(net, other, x)
+        for m in (model, other):
+            m.train()
+        for _ in range(3):
+            self.known(net, other, x)
+        model.eval(), other.eval()
+        with torch.no_grad():
+            self.known(net, other, x)
+
+    def test_arguments(self):
+        """Literals are those of earlier calls, structures are for Python."""
+        model, other, net = strict(Net)
+        net.eval(), other.eval()
+        x = torch.randn(5, 4)
+        with torch.no_grad():
+            self.warm(net, other, x, True)
+            self.assertFalse(self.known(net, other, x, False))
+            self.assertFalse(self.known(net, other, x, 1))
+            self.warm(net, other, x, scale=2)
+            self.assertTrue(self.known(net, other, x, scale=2))
+            self.assertTrue(self.known(net, other, x, True))
+            self.assertFalse(self.known(net, other, x.double().float().to_sparse().to_dense()[:3]))
+        model, other, net = strict(Several)
+        with torch.no_grad():
+            for _ in range(3):
+                self.assertFalse(self.known(net, other, (x, x)))
+
+    def test_frozen(self):
+        """Without anything to train, gradients are of arguments that want them."""
+        model, other, net = strict(Mlp)
+        for parameter in [*model.parameters(), *other.parameters()]:
+            parameter.requires_grad_(False)
+        x = torch.randn(2, 4)
+        self.warm(net, other, x)
+        self.assertTrue(self.known(net, other, x))
+        x.requires_grad_()
+        for _ in range(3):
+            self.assertFalse(self.known(net, other, x))
+            net(x).sum().backward()
+        other(x).sum().backward()
+        self.same(x.grad, x.grad / 4 * 4)
+
+    def test_many(self):
+        """As many as C is told of, and more."""
+        model, other, net = strict(ByRows)
+        net.eval()
+        with torch.no_grad():
+            for _ in range(2):
+                for rows in range(1, 12):
+                    for _ in range(2):
+                        self.known(net, other, torch.randn(rows, 2))
+            self.assertTrue(self.known(net, other, torch.randn(11, 2)))
+            self.assertTrue(self.known(net, other, torch.randn(10, 2)))
+
+    def test_forward(self):
+        """net.forward is C's function, unless somebody has another one."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        self.warm(net, other, x)
+        self.assertEqual(str(inspect.signature(net.forward)), "(*args, **kwargs)")
+        self.assertIn("forward", vars(net))
+        self.assertNotIn("forward", vars(copy.deepcopy(net)))
+        inner = net.forward
+        net.forward = lambda x: inner(x) * 2
+        self.same(net(x), other(x) * 2)
+        del net.forward
+        self.same(net(x), other(x))
+
+        class Mine(modc.Module):
+            def forward(self, x):
+                return super().forward(x) + 1
+        mine = Mine(model, cflags="-O0")
+        for _ in range(3):
+            self.same(mine(x), other(x) + 1)
+
+    def test_strides(self):
+        """The same memory, but other strides, or another shape."""
+        class Square(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.a(x)
+        model, other, net = strict(Square)
+        x = torch.randn(2, 4)
+        if tables.exchange() is None:
+            net.changed()
+        with torch.no_grad():
+            self.warm(net, other, x)
+            for m in (model, other):
+                m.a.weight.data = m.a.weight.data.t()
+            if tables.exchange() is None:  # before PyTorch 2.10 only addresses are looked at
+                net.changed()
+            for _ in range(3):
+                self.known(net, other, x)
+
+    def test_inference_data(self):
+        """A parameter that has no version any more, in the same memory."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        with torch.no_grad():
+            self.warm(net, other, x)
+            with torch.inference_mode():
+                data = torch.from_numpy(model.a.weight.detach().numpy())
+            model.a.weight.data = data
+            for _ in range(3):
+                self.same(net(x), other(x))
+
+    def test_hooks_of_saved_tensors(self):
+        """Nothing of a call is given to them: what C reads it holds itself."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor * 0, lambda tensor: tensor):
+            y = net(x + 0)
+        y.sum().backward()
+        other(x).sum().backward()
+        self.same_gradients(net, other)
+
+    def test_transforms(self):
+        """What torch.func has wrapped lies nowhere: an error, as before."""
+        if not hasattr(torch, "func"):
+            self.skipTest("no torch.func")
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        with torch.no_grad():
+            self.warm(net, other, x)
+            for _ in range(2):
+                with self.assertRaises(RuntimeError):
+                    torch.func.vmap(net)(torch.randn(3, 2, 4))
+            self.assertTrue(self.known(net, other, x))
+
+    def test_freed(self):
+        """A module and all that C had of it go when nobody has them, also in the midst of a graph."""
+        model, other, net = strict(Mlp)
+        x = torch.randn(2, 4)
+        self.warm(net, other, x)
+        y, held, forward = net(x).sum(), weakref.ref(net._modc.held), net.forward
+        del net
+        gc.collect()
+        self.same(forward(x), other(x))
+        del forward
+        gc.collect()
+        y.backward()
+        other(x).sum().backward()
+        self.same_gradients(model, other)
+        del y
+        gc.collect()
+        self.assertIsNone(held())
 
 
 class Methods(Case):

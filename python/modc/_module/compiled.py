@@ -45,8 +45,8 @@ class Context:
         # addresses of inputs, outputs; of gradients of outputs, of inputs, of parameters; the inputs themselves
         self.kept = inputs(), outputs(), outputs(), inputs(), gradients(), inputs()
         *arrays, held = map(ctypes.addressof, self.kept)
-        self.table = tables.Context(lib.Frame(self.pointer, None, *arrays, 0, 0), None, ctypes.addressof(compiled.weights), None, None, held,
-                                    None, id(self), 0, 0, 0, compiled.saves)
+        self.table = tables.Context(lib.Frame(self.pointer, None, *arrays, 0, 0), None, ctypes.addressof(compiled.weights), None, None,
+                                    held, None, id(self), 0, 0, 0, compiled.saves)
 
     def __del__(self):
         if self.training is not None:
@@ -77,8 +77,9 @@ class Compiled:
     def __init__(self, folder, name, saves):
         self.folder, self.name, self.saves = folder, name, saves
         self.library = Library(folder / f"{name}.so")
-        self.functions = tables.functions(self.library, create=create, fail=fail, before=Prepared.seed_and_attach, made=Prepared.make,
-                                          adjoint=Prepared.adjoint, is_autocast_enabled=is_autocast_enabled)
+        self.functions = tables.functions(
+            self.library, create=create, fail=fail, before=Prepared.seed_and_attach, made=Prepared.make, adjoint=Prepared.adjoint,
+            is_autocast_enabled=is_autocast_enabled)
         self.about = self.library.about
         self.entry = self.about["entries"][0]
         self.params, self.contexts, self.lock = None, [], threading.Lock()
@@ -114,7 +115,8 @@ class Compiled:
                 raise ModuleSpecException(f"'{key['name']}' is {tensor.dtype} {tuple(tensor.shape)}, in the spec {key['dtype']} "
                                           f"{tuple(key['shape'])}")
             if not tensor.is_contiguous() or tensor.data_ptr() % tensor.element_size():
-                copy = tensor.detach().clone(memory_format=torch.contiguous_format)
+                with torch.inference_mode(False):  # whose tensors nobody may write to later
+                    copy = tensor.detach().clone(memory_format=torch.contiguous_format)
                 self.copies.append((tensor, copy))
                 tensor = copy
             addresses.append(tensor.data_ptr() or 64)
@@ -185,8 +187,8 @@ class Prepared:
         mask = max((tensor.element_size() for tensor in inputs + outputs), default=1) - 1
         self.table = tables.Call(
             ctypes.addressof(compiled.weights), ctypes.addressof(self.held.table), id(self), ctypes.addressof(self.c_sizes),
-            ctypes.addressof(positions), ctypes.addressof(templates), id(fixed) if fixed else None, None, mask, len(inputs), len(outputs),
-            len(compiled.gradients), variant.mode, any(tensor.is_complex() for tensor in inputs + outputs),
+            ctypes.addressof(positions), ctypes.addressof(templates), id(fixed) if fixed else None, None, mask, len(inputs),
+            len(outputs), len(compiled.gradients), variant.mode, any(tensor.is_complex() for tensor in inputs + outputs),
             variant.random or variant.schema.owner.hooks is not None)
         self.table.writes, self.table.single = variant.mode and bool(self.held.buffers), variant.result.single
         self.number = ctypes.addressof(self.table)  # by which C knows it
@@ -209,7 +211,8 @@ class Prepared:
         if found is None:
             end = len(needs) - len(self.slots)  # where the parameters begin
             begin = end - self.count
-            made = [(i, begin + position, self.inputs[i]) for i, position in enumerate(self.variant.positions) if needs[begin + position]]
+            made = [(i, begin + position, self.inputs[i]) for i, position in enumerate(self.variant.positions)
+                    if needs[begin + position]]
             count = len(made)
             for i, number in enumerate(self.variant.parameters):
                 if number in self.slots and needs[end + self.slots[number]]:
@@ -235,7 +238,8 @@ class Prepared:
             else:
                 return False
         arguments, names = (tables.Argument * max(1, len(found)))(*found), list(map(sys.intern, kwargs))
-        applied, named = tables.array_of([id(self.number), *[None] * self.count, *map(id, trained)]), tables.array_of(map(id, names))
+        applied = tables.array_of([id(self.number), *[None] * self.count, *map(id, trained)])
+        named = tables.array_of(map(id, names))
         self.arguments = arguments, kept, names, named, applied, apply, trained
         table = self.table
         table.arguments, table.names, table.applied = map(ctypes.addressof, (arguments, named, applied))

@@ -1,9 +1,19 @@
 """What modc.Module does when it cannot run a module: exceptions by cause, and for which of them PyTorch takes over."""
 import enum
 import os
+import sys
 import warnings
 
 from modc._errors import Error
+
+
+def warn(text):
+    """A warning at the line that called, outside of this package and of PyTorch."""
+    packages = os.path.dirname(os.path.abspath(__file__)), os.path.dirname(sys.modules["torch"].__file__)
+    own, frame, level = tuple(package + os.sep for package in packages), sys._getframe(), 1
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(own):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, RuntimeWarning, stacklevel=level)
 
 
 class ModuleFallbackException(Error):
@@ -106,7 +116,6 @@ class Fallback:
         if not self.warned:
             self.warned = True
             then = "tried again at the next call" if self.retry else "from now on"
-            warnings.warn(f"modc.Module runs this module in PyTorch ({then}): {type(exception).__name__}: {exception}",
-                          RuntimeWarning, stacklevel=4)
+            warn(f"modc.Module runs this module in PyTorch ({then}): {type(exception).__name__}: {exception}")
         if not self.retry:
             self.reason = exception

@@ -7,7 +7,6 @@ import copy
 import ctypes
 import threading
 import types
-import warnings
 
 import torch
 
@@ -15,12 +14,11 @@ from modc import executable
 from modc._module import tables
 from modc._module.compiled import Compiled, is_autocast_enabled, is_cpu_autocast_enabled
 from modc._module.fallback import (Fallback, ModuleDeviceException, ModuleInitException, ModuleIOError, ModuleSpecException,
-                                   ModuleTorchModelException)
+                                   ModuleTorchModelException, warn)
 from modc._module.held import CHANGED, Held
 from modc._module.hooks import Hooks
 from modc._module.options import DebugOptions
 from modc._module.structure import Result, flatten, replaced
-from modc._module.tables import OTHERWISE
 from modc._module.variant import MANY, Libraries, Schema, foreign_hooks, wrapped
 
 CALLS_HELD, CALLS_QUICK = 256, 8
@@ -71,8 +69,7 @@ class Runner:
         self.trainable, self.trained, self.slots = None, [], {}
         if owner.hooks is None:
             for path, _, _ in foreign_hooks(owner.module):
-                warnings.warn(f"hooks of the module '{path}' do not fire in modc.Module; with hooks=True they do", RuntimeWarning,
-                              stacklevel=6)
+                warn(f"hooks of the module '{path}' do not fire in modc.Module; with hooks=True they do")
                 break
 
     def set_trainable(self, trainable):
@@ -213,8 +210,7 @@ class State:
         self.with_hooks = bool(hooks)
         self.libraries = Libraries(options, cc, cflags)
         self.runner, self.told = None, False
-        self.table, self.remembered = tables.State(), []  # prepared calls that C finds by itself
-        self.quick = lambda *args, **kwargs: tables.OTHERWISE  # C's function for them
+        self.table, self.remembered = tables.State(id(self)), []  # prepared calls that C finds by itself
 
     @property
     def held(self):
@@ -242,11 +238,14 @@ class State:
             return
         if not self.remembered:
             self.table.look = ctypes.addressof(prepared.held.table)
-            self.quick = runner.functions.builtin("quick", ctypes.addressof(self.table))
         elif len(self.remembered) >= CALLS_QUICK:
             self.forget()
         prepared.table.next, self.table.first = self.table.first, prepared.number
         self.remembered.append(prepared)
+
+    def quick(self):
+        """C's function that finds them, and calls run() for others."""
+        return tables.functions().builtin("quick", (ctypes.addressof(self.table), self))
 
     def changed(self):
         """The model has to be read again."""
@@ -264,10 +263,10 @@ class State:
         count = len(self.libraries.known)
         if count >= MANY and not self.told:
             self.told = True
-            warnings.warn(f"modc.Module has compiled {count} variants of this module: each new set of types and of numbers that are no "
-                          "tensors makes one", RuntimeWarning, stacklevel=7)
+            warn(f"modc.Module has compiled {count} variants of this module: each new set of types and of numbers that are no "
+                 "tensors makes one")
 
-    def run(self, args, kwargs):
+    def run(self, *args, **kwargs):
         """A call that C does not know."""
         fallback = self.fallback
         if fallback.reason is not None:
@@ -322,14 +321,14 @@ class Module(torch.nn.Module):
         both = sorted(name for name in own if not name.startswith("_")
                       and (name in vars(module) or hasattr(type(module), name)) and name != "forward")
         if both:
-            warnings.warn(f"attributes of the module that modc.Module has, too, and which hide them: {', '.join(both)}",
-                          RuntimeWarning, stacklevel=2)
+            warn(f"attributes of the module that modc.Module has, too, and which hide them: {', '.join(both)}")
         if not executable().exists():
             self._handle(ModuleInitException(f"the command of modc is not at {executable()}: build or install modc"))
 
     def _begin(self, module, hooks, fallback, options, cc, cflags):
         object.__setattr__(self, "_modc", State(self, module, hooks, fallback, options, cc, cflags))
         object.__setattr__(self, "training", module.training)
+        object.__setattr__(self, "_quick", None)
 
     def _handle(self, error):
         """Raises what the policy does not cover."""
@@ -338,8 +337,14 @@ class Module(torch.nn.Module):
         self._modc.take(error)
 
     def forward(self, *args, **kwargs):
-        result = self._modc.quick(*args, **kwargs)
-        return self._modc.run(args, kwargs) if result is OTHERWISE else result
+        quick = self._quick
+        if quick is None:
+            if not self._modc.remembered:
+                return self._modc.run(*args, **kwargs)
+            quick = self.__dict__["_quick"] = self._modc.quick()
+            if type(self).forward is Module.forward:
+                self.__dict__.setdefault("forward", quick)  # without this frame, from now on
+        return quick(*args, **kwargs)
 
     @property
     def module(self):
@@ -385,7 +390,9 @@ class Module(torch.nn.Module):
 
     def __getstate__(self):
         state = self._modc
-        kept = {name: item for name, item in self.__dict__.items() if name != "_modc"}
+        kept = {name: item for name, item in self.__dict__.items() if name not in ("_modc", "_quick")}
+        if self._quick is not None and kept.get("forward") is self._quick:
+            del kept["forward"]
         return {"kept": kept, "module": state.module, "hooks": state.with_hooks, "policy": state.fallback.policy,
                 "retry": state.fallback.retry, "options": state.options, "cc": state.cc, "cflags": state.cflags}
 

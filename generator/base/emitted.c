@@ -90,7 +90,7 @@ const char *emitted_upper(struct cx *cx, const char *name)
     return text_upper(&cx->arena, emitted_name(cx, name));
 }
 
-const char *c_argument(struct cx *cx, const char *name)
+static const char *argument(struct cx *cx, const char *name)
 {
     static const char *const locals[] = {"p",          "k",         "s",          "ws",     "net",
                                          "status",     "i",         "in",         "out",    "buffers",
@@ -105,6 +105,21 @@ const char *c_argument(struct cx *cx, const char *name)
     for (size_t i = 0; i < sizeof locals / sizeof *locals; i++)
         taken |= strcmp(locals[i], name) == 0;
     return taken ? apart(cx, name, far) : identifier(cx, name, false);
+}
+
+/* `out` is `out_` in C, and so `out_` is `out__`. */
+const char *c_argument(struct cx *cx, const char *name)
+{
+    const char *own = argument(cx, name);
+    size_t length = strlen(name);
+    char *stem = arena_string(&cx->arena, name);
+
+    while (length > 0 && name[length - 1] == '_')
+        length--;
+    stem[length] = 0;
+    return length > 0 && strcmp(own, name) == 0 && strcmp(argument(cx, stem), stem) != 0
+               ? arena_format(&cx->arena, "%s_", name)
+               : own;
 }
 
 const char *c_local(struct cx *cx, const char *name)

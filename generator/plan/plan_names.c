@@ -27,11 +27,20 @@ const char *c_path(struct cx *cx, const char *path)
 struct called {
     struct names given;       /* inputs, as the spec says them */
     struct names inputs, all; /* in C: inputs and sizes; these and results */
+    struct names gradients;   /* of inputs and results, where no argument is called so */
 };
 
 static void call(struct cx *cx, struct names *names, const char *name)
 {
     names_add(&cx->arena, names, name, "", (struct loc){0});
+}
+
+/* What the gradient is called where no argument is called so. */
+static const char *gradient_name(struct cx *cx, const struct called *called, const char *name, bool result)
+{
+    const bool twice = result && names_find(&called->given, name);
+
+    return c_argument(cx, arena_format(&cx->arena, "d%s%s", name, twice ? "_out" : ""));
 }
 
 void planner_call_arguments(struct cx *cx, struct graph *graph)
@@ -51,6 +60,10 @@ void planner_call_arguments(struct cx *cx, struct graph *graph)
     }
     for (int i = 0; i < graph->result_count; i++)
         call(cx, &called->all, c_output(cx, graph, i));
+    for (int i = 0; i < graph->input_count; i++)
+        call(cx, &called->gradients, gradient_name(cx, called, graph->inputs[i]->name, false));
+    for (int i = 0; i < graph->result_count; i++)
+        call(cx, &called->gradients, gradient_name(cx, called, graph->output_names[i], true));
 }
 
 const char *c_output(struct cx *cx, const struct graph *graph, int index)
@@ -60,14 +73,18 @@ const char *c_output(struct cx *cx, const struct graph *graph, int index)
     return names_find(&graph->called->inputs, name) ? arena_format(&cx->arena, "%s_out", name) : name;
 }
 
+/* Of `x` beside an argument `dx` it is `dx_`, and beside one of that name, too, `dx_gradient`. */
 const char *c_gradient(struct cx *cx, const struct graph *graph, const char *name, bool result)
 {
-    const bool twice = result && names_find(&graph->called->given, name);
-    const char *own = arena_format(&cx->arena, "d%s%s", name, twice ? "_out" : "");
+    const struct called *called = graph->called;
+    const char *own = gradient_name(cx, called, name, result), *other;
 
-    while (names_find(&graph->called->all, own) || strcmp(own, c_argument(cx, own)) != 0)
-        own = arena_format(&cx->arena, "%s_", own);
-    return own;
+    if (!names_find(&called->all, own))
+        return own;
+    other = arena_format(&cx->arena, "%s_", own);
+    return names_find(&called->all, other) || names_find(&called->gradients, other)
+               ? arena_format(&cx->arena, "%s_gradient", own)
+               : other;
 }
 
 const char *plan_constant_words(struct cx *cx, const struct plan *plan, int constant)

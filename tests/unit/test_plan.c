@@ -10,6 +10,7 @@
 #include "graphs.h"
 #include "plan/algorithm.h"
 #include "plan/plan.h"
+#include "plan/planner.h"
 #include "plan/target.h"
 #include "plan/weights.h"
 
@@ -234,6 +235,40 @@ static void weights_of_networks_are_packed_once(void **state)
                 assert_true(weights_length(&cx, plan) < plan->param_bytes * 11 / 10);
             arena_free(&cx.arena);
         }
+}
+
+/* Inputs, results and the gradients of both, some of which are called as what functions have of their own. */
+static void arguments_have_names_of_their_own(void **state)
+{
+    enum { ROOM = 16 };
+    static const char *const specs[] = {
+        "modc: 1\nmodel: m\ninputs: {out: [2], out_: [2]}\nforward:\n  - return out_ * 2, out + 1, out_\n",
+        "modc: 1\nmodel: m\ninputs: {dout: [2], x: [2]}\nforward:\n  - out = x * dout\n  - out_ = x + 1\n"
+        "  - dout_ = x - 1\n  - return out, out_, dout_\n",
+        "modc: 1\nmodel: m\ninputs: {x: [2]}\nforward:\n  - output_1 = x * 2\n  - return output_1, x + 1\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        struct model *m = model_read(specs[i]);
+        struct graph *graph = m->program->entries[0].graphs[0][0];
+        const char *names[ROOM];
+        int count = 0;
+
+        planner_call_arguments(&m->cx, graph);
+        for (int k = 0; k < graph->input_count; k++) {
+            names[count++] = c_argument(&m->cx, graph->inputs[k]->name);
+            names[count++] = c_gradient(&m->cx, graph, graph->inputs[k]->name, false);
+        }
+        for (int k = 0; k < graph->result_count; k++) {
+            names[count++] = c_output(&m->cx, graph, k);
+            names[count++] = c_gradient(&m->cx, graph, graph->output_names[k], true);
+        }
+        for (int k = 0; k < count; k++)
+            for (int l = 0; l < k; l++)
+                assert_string_not_equal(names[k], names[l]);
+        model_free(m);
+    }
 }
 
 /* The head of a language model that has the embedding's weight reads that, where each is packed once. */
@@ -660,6 +695,7 @@ int main(void)
         cmocka_unit_test(weights_of_networks_are_packed_once),
         cmocka_unit_test(scales_are_folded_or_tails),
         cmocka_unit_test(tied_heads_read_the_embedding),
+        cmocka_unit_test(arguments_have_names_of_their_own),
         cmocka_unit_test(what_a_chain_amplifies_rounds_less),
         cmocka_unit_test(few_ops_are_walked_over),
         cmocka_unit_test(rounding_binds_no_wish),

@@ -73,10 +73,11 @@ class Held:
 
     def can_be_watched(self):
         """Whether look() may be C's: not where other threads change dicts meanwhile, nor where a module's mode is no attribute of
-        its own, nor where tensors have no versions."""
+        its own, nor where tensors have no versions or are not contiguous, as C expects them."""
         if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
             return False
-        return all(_MODE in vars(module) for module in self.modules) and self.versions(self.tensors) >= 0
+        return all(_MODE in vars(module) for module in self.modules) and self.versions(self.tensors) >= 0 \
+            and all(tensor.is_contiguous() for tensor in self.tensors)
 
     def remember(self):
         """Makes the table that C looks at."""

@@ -229,6 +229,7 @@ struct search {
         int64_t low;
     } * lifts; /* what `low` was before, of those that it was raised for */
     int lift_count;
+    struct level *levels; /* see fill */
     int *all_rest, *rest; /* room for what is left behind each of those; what is free of it */
     int *later;           /* room for what is in later parts */
     int *joins;           /* by step: how many more of what is left go on into the next */
@@ -247,6 +248,19 @@ struct search {
 struct section {
     int *items, count;
     int first, last;
+};
+
+/* One that is tried, and the parts of what is left behind it, which come to lie at `from` of theirs or higher. */
+struct level {
+    struct section part, left;
+    int64_t from, top; /* what comes next starts below `top` */
+    int rank, tried;   /* how many of the part */
+    int placed_count, lift_count;
+    struct parts {
+        struct section all; /* of which none was placed yet */
+        int64_t from;
+        int rank, step, joined;
+    } parts;
 };
 
 static bool are_live_together(const struct interval *a, const struct interval *b)
@@ -350,34 +364,6 @@ static void take_back(struct search *search, int placed_count, int lift_count)
     }
 }
 
-static bool fill_parts(struct search *search, struct section all, int64_t from, int rank);
-
-/* Places the part at `from` or higher; at `from` itself what is of a higher rank, since the others had their turn. */
-static bool fill(struct search *search, struct section part, int64_t from, int rank)
-{
-    struct section left = {search->rest, part.count - 1, part.first, part.last};
-    const int placed_count = search->placed_count, lift_count = search->lift_count;
-    int64_t top;
-
-    if (search->turns-- <= 0 || !may_fit(search, &part, from, &top))
-        return false;
-    for (int i = 0; i < part.count && search->turns > 0; i++) {
-        int item = part.items[i];
-        int64_t at = lowest_offset(search, item, from);
-
-        if (at >= top || (at == from && search->rank[item] < rank))
-            continue;
-        memcpy(left.items, part.items, (size_t)i * sizeof *left.items);
-        memcpy(left.items + i, part.items + i + 1, (size_t)(left.count - i) * sizeof *left.items);
-        search->rest = left.items + left.count;
-        if (put(search, item, at, &left) && fill_parts(search, left, at, search->rank[item]))
-            return true;
-        take_back(search, placed_count, lift_count);
-    }
-    search->rest = left.items;
-    return false;
-}
-
 /* Puts what ends until `last` before the others, and returns how many that are. */
 static int part_items(struct search *search, const struct section *all, int last)
 {
@@ -393,36 +379,110 @@ static int part_items(struct search *search, const struct section *all, int last
     return count;
 }
 
-static bool fill_parts(struct search *search, struct section all, int64_t from, int rank)
+static void start_parts(struct search *search, struct parts *parts, struct section all, int64_t from,
+                        int rank)
 {
-    int joined = 0, last = all.last;
-
-    memset(search->joins + all.first, 0, (size_t)(last - all.first + 1) * sizeof *search->joins);
+    *parts = (struct parts){.all = all, .from = from, .rank = rank, .step = all.first};
+    memset(search->joins + all.first, 0, (size_t)(all.last - all.first + 1) * sizeof *search->joins);
     for (int i = 0; i < all.count; i++) {
         search->joins[search->list[all.items[i]].first]++;
         search->joins[search->list[all.items[i]].last]--;
     }
-    search->work -= all.count + last - all.first;
-    for (int s = all.first; s <= last; s++) {
-        joined += search->joins[s];
-        if (joined > 0)
-            continue;
-        if (search->left[s] > 0) {
-            int count = part_items(search, &all, s);
+    search->work -= all.count + all.last - all.first;
+}
 
-            if (!fill(search, (struct section){all.items, count, all.first, s}, from, rank))
-                return false;
-            all.items += count;
-            all.count -= count;
+/* The next of the parts that lie in steps of their own. False: there is none left. */
+static bool next_part(struct search *search, struct parts *parts, struct section *part)
+{
+    struct section *all = &parts->all;
+
+    while (parts->step <= all->last) {
+        const int s = parts->step++, first = all->first;
+
+        parts->joined += search->joins[s];
+        if (parts->joined > 0)
+            continue;
+        all->first = s + 1;
+        if (search->left[s] > 0) {
+            const int count = part_items(search, all, s);
+
+            *part = (struct section){all->items, count, first, s};
+            all->items += count;
+            all->count -= count;
+            return true;
         }
-        all.first = s + 1;
     }
-    return true;
+    return false;
+}
+
+/* The part is to be placed at `from` or higher; at `from` itself what is of a higher rank, since the others had their turn. False:
+ * it has no room. */
+static bool start_level(struct search *search, struct level *level, struct section part, int64_t from,
+                        int rank)
+{
+    *level = (struct level){.part = part,
+                            .left = {search->rest, part.count - 1, part.first, part.last},
+                            .from = from,
+                            .rank = rank,
+                            .placed_count = search->placed_count,
+                            .lift_count = search->lift_count};
+    return search->turns-- > 0 && may_fit(search, &level->part, from, &level->top);
+}
+
+/* Places the next one of the level, and starts the parts of what is left. False: none is left that may be next. */
+static bool put_next(struct search *search, struct level *level)
+{
+    const struct section *part = &level->part, *left = &level->left;
+
+    while (level->tried < part->count && search->turns > 0) {
+        const int i = level->tried++, item = part->items[i];
+        const int64_t at = lowest_offset(search, item, level->from);
+
+        if (at >= level->top || (at == level->from && search->rank[item] < level->rank))
+            continue;
+        memcpy(left->items, part->items, (size_t)i * sizeof *left->items);
+        memcpy(left->items + i, part->items + i + 1, (size_t)(left->count - i) * sizeof *left->items);
+        search->rest = left->items + left->count;
+        if (put(search, item, at, left)) {
+            start_parts(search, &level->parts, *left, at, search->rank[item]);
+            return true;
+        }
+        take_back(search, level->placed_count, level->lift_count);
+    }
+    search->rest = left->items;
+    return false;
+}
+
+/* Places all, one on a level, each part of what is left on those above it. Of a level that comes to no end the next one is tried
+ * below it. False: nothing is left to try. */
+static bool fill(struct search *search, struct section all)
+{
+    int top = 0;
+    bool fits = true;
+
+    start_parts(search, &search->levels[0].parts, all, 0, -1);
+    while (top > 0 || fits) {
+        struct level *level = &search->levels[top];
+        struct section part;
+
+        if (!fits) {
+            take_back(search, level->placed_count, level->lift_count);
+            fits = put_next(search, level);
+            top -= !fits;
+        } else if (next_part(search, &level->parts, &part)) {
+            fits = start_level(search, level + 1, part, level->parts.from, level->parts.rank) &&
+                   put_next(search, level + 1);
+            top += fits;
+        } else if (top-- == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- its tries ------------------------------------------------------------------------------------------------- */
 
-#define SEARCH_MOST 4000     /* intervals: each is a call deeper, and has a list of those left behind it */
+#define SEARCH_MOST 4000     /* intervals: each has a list of those left behind it */
 #define SEARCH_WORK 80000000 /* intervals and steps that all tries at one peak look at */
 #define SEARCH_TURNS 200     /* places that a try may take back, times how many there were before it */
 #define WEIGHT_ONE (1 << 20)
@@ -502,7 +562,7 @@ static bool search_peak(struct search *search, int64_t bound, int64_t peak, int6
         start_again(search);
         find_order(search, try);
         search->turns = search->count + SEARCH_TURNS * (try / 8 + 1);
-        if (fill_parts(search, (struct section){search->order, search->count, 0, search->steps - 1}, 0, -1)) {
+        if (fill(search, (struct section){search->order, search->count, 0, search->steps - 1})) {
             for (int i = 0; i < search->count; i++)
                 list[i].offset = search->list[i].offset;
             return true;
@@ -581,6 +641,7 @@ static struct search new_search(struct arena *arena, const struct interval *list
     search.is_placed = ARENA_ARRAY(arena, count, bool);
     search.placed = ARENA_ARRAY(arena, count, int);
     search.all_rest = ARENA_ARRAY(arena, (int64_t)count * count / 2, int);
+    search.levels = ARENA_ARRAY(arena, count + 1, struct level);
     search.later = ARENA_ARRAY(arena, count, int);
     search.joins = ARENA_ARRAY(arena, search.steps, int);
     search.lives = ARENA_ARRAY(arena, lives, int);
@@ -602,15 +663,13 @@ static struct search new_search(struct arena *arena, const struct interval *list
 }
 
 /* At the bound, else as little above it as tries find, but below `found`. False: they find nothing. */
-static bool place_searched(struct arena *arena, struct interval *list, int count, int64_t bound,
-                           int64_t found)
+static bool search_all(struct search *search, struct interval *list, int64_t bound, int64_t found)
 {
-    struct search search = new_search(arena, list, count);
     const int64_t least = bound / 1024 + 1;
     int64_t failed = bound;
     bool is_found = false;
 
-    if (search_peak(&search, bound, bound, SEARCH_WORK, list))
+    if (search_peak(search, bound, bound, SEARCH_WORK, list))
         return true;
     while (found - failed > least) {
         const int64_t next = is_found          ? failed + (found - failed) / 2
@@ -619,13 +678,23 @@ static bool place_searched(struct arena *arena, struct interval *list, int count
 
         if (next >= found)
             break;
-        if (search_peak(&search, bound, next, SEARCH_WORK / 8, list)) {
+        if (search_peak(search, bound, next, SEARCH_WORK / 8, list)) {
             found = next;
             is_found = true;
         } else {
             failed = next;
         }
     }
+    return is_found;
+}
+
+static bool place_searched(struct interval *list, int count, int64_t bound, int64_t found)
+{
+    struct arena arena = {0}; /* it grows with the square of the intervals */
+    struct search search = new_search(&arena, list, count);
+    const bool is_found = search_all(&search, list, bound, found);
+
+    arena_free(&arena);
     return is_found;
 }
 
@@ -653,7 +722,7 @@ int64_t place_intervals(struct cx *cx, struct interval *list, int count, int64_t
             best = rule;
         }
     }
-    if (lowest > bound && count <= SEARCH_MOST && place_searched(&cx->arena, list, count, bound, lowest))
+    if (lowest > bound && count <= SEARCH_MOST && place_searched(list, count, bound, lowest))
         return peak_of(list, count);
     return place_by(&cx->arena, list, count, best);
 }

@@ -157,15 +157,18 @@ static bool split_map(struct graph *graph, int *at, struct op *map)
 
 static void shorten_all(struct graph *graph)
 {
-    for (int i = 0; i < graph->op_count; i++) {
-        struct op *op = graph->ops[i];
+    struct graph_walk walk = graph_walk(graph);
+    struct op *op;
+
+    while ((op = graph_next(graph, &walk))) {
+        int at = graph->op_count - 1;
         struct value *to;
 
-        if (op->code == GRAPH_OP_VIEW && (to = shorter(graph, &i, op))) {
+        if (op->code == GRAPH_OP_VIEW && (to = shorter(graph, &at, op))) {
             graph_replace(graph, op->outputs[0], to);
-            graph_remove(graph, i--);
+            graph_remove(graph, at);
         } else if (op->code == GRAPH_OP_MAP) {
-            sink_reshape(graph, &i, op);
+            sink_reshape(graph, &at, op);
         }
     }
     graph_sweep_unused(graph);

@@ -60,8 +60,8 @@ struct backward {
     int ahead_count;
     struct value **
         again; /* by id of these: what is drawn or made again for backward, or a copy that is kept of a slot */
-    bool *kept;         /* by id of these: of a checkpoint, but read outside of it */
-    signed char *drawn; /* by id of these: whether it is_drawn; 0: not asked yet */
+    bool *kept;  /* by id of these: of a checkpoint, but read outside of it */
+    bool *drawn; /* by id of these: whether it is_drawn */
     struct held {
         const struct module_tensor *tensor;
         struct value *gradient;
@@ -483,11 +483,18 @@ static bool is_made_of_drawn(struct backward *b, const struct op *op)
 /* Random numbers, and what is made of them and of constants alone. */
 static bool is_drawn(struct backward *b, const struct value *value)
 {
-    if (value->id >= b->ahead_count)
-        return is_made_of_drawn(b, value->op);
-    if (b->drawn[value->id] == 0)
-        b->drawn[value->id] = is_made_of_drawn(b, value->op) ? 1 : -1;
-    return b->drawn[value->id] > 0;
+    return value->id < b->ahead_count ? b->drawn[value->id] : is_made_of_drawn(b, value->op);
+}
+
+/* The forward op is the next. */
+static void note_ahead(struct backward *b, const struct op *op)
+{
+    const bool drawn = is_made_of_drawn(b, op);
+
+    for (int j = 0; j < op->output_count; j++) {
+        b->ahead[op->outputs[j]->id] = true;
+        b->drawn[op->outputs[j]->id] = drawn;
+    }
 }
 
 /* A slot that a write replaces before backward reads it: its copy, made in front of the write. */
@@ -548,7 +555,7 @@ static struct value *read_again(struct backward *b, struct value *value, const s
     if (value->id >= b->ahead_count || !b->ahead[value->id])
         return value;
     if (value_is_slot(value)) {
-        for (int u = 0; u < value->user_count; u++) {
+        for (int u = 0; value_may_be_written(value) && u < value->user_count; u++) {
             const struct op *write = value->users[u];
             const bool writes = write->code == GRAPH_OP_WRITE && write->inputs[0] == value;
             const int w = writes ? graph_position(graph, write) : *at;
@@ -621,15 +628,15 @@ static void read_forward(struct backward *b)
     b->ahead = ARENA_ARRAY(arena, b->ahead_count + 1, bool);
     b->again = ARENA_ARRAY(arena, b->ahead_count + 1, struct value *);
     b->kept = ARENA_ARRAY(arena, b->ahead_count + 1, bool);
-    b->drawn = ARENA_ARRAY(arena, b->ahead_count + 1, signed char);
+    b->drawn = ARENA_ARRAY(arena, b->ahead_count + 1, bool);
     for (int i = 0; i < graph->op_count; i++) {
         struct op *op = graph->ops[i];
 
         for (int j = 0; j < op->input_count && behind; j++)
             graph_input(graph, op, j, read_again(b, op->inputs[j], checkpoint_of(graph, op), &i));
         behind |= op->code == GRAPH_OP_YIELD;
-        for (int j = 0; j < op->output_count && !behind; j++)
-            b->ahead[op->outputs[j]->id] = true;
+        if (!behind)
+            note_ahead(b, op);
     }
 }
 

@@ -484,6 +484,11 @@ bool value_is_slot(const struct value *value)
     return value->op->code == GRAPH_OP_TENSOR || value->op->code == GRAPH_OP_WRITE;
 }
 
+bool value_may_be_written(const struct value *value)
+{
+    return value_is_slot(value) && (value->op->code != GRAPH_OP_TENSOR || value->op->tensor.tensor->written);
+}
+
 void program_each_mode(struct program *program, void (*visit)(struct graph *graph, void *data), void *data)
 {
     for (int i = 0; i < program->region_count; i++)

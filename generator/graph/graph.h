@@ -258,6 +258,8 @@ int graph_position(const struct graph *graph,
                    const struct op *op);       /* -1: it does not stand there, nor aside */
 struct value *value_root(struct value *value); /* through views */
 bool value_is_slot(const struct value *value); /* a TENSOR's value or a WRITE's result */
+/* A slot that a statement writes: most are read by many and written by none. */
+bool value_may_be_written(const struct value *value);
 
 /* ---- hooks.c --------------------------------------------------------------------------------------------------- */
 

@@ -130,12 +130,6 @@ bool pass_may_join(const struct graph *graph, const struct op *a, const struct o
     return !graph->fenced || a->call == b->call;
 }
 
-/* Only slots are written, and a tensor only where a statement does: most values are read by many and written by none. */
-static bool may_be_written(const struct value *root)
-{
-    return value_is_slot(root) && (root->op->code != GRAPH_OP_TENSOR || root->op->tensor.tensor->written);
-}
-
 /* Whether the version is replaced by one of the ops behind `from` and in front of `to`. */
 static bool is_replaced(const struct graph *graph, const struct value *root, int from, int to)
 {
@@ -161,7 +155,7 @@ bool pass_write_between(struct graph *graph, const struct op *op, int from, int 
     for (int i = 0; i < op->input_count; i++) {
         const struct value *root = value_root(op->inputs[i]);
 
-        if (may_be_written(root) && is_replaced(graph, root, from, to))
+        if (value_may_be_written(root) && is_replaced(graph, root, from, to))
             return true;
         if (graph_next_hook(graph, op->inputs[i], from) < to)
             return true;

@@ -157,9 +157,10 @@ static bool split_map(struct graph *graph, int *at, struct op *map)
 
 static void shorten_all(struct graph *graph)
 {
-    struct graph_walk walk = graph_walk(graph);
+    struct graph_walk walk;
     struct op *op;
 
+    graph_walk(graph, &walk);
     while ((op = graph_next(graph, &walk))) {
         int at = graph->op_count - 1;
         struct value *to;

@@ -12,22 +12,23 @@ struct share {
 
 struct lives {
     struct planner *planner;
-    struct arena arena;   /* for all of it */
-    int count;            /* steps */
-    int *from, *ids;      /* by step, where in `ids` stand the values that it reads, then those that it makes */
-    int *makes;           /* by step: where in `ids` the latter begin */
-    bool *over;           /* beside `ids`: an operand that the step may write over */
-    int64_t *own;         /* by step: what it works in beside its values */
-    int *maker;           /* by value: the step that makes it; -1: none does */
-    int64_t *bytes;       /* by value: in the workspace; -1: it lies elsewhere */
-    bool *ends;           /* by value: it is returned */
-    int64_t zeros;        /* bytes of planner_find_zeros */
-    int64_t *change;      /* by step: how many bytes more are live than in the step before */
+    struct arena arena; /* for all of it */
+    int count;          /* steps */
+    int *from, *ids;    /* by step, where in `ids` stand the values that it reads, then those that it makes */
+    int *makes;         /* by step: where in `ids` the latter begin */
+    bool *over;         /* beside `ids`: an operand that the step may write over */
+    int64_t *own;       /* by step: what it works in beside its values */
+    int *maker;         /* by value: the step that makes it; -1: none does */
+    int64_t *bytes;     /* by value: in the workspace; -1: it lies elsewhere */
+    bool *ends;         /* by value: it is returned */
+    int64_t zeros;      /* bytes of planner_find_zeros */
+    int64_t *change;    /* by step: how many bytes more are live than in the step before */
     struct times *times;  /* by value, of the steps as they stand */
     struct share *shares; /* by value: what the tree has of it */
     bool *follows;        /* by value: it is written over another one */
-    int64_t *adds, *most; /* the tree: by node, what is live in all of its steps beside what the nodes below say; the most of them */
-    int leaves;           /* in front of the first stand the inner nodes; a power of two; 0: there is no tree yet */
+    int64_t *adds,
+        *most; /* the tree: by node, what is live in all of its steps beside what the nodes below say; the most of them */
+    int leaves; /* in front of the first stand the inner nodes; a power of two; 0: there is no tree yet */
 };
 
 /* Whose memory a value lies in before maps write over others. */
@@ -270,7 +271,7 @@ static struct share share_of(const struct lives *lives, int value)
     if (lives->bytes[value] <= 0 || times->first < 0)
         return (struct share){0, -1};
     return (struct share){times->first + lives->follows[value],
-                         lives->ends[value] ? lives->count - 1 : later(times->written, times->read)};
+                          lives->ends[value] ? lives->count - 1 : later(times->written, times->read)};
 }
 
 static void renew_share(struct lives *lives, int value, int64_t bytes)

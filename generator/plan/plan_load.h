@@ -49,7 +49,8 @@ const struct step *lives_maker(const struct lives *lives, const struct value *va
 /* What a join changed of the two values' times. */
 struct rejoined {
     struct times {
-        int first, written, read; /* the steps that write it, first and last, and the last that reads it; -1: none */
+        int first, written,
+            read; /* the steps that write it, first and last, and the last that reads it; -1: none */
     } value, into;
 };
 

@@ -1118,9 +1118,29 @@ class Messages(Case):
         model, other, net = strict(Straight)
         x = torch.ones(2, 4)
         self.assertTrue(torch.equal(net(x), x))  # without a backward nothing is lost
-        self.raises(modc.ModuleTorchModelException, "Through has a backward of its own, and modc differentiates what its forward "
-                    "computes\nhint: where that is the same, call what forward calls; a function y whose gradient is that of x is "
-                    "x + (y - x).detach()", net, x.clone().requires_grad_())
+        self.raises(modc.ModuleTorchModelException, "Through has a backward that is not that of its forward, which modc "
+                    "differentiates\nhint: a function y whose gradient is that of x is x + (y - x).detach()", net,
+                    x.clone().requires_grad_())
+
+        class Squared(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x, factor):
+                context.save_for_backward(x)
+                context.factor = factor
+                return x * x * factor
+
+            @staticmethod
+            def backward(context, gradient):
+                x, = context.saved_tensors
+                return gradient * 2 * x * context.factor, None
+
+        class Saving(nn.Module):
+            def forward(self, x):
+                return Squared.apply(x, 3.0)
+        model, other, net = strict(Saving)
+        x = torch.tensor([[1.0, -2.0]], requires_grad=True)
+        net(x).sum().backward()
+        self.assertEqual(x.grad.tolist(), [[6.0, -12.0]])
 
         class Keeps(nn.Module):
             def forward(self, x):

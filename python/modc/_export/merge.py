@@ -10,7 +10,7 @@ from torch import nn
 
 HOLE = "\0"
 CALL = re.compile(r"[A-Za-z_][\w.]*\(.*\)$")
-LONGEST = 140  # of a line
+LONGEST = 140  # of a line that not both have
 MOST = 5  # differences of two bodies
 OPTIONAL = re.compile(rf" if (not )?{HOLE} else (None|\w+\(\))$")
 ASSIGNED = re.compile(r"( *)(\w+) = (.+)$")
@@ -266,7 +266,8 @@ class Merger:
         sizes = [len(text) for text in self.texts]
         if self.regions > MOST or len(self.lines) > max(sizes) + 8 or len(self.lines) > 0.8 * (sum(sizes) + 4):
             return False
-        return all(len(line.text) <= LONGEST for line in self.lines)
+        same = set(self.texts[0]) & set(self.texts[1])
+        return all(len(line.text) <= LONGEST or line.text in same for line in self.lines)
 
     # ---- lines and where their numbers are
 

@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from modc._errors import ExportError
+from modc._export.backward import differentiates
 from modc._export.extent import Expression, Extent, plain
 from modc._export.hidden import Hidden, level
 
@@ -368,7 +369,8 @@ class Tracer(TorchFunctionMode):
         self.written = {}  # (path of a module, name): what the attribute was at first, of attributes that were set to tensors
         self.changed = {}  # id: held tensors that were changed in place
         self.asked = {}  # id: (tensor, place) of tensors whose values were asked for
-        self.functions = {}  # name: place of the torch.autograd.Functions that ran
+        self.functions = {}  # name: (place, torch.autograd.Function, its arguments); behind the run: place, of those whose
+        # backward is not that of their forward
 
     def keep(self, value):
         self.values[id(value.tensor)] = value
@@ -405,8 +407,7 @@ class Tracer(TorchFunctionMode):
 
         def apply(kind, *args, **kwargs):
             if not tracer.paused and kind.__name__ != "CheckpointFunction":  # whose gradients are those of what it calls
-                place, _ = place_of(sys._getframe(1))
-                tracer.functions.setdefault(kind.__name__, place)
+                tracer.note_function(kind, args, kwargs)
             return applying.__get__(None, kind)(*args, **kwargs)
 
         setting = torch.nn.Module.__setattr__
@@ -440,6 +441,13 @@ class Tracer(TorchFunctionMode):
                 else:
                     setattr(owner, name, before)
             Extent.decided = decided
+
+    def note_function(self, kind, args, kwargs):
+        if kind.__name__ not in self.functions:
+            self.paused += 1
+            given = copied(plain(args), {}), copied({key: plain(item) for key, item in kwargs.items()}, {})
+            self.paused -= 1
+            self.functions[kind.__name__] = place_of(sys._getframe(2))[0], kind, given
 
     def seen_subscript(self, function):
         return lambda *args: self.__torch_function__(function, (), args)
@@ -885,5 +893,7 @@ def trace(model, args, kwargs, is_leaf, left=None):
     tracer.before = {path: dict(vars(module)) for path, module in model.named_modules()}
     with undisturbed(model):
         tracer.result = tracer.run(args, kwargs)
+        tracer.functions = {name: place for name, (place, kind, given) in tracer.functions.items()
+                            if not differentiates(kind, *given, tensors_of, copied)}
     tracer.finish()
     return tracer

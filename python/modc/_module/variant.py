@@ -172,9 +172,9 @@ class Variant:
     def __init__(self, schema, traced, sizes, saves):
         self.schema, self.sizes, self.saves = schema, sizes, saves
         if saves and traced.functions:
-            raise ModuleTorchModelException(f"{next(iter(traced.functions))} has a backward of its own, and modc differentiates what "
-                                            "its forward computes\nhint: where that is the same, call what forward calls; a function "
-                                            "y whose gradient is that of x is x + (y - x).detach()")
+            raise ModuleTorchModelException(f"{next(iter(traced.functions))} has a backward that is not that of its forward, "
+                                            "which modc differentiates\nhint: a function y whose gradient is that of x is "
+                                            "x + (y - x).detach()")
         self.text = traced.text(sizes, schema.modes)
         self.positions, self.result, self.random = traced.positions, traced.result, traced.random
         self.mode = any(schema.modes)

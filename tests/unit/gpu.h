@@ -40,11 +40,13 @@ static inline bool build_for_gpu(const char *folder)
 {
     char command[1000];
 
-    snprintf(command, sizeof command,
-             GPU_COMPILER " -x c++ -std=c++17 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror "
-             "-fno-exceptions -fsanitize=thread,alignment -Iruntime/cuda_host -Iruntime -c %s/kernels.cu -o %s/kernels.o && "
-             "%s -std=gnu11 -O2 runtime/cuda_host/*.c %s/kernels.o -ldl -lm -o %s/kernels",
-             folder, folder, own_compiler(), folder, folder);
+    snprintf(
+        command, sizeof command,
+        GPU_COMPILER
+        " -x c++ -std=c++17 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror "
+        "-fno-exceptions -fsanitize=thread,alignment -Iruntime/cuda_host -Iruntime -c %s/kernels.cu -o %s/kernels.o && "
+        "%s -std=gnu11 -O2 runtime/cuda_host/*.c %s/kernels.o -ldl -lm -o %s/kernels",
+        folder, folder, own_compiler(), folder, folder);
     if (system(command) == 0)
         return true;
     print_error("%s\n", command);
@@ -57,7 +59,8 @@ static inline bool run_on_gpu(const char *folder, int order)
     static const char *const seeds[GPU_ORDERS] = {"0", "7"};
     char command[1000];
 
-    snprintf(command, sizeof command, "CUDA_HOST_SEED=%s %s/kernels <%s/in >%s/out", seeds[order], folder, folder, folder);
+    snprintf(command, sizeof command, "CUDA_HOST_SEED=%s %s/kernels <%s/in >%s/out", seeds[order], folder,
+             folder, folder);
     if (system(command) == 0)
         return true;
     print_error("%s\n", command);

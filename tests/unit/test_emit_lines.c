@@ -25,9 +25,9 @@ static const struct size *const sizes[] = {&batch};
 struct line_case {
     const char *name;
     void (*emit)(const struct line_case *c, struct text *out, const struct nest_scene *scene);
-    enum dtype dtype;  /* of what is moved, added, ordered */
-    bool rows;         /* an index for each row, not for each element */
-    bool given, again; /* SCAN: from a start that is given; in reverse. SORT: descending */
+    enum dtype dtype;     /* of what is moved, added, ordered */
+    bool rows;            /* an index for each row, not for each element */
+    bool given, again;    /* SCAN: from a start that is given; in reverse. SORT: descending */
     int counts[OPERANDS]; /* elements of operands; 0: there is none */
     enum dtype dtypes[OPERANDS];
     int indices; /* the operand that holds such; 0: none */
@@ -136,7 +136,8 @@ static void emit_scan(const struct line_case *c, struct text *out, const struct 
     if (c->given)
         lay_line(&nest.operands[1], c->dtype, 1);
     lay_line(&nest.operands[1 + c->given], c->dtype, LENGTH);
-    emit_scan_kernel(&cx, out, c->name, "Scans.", nest, line_of(c->again), sum_of(c->dtype), 0, c->given, scene);
+    emit_scan_kernel(&cx, out, c->name, "Scans.", nest, line_of(c->again), sum_of(c->dtype), 0, c->given,
+                     scene);
 }
 
 static void emit_sort(const struct line_case *c, struct text *out, const struct nest_scene *scene)
@@ -153,26 +154,31 @@ static void emit_sort(const struct line_case *c, struct text *out, const struct 
 #define ROWS (BATCH * COUNT)
 #define STARTS (BATCH * COLUMNS)
 static const struct line_case cases[] = {
-#define GATHER(name, dtype, rows) \
-    {#name, emit_gather, dtype, rows, false, false, {TAKEN, Y, rows ? ROWS : TAKEN}, {dtype, dtype, DTYPE_INT64}, 2}
-#define SCATTER(name, dtype, rows) \
-    {#name, emit_scatter, dtype, rows, false, false, {Y, TAKEN, rows ? ROWS : TAKEN}, {dtype, dtype, DTYPE_INT64}, 2}
-#define SCAN(name, dtype, given, again) \
-    {#name, emit_scan, dtype, false, given, again, {Y, given ? STARTS : Y, given ? Y : 0}, {dtype, dtype, dtype}, 0}
-#define SORT(name, dtype, again) \
-    {#name, emit_sort, dtype, false, false, again, {Y, Y, 0}, {DTYPE_INT64, dtype, DTYPE_BOOL}, 0}
-    GATHER(take, DTYPE_FLOAT32, false),
-    GATHER(take_rows, DTYPE_FLOAT64, true),
-    GATHER(take_whole, DTYPE_INT16, false),
-    SCATTER(put, DTYPE_FLOAT32, false),
-    SCATTER(put_rows, DTYPE_FLOAT32, true),
-    SCATTER(put_whole, DTYPE_INT64, true),
-    SCAN(sums, DTYPE_FLOAT32, false, false),
-    SCAN(sums_back, DTYPE_FLOAT64, false, true),
-    SCAN(sums_from, DTYPE_FLOAT32, true, false),
-    SCAN(sums_whole, DTYPE_INT64, true, true),
-    SORT(order, DTYPE_FLOAT32, false),
-    SORT(order_down, DTYPE_FLOAT64, true),
+#define GATHER(name, dtype, rows)                                                                            \
+    {                                                                                                        \
+#name, emit_gather, dtype, rows, false, false,                                                       \
+            {TAKEN, Y, rows ? ROWS : TAKEN }, {dtype, dtype, DTYPE_INT64 }, 2                                \
+    }
+#define SCATTER(name, dtype, rows)                                                                           \
+    {                                                                                                        \
+#name, emit_scatter, dtype, rows, false, false,                                                      \
+            {Y, TAKEN, rows ? ROWS : TAKEN }, {dtype, dtype, DTYPE_INT64 }, 2                                \
+    }
+#define SCAN(name, dtype, given, again)                                                                      \
+    {                                                                                                        \
+#name, emit_scan, dtype, false, given, again,                                                        \
+            {Y, given ? STARTS : Y, given ? Y : 0 }, {dtype, dtype, dtype }, 0                               \
+    }
+#define SORT(name, dtype, again)                                                                             \
+    {                                                                                                        \
+#name, emit_sort, dtype, false, false, again, {Y, Y, 0 }, {DTYPE_INT64, dtype, DTYPE_BOOL }, 0       \
+    }
+    GATHER(take, DTYPE_FLOAT32, false),          GATHER(take_rows, DTYPE_FLOAT64, true),
+    GATHER(take_whole, DTYPE_INT16, false),      SCATTER(put, DTYPE_FLOAT32, false),
+    SCATTER(put_rows, DTYPE_FLOAT32, true),      SCATTER(put_whole, DTYPE_INT64, true),
+    SCAN(sums, DTYPE_FLOAT32, false, false),     SCAN(sums_back, DTYPE_FLOAT64, false, true),
+    SCAN(sums_from, DTYPE_FLOAT32, true, false), SCAN(sums_whole, DTYPE_INT64, true, true),
+    SORT(order, DTYPE_FLOAT32, false),           SORT(order_down, DTYPE_FLOAT64, true),
     SORT(order_whole, DTYPE_INT32, false),
 };
 enum { CASES = sizeof cases / sizeof *cases };
@@ -206,8 +212,10 @@ static void write_program(const char *folder, enum device device)
     snprintf(path, sizeof path, "%s/kernels.%s", folder, backends[device].suffix);
     file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "#include <stddef.h>\n#include <stdio.h>\n#include <stdlib.h>\n%s#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n",
-            programs[device].includes);
+    fprintf(
+        file,
+        "#include <stddef.h>\n#include <stdio.h>\n#include <stdlib.h>\n%s#include \"modc_simd.h\"\n\nMODC_KERNELS_BEGIN\n\n",
+        programs[device].includes);
     for (int i = 0; i < CASES; i++) {
         struct text text = text_new(ARENA);
 
@@ -254,7 +262,8 @@ static void test_lines(void **state)
                 write_number(in, cases[i].dtypes[j], cases[i].indices == j && j > 0);
     assert_int_equal(fclose(in), 0);
     snprintf(command, sizeof command,
-             "%s -std=c99 " WARNINGS " -O1 -ffp-contract=off -Iruntime -o %s/plain %s/kernels.c -lm && %s/plain <%s/in >%s/wanted",
+             "%s -std=c99 " WARNINGS
+             " -O1 -ffp-contract=off -Iruntime -o %s/plain %s/kernels.c -lm && %s/plain <%s/in >%s/wanted",
              own_compiler(), folder, folder, folder, folder, folder);
     assert_int_equal(system(command), 0);
     assert_true(build_for_gpu(folder));

@@ -124,7 +124,7 @@ const char *c_argument(struct cx *cx, const char *name)
 
 const char *c_local(struct cx *cx, const char *name)
 {
-    return c_is_keyword(name) && !c_is_keyword_of_c(name) && !c_is_type(name) ? name : c_argument(cx, name);
+    return c_is_keyword(name) && !c_is_keyword_of_c(name) && !c_is_type(name) ? name : argument(cx, name);
 }
 
 /* What functions of tables have of their own, which take sizes as an array. */

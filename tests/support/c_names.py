@@ -19,6 +19,8 @@ import re
 import subprocess
 import sys
 
+# What emitted C includes.
+HEADERS = sorted(path for path in pathlib.Path("runtime").glob("modc*.h") if "cuda" not in path.name)
 KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class co_await
 co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do double
@@ -134,7 +136,7 @@ def run(*command):
 
 def names_of_headers(work, compilers):
     """Macros that need no parenthesis, types and functions."""
-    headers = [f'#include "{path.name}"\n' for path in sorted(pathlib.Path("runtime").glob("modc*.h"))
+    headers = [f'#include "{path.name}"\n' for path in sorted(HEADERS)
                if path.name in ("modc.h", "modc_optim.h", "modc_rollout.h", "modc_simd.h")]
     (work / "headers.c").write_text("".join(headers) + "#include <string.h>\n")
     names = set()
@@ -190,7 +192,7 @@ def check_reserved(modc, work):
     So somebody sees it who lets a template or a header take another word from all models. Words of C itself, its headers and
     the compilers are left out: those differ from machine to machine.
     """
-    words = words_of([*pathlib.Path("templates").rglob("*.c"), *pathlib.Path("runtime").glob("*.h")])
+    words = words_of([*pathlib.Path("templates").rglob("*.c"), *HEADERS])
     words = [word for word in different(words) if word not in KEYWORDS and not re.search(r"_t$|^U?INT\w*_(MAX|MIN|C)$", word)]
     found = {}
     for kind, place in (("sizes", r"\bint (\w+)"), ("inputs", r"\bfloat \*(\w+)"), ("modules", r"^    struct \{.*\} (\w+);")):

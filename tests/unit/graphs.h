@@ -17,6 +17,8 @@ struct bench {
     struct options options;
     struct graph graph;
     struct eval eval;
+    struct module_tree tree; /* of no module */
+    struct program program;
 };
 
 static inline struct bench *bench_new(void)
@@ -25,7 +27,8 @@ static inline struct bench *bench_new(void)
 
     assert_non_null(b);
     b->cx.options = &b->options;
-    b->graph = (struct graph){.cx = &b->cx, .name = "forward"};
+    b->program.tree = &b->tree;
+    b->graph = (struct graph){.cx = &b->cx, .name = "forward", .program = &b->program};
     b->eval = (struct eval){.cx = &b->cx, .graph = &b->graph, .default_dtype = DTYPE_FLOAT32};
     return b;
 }

@@ -244,7 +244,7 @@ static bool is_where_it_was(struct modc_object *tensor, const struct modc_python
            address_in(&view) == address;
 }
 
-int64_t modc_python_look(struct modc_python_look *look)
+int64_t modc_python_look_at(struct modc_python_look *look)
 {
     const int count = look->parameters + look->buffers;
     int64_t version;
@@ -730,7 +730,7 @@ static struct modc_python_call *find(const struct modc_python_state *state,
         call = call->next;
     if (call == NULL)
         return NULL;
-    version = modc_python_look(look);
+    version = modc_python_look_at(look);
     if (version < 0 || (grad && !is_trained_as_before(look)) || !is_renewed(call->weights, look, version))
         return NULL;
     return call;

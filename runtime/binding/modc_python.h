@@ -105,7 +105,7 @@ struct modc_python_look {
     int64_t writes;         /* calls that may have written to buffers, which no version tells */
 };
 /* What the versions of the parameters add up to; -1: something is not as it was. */
-int64_t modc_python_look(struct modc_python_look *look);
+int64_t modc_python_look_at(struct modc_python_look *look);
 /* The same of the versions alone; -1: tensors of torch.inference_mode have none. */
 int64_t modc_python_versions(struct modc_object *const *tensors, int count);
 

@@ -191,7 +191,7 @@ class Functions:
         functions = [ctypes.cast(getattr(ctypes.pythonapi, name), _P).value for name in API]
         table = Python(*functions, exchange(), *natives(), *[id(objects[name]) for name in names])
         library.holding_lock("modc_python_begin", None)(ctypes.byref(table))
-        self.look = library.holding_lock("modc_python_look", ctypes.c_int64)
+        self.look = library.holding_lock("modc_python_look_at", ctypes.c_int64)
         self.methods = {}
         for name, more in (("forward", 0), ("evaluate", 0), ("backward", 0), ("quick", KEYWORDS)):
             address = ctypes.cast(getattr(library.c, f"modc_python_{name}"), _P)

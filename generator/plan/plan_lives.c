@@ -214,11 +214,7 @@ struct load planner_live_bytes(struct planner *planner, bool kept)
         int64_t bytes = planner_step_bytes(planner->plan, &variant->steps[s]);
 
         live += planner->change[s];
-        load.sum += live + bytes;
-        if (live + bytes <= load.most)
-            continue;
-        load.most = live + bytes;
-        load.at = s;
+        load_add(&load, s, live + bytes);
     }
     return load;
 }

@@ -173,11 +173,7 @@ static struct load sum_up(const struct lives *lives, const int *order)
         const int64_t bytes = lives->own[order[s]];
 
         live += lives->change[s];
-        load.sum += live + bytes;
-        if (live + bytes <= load.most)
-            continue;
-        load.most = live + bytes;
-        load.at = s;
+        load_add(&load, s, live + bytes);
     }
     return load;
 }

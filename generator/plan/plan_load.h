@@ -19,6 +19,16 @@ struct load {
     int at;
 };
 
+/* So many bytes live in the step, which is the next. */
+static inline void load_add(struct load *load, int step, int64_t bytes)
+{
+    load->sum += bytes;
+    if (bytes <= load->most)
+        return;
+    load->most = bytes;
+    load->at = step;
+}
+
 /* By value id, in the order that was measured: whose memory it lies in; of such memory the first step and the last one. */
 struct spans {
     int *memory, *first, *last;

@@ -238,15 +238,20 @@ MODC_DEVICE float modc_warp_max(float x)
     return x;
 }
 
-/* Of a block of `warps` whole warps, in an order that never changes; all threads get it. cells: one for each warp, used again only
- * behind a barrier. */
-MODC_DEVICE float modc_block_sum(float x, float *cells, const int warps)
+/* Each warp puts its number into its cell; behind it all threads may read them. */
+MODC_DEVICE void modc_fill_cells(float *cells, float x)
 {
-    x = modc_warp_sum(x);
     __syncthreads();
     if (threadIdx.x % 32 == 0)
         cells[threadIdx.x / 32] = x;
     __syncthreads();
+}
+
+/* Of a block of `warps` whole warps, in an order that never changes; all threads get it. cells: one for each warp, used again only
+ * behind a barrier. */
+MODC_DEVICE float modc_block_sum(float x, float *cells, const int warps)
+{
+    modc_fill_cells(cells, modc_warp_sum(x));
     x = 0;
     for (int w = 0; w < warps; w++)
         x += cells[w];
@@ -255,11 +260,7 @@ MODC_DEVICE float modc_block_sum(float x, float *cells, const int warps)
 
 MODC_DEVICE float modc_block_max(float x, float *cells, const int warps)
 {
-    x = modc_warp_max(x);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        cells[threadIdx.x / 32] = x;
-    __syncthreads();
+    modc_fill_cells(cells, modc_warp_max(x));
     x = cells[0];
     for (int w = 1; w < warps; w++)
         x = modc_nan_max(x, cells[w]);

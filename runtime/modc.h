@@ -90,7 +90,9 @@ enum modc_status {
     MODC_CONSUMED, /* backward: there was no forward that keeps for it, or another call or backward came after */
     MODC_NONFINITE,   /* a gradient is NaN or infinite */
     MODC_UNSUPPORTED, /* left out of this build, e.g. hooks: none; or not in this machine: modc_set_isa */
-    MODC_BUSY         /* a hook calls with the context whose call it runs in: it needs one of its own */
+    MODC_BUSY,        /* a hook calls with the context whose call it runs in: it needs one of its own; or a stream
+                         is not at its end */
+    MODC_GPU          /* a call of the GPU's runtime failed, or it did not start a kernel: modc_device_failed */
 };
 
 const char *modc_status_text(enum modc_status status);
@@ -228,6 +230,7 @@ struct modc_context;
 struct modc_training;
 struct modc_rollout_table;
 struct modc_extern_row;
+struct modc_device;
 
 enum { MODC_EVAL, MODC_TRAIN, MODC_MODES };
 
@@ -404,6 +407,7 @@ struct modc_model {
     int extern_count;
     const struct modc_extern_row *externs;
     size_t extern_list;
+    const struct modc_device *device; /* modc_device.h; NULL: the processor */
 };
 
 /* ---- parameters: the head of every struct MODEL_params ------------------------------------------------ */

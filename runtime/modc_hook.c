@@ -3,7 +3,7 @@
  * The emitted fenced code brackets every module with modc_call_begin and modc_call_end, in backward with
  * modc_backward_call_begin and modc_backward_call_end; the fused code has none of this. Order, snapshots and always_call
  * are PyTorch's (module-semantics 1.1 to 1.6). */
-#include "modc.h"
+#include "modc_device.h"
 
 #include <string.h>
 #if defined _MSC_VER
@@ -47,7 +47,7 @@ enum modc_status modc_init(struct modc_context *net, const struct modc_model *mo
     net->fault_module = -1;
     if (model->dispatch != NULL)
         choose_best(net);
-    return modc_reset_state(net);
+    return model->device != NULL ? model->device->init(net) : modc_reset_state(net);
 }
 
 const struct modc_isa *modc_get_isa(const struct modc_context *net)
@@ -124,6 +124,8 @@ enum modc_status modc_reset_state(struct modc_context *net)
     const struct modc_model *model = net->model;
     char *tensor = net->workspace;
 
+    if (model->device != NULL)
+        return model->device->reset_state(net);
     for (int i = 0; i < model->state_count; i++) {
         modc_fill_constant(&model->states[i], tensor);
         tensor += state_stride(model, i);
@@ -163,7 +165,7 @@ enum modc_status modc_check(struct modc_context *net, size_t need, bool uses_pac
         return MODC_STALE;
     if (uses_packed && uses_buffers && params->packed_buffer_version != params->buffer_version)
         return MODC_STALE;
-    return MODC_OK;
+    return net->model->device != NULL ? net->model->device->begin(net) : MODC_OK;
 }
 
 /* ---- the float mode ---- */

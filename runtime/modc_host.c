@@ -4,7 +4,7 @@
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE /* madvise; and with it all of POSIX */
 #endif
-#include "modc.h"
+#include "modc_device.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -506,6 +506,9 @@ static size_t align_of(const struct modc_model *model)
 enum modc_status modc_params_create_over(const struct modc_model *model, void *block, size_t bytes,
                                          struct modc_params **params)
 {
+    if (model->device != NULL)
+        return model->device->params_create(model, block, bytes, params);
+
     size_t align = align_of(model), head = rounded_up(model->params_bytes, align);
     size_t own = block == NULL ? rounded_up(model->param_block, align) : 0;
     char *all = allocate(align, head + own + model->packed_block);
@@ -534,7 +537,10 @@ enum modc_status modc_params_create(const struct modc_model *model, struct modc_
 
 void modc_params_destroy(struct modc_params *params)
 {
-    release(params);
+    if (params != NULL && params->model != NULL && params->model->device != NULL)
+        params->model->device->params_destroy(params);
+    else
+        release(params);
 }
 
 size_t modc_workspace(const struct modc_model *model)
@@ -559,6 +565,9 @@ size_t modc_workspace(const struct modc_model *model)
 enum modc_status modc_create(const struct modc_model *model, struct modc_params *params, size_t workspace,
                              struct modc_context **net)
 {
+    if (model->device != NULL)
+        return model->device->create(model, params, workspace, net);
+
     size_t align = align_of(model), head = rounded_up(model->context_bytes, align);
     size_t bytes = workspace > 0 ? workspace : modc_workspace(model);
     char *all = allocate(align, head + bytes);
@@ -579,7 +588,10 @@ enum modc_status modc_create(const struct modc_model *model, struct modc_params 
 
 void modc_destroy(struct modc_context *net)
 {
-    release(net);
+    if (net != NULL && net->model != NULL && net->model->device != NULL)
+        net->model->device->destroy(net);
+    else
+        release(net);
 }
 
 enum modc_status modc_training_create(struct modc_context *net, struct modc_training **training)

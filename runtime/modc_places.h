@@ -6,7 +6,7 @@
 #ifndef MODC_PLACES_H
 #define MODC_PLACES_H
 
-#include "modc.h"
+#include "modc_device.h"
 
 enum { MODC_BATCH = MODC_SMALL ? 24 : 512 };
 

@@ -5,7 +5,7 @@
  * adds in software where the machine has none. float64 normal_ agrees up to the last bit of log, sin and
  * cos; with MODC_LIBM defined it calls the C library's, as PyTorch does, and agrees in all bits with a
  * PyTorch that uses the same library. */
-#include "modc.h"
+#include "modc_device.h"
 
 #include <string.h>
 #ifdef MODC_LIBM
@@ -822,6 +822,7 @@ enum modc_status modc_reset(struct modc_params *params, uint64_t value)
         return MODC_POINTER;
     if (params->read_only)
         return MODC_READ_ONLY;
+    MODC_TRY(modc_settle(params));
 
     const struct modc_model *model = params->model;
     const bool of_keys = model->draw_count == MODC_DRAWS_OF_KEYS;

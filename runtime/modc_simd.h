@@ -156,8 +156,7 @@
 #endif
 #if defined MODC_CUDA_H
 #define MODC_INLINE static __host__ __device__ __forceinline__
-#define MODC_OUTLINE static __device__ __noinline__
-#define MODC_UNUSED
+#define MODC_OUTLINE static __host__ __device__ __attribute__((unused)) __noinline__
 #define MODC_ALONE
 #elif defined __GNUC__ || defined __clang__ /* which is MSVC beside it, with Windows' headers */
 #ifdef __OPTIMIZE__

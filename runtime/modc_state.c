@@ -29,7 +29,8 @@ const char *modc_status_text(enum modc_status status)
         [MODC_CONSUMED] = "no forward call keeps what backward needs, or another call came after it",
         [MODC_NONFINITE] = "a gradient is NaN or infinite",
         [MODC_UNSUPPORTED] = "left out of this build, or not in this machine",
-        [MODC_BUSY] = "a hook uses the context whose call it runs in",
+        [MODC_BUSY] = "a hook uses the context whose call it runs in, or a stream is not at its end",
+        [MODC_GPU] = "the GPU, or what calls it, failed",
     };
 
     return (unsigned)status < sizeof texts / sizeof texts[0] ? texts[status] : "unknown status";
@@ -163,10 +164,12 @@ enum modc_status modc_pack(struct modc_params *params, void *block, size_t bytes
             return MODC_POINTER;
     }
 
-    char *end = (char *)params->packed + model->packed_block;
+    if (model->device == NULL) {
+        char *end = (char *)params->packed + model->packed_block;
 
-    params->packed_owner = params; /* if packing fails, the block is no others' either */
-    memcpy(end - MODC_OWNER_BYTES, &params->packed_owner, sizeof params->packed_owner);
+        params->packed_owner = params; /* if packing fails, the block is no others' either */
+        memcpy(end - MODC_OWNER_BYTES, &params->packed_owner, sizeof params->packed_owner);
+    }
 
     enum modc_status status = model->pack(params);
 
@@ -191,6 +194,7 @@ enum modc_status modc_get_tensor(const struct modc_params *params, int index, st
 
     const struct modc_key *key = &params->model->keys[index];
 
+    MODC_TRY(modc_settle(params));
     tensor->data = pointer_of(params, index);
     tensor->dtype = key->dtype;
     tensor->ndim = key->ndim;
@@ -278,6 +282,8 @@ enum modc_status modc_to(const struct modc_params *from, struct modc_params *to)
 
     if (status != MODC_OK)
         return status;
+    MODC_TRY(modc_settle(from));
+    MODC_TRY(modc_settle(to));
     for (int i = 0; i < to->model->key_count; i++) {
         const struct modc_key *source = &from->model->keys[i], *target = &to->model->keys[i];
         const void *tensor = pointer_of(from, i);
@@ -414,6 +420,8 @@ enum modc_status modc_save_bytes(const struct modc_params *params, void *out, si
         return MODC_POINTER;
     if (params->model->unpack != NULL && !is_aligned(out, MODC_ALIGN_WIDE))
         return MODC_ALIGNMENT;
+
+    MODC_TRY(modc_settle(params));
 
     struct modc_writer writer = {params->model->key_count, params, get_key, copy_key};
     struct modc_state_call call = {params, 0, "", NULL, NULL, 0, 0, NULL, false};
@@ -856,7 +864,9 @@ enum modc_status modc_load_indexed(struct modc_params *params, const void *bytes
             report->model = params->model;
             report->strict = (flags & MODC_STRICT) != 0;
         }
-        status = load_file(&load, bytes, length);
+        status = modc_settle(params);
+        if (status == MODC_OK)
+            status = load_file(&load, bytes, length);
     }
     if (report != NULL)
         report->status = status;

@@ -13,7 +13,6 @@ const struct backend backends[DEVICE_COUNT] = {
     /* One core with AVX-512 at 3 GHz and 2 MiB of L2, as bench/README.md has it measured, rounded. */
     [DEVICE_CPU] =
         {.name = "cpu",
-         .models = true,
          .templates = "c",
          .suffix = "c",
          .vectors = true,
@@ -37,6 +36,7 @@ const struct backend backends[DEVICE_COUNT] = {
         {.name = "cuda",
          .templates = "cuda",
          .suffix = "cu",
+         .apart = true,
          .vector_bytes = 16,
          .align = 256,
          .computed = {COMPUTED_AS_STORED, [DTYPE_FLOAT16] = DTYPE_FLOAT32, [DTYPE_BFLOAT16] = DTYPE_FLOAT32},

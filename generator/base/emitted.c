@@ -96,7 +96,8 @@ static const char *argument(struct cx *cx, const char *name)
                                          "status",     "i",         "in",         "out",    "buffers",
                                          "float_mode", "gradients", "training",   "module", "counter",
                                          "gradient",   "kept",      "kept_slots", "zeros",  "given",
-                                         "optimizer",  "memcpy",    "memset",     "din",    "dout"};
+                                         "optimizer",  "memcpy",    "memset",     "din",    "dout",
+                                         "behind",     "params"};
 
     bool far = begins_with(name, "modc_") || is_own_function(cx, name),
          taken = far || c_is_type(name) || strstr(name, "_call") || strstr(name, "_shadow") ||

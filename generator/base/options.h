@@ -66,7 +66,7 @@ struct options {
     const char **plans; /* 'conv=direct': forced algorithms */
     int plan_count;
     int split; /* --plan split=N: slices of every step that can be split; 0: by cost, for the spec's threads */
-    const char *dtype, *model;
+    const char *dtype, *device, *model;
     const char *isa;             /* NULL: all that there are */
     int isa_widths;              /* the vectors of isa: the sum of their lengths in floats, without 1 */
     bool dispatch;               /* several instruction sets in one library: dispatch.h */

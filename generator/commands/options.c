@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backend.h"
 #include "base/dtype.h"
 #include "base/terminal.h"
 #include "commands/help.h"
@@ -172,13 +173,14 @@ static bool take_plan(struct reader *r, const char *value)
 
 static bool take_device(struct reader *r, const char *value)
 {
-    if (strcmp(value, "cpu") == 0 || strcmp(value, "cpu:0") == 0)
+    const size_t length = strcspn(value, ":");
+    const char *name = arena_copy(&r->cx->arena, value, length);
+
+    if (backend_find(name) && (value[length] == 0 || strcmp(value + length, ":0") == 0)) {
+        r->options->device = name;
         return true;
-    if (strcmp(value, "cuda") == 0 || strncmp(value, "cuda:", 5) == 0) {
-        diag_error(r->cx, nowhere, "--device cuda is not supported yet by this version of modc");
-        return wrong(r);
     }
-    diag_error(r->cx, nowhere, "there is no device '%s'; modc has cpu", value);
+    diag_error(r->cx, nowhere, "there is no device '%s'; modc has cpu and cuda", value);
     r->status = EXIT_DEVICE;
     return false;
 }

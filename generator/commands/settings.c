@@ -91,6 +91,10 @@ bool settings_apply(struct cx *cx, struct spec *spec)
         fine &= set_one(cx, spec, &options->settings[i]);
     if (options->dtype)
         spec->dtypes[0] = options->dtype;
+    if (options->device) {
+        spec->devices[0] = options->device;
+        spec->device_count = 1;
+    }
     if (options->dtype || options->command == COMMAND_RUN) /* one program runs one variant */
         spec->dtype_count = 1;
     if (options->model)

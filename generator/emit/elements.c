@@ -11,6 +11,7 @@ struct kernel_texts *kernel_texts_new(struct cx *cx, const struct plan *plan)
 
     texts->cx = cx;
     texts->plan = plan;
+    texts->launchers = text_new(&cx->arena);
     texts->called = ARENA_ARRAY(&cx->arena, plan->function_count + 1, struct forms);
     texts->printed = ARENA_ARRAY(&cx->arena, plan->function_count + 1, struct forms);
     return texts;

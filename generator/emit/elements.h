@@ -18,6 +18,7 @@ struct kernel_texts {
         struct forms takes;
     } * cores;
     int core_count;
+    struct text launchers; /* CUDA: what C calls */
 };
 
 /* Notes that the function is called in these forms. */

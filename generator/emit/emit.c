@@ -42,6 +42,8 @@ static void print_kernels(struct emit *e, struct text *out, int from, int until)
 
     if (from == until && from > 0)
         return;
+    if (e->plan->backend->apart) /* in a file of their own */
+        return;
     for (int i = from; i < until; i++)
         if (e->plan->kernels[i]->form != KERNEL_LIBRARY)
             text_printf(&kernels, "%s\n", kernel_text(e->kernels, e->plan->kernels[i]));
@@ -67,12 +69,19 @@ static void print_memory(struct emit *e, struct text *out)
         plan_uses(e->plan, PACKED_WINOGRAD4) || plan_uses(e->plan, PACKED_WINOGRAD2) ? "1e-4f" : "0.0f",
         e->tensors.data);
     text_printf(out, "/* What a context works with. */\n#define CONTEXT_OF_%s \\\n", e->M);
-    text_printf(out, "    const struct %s_params *const p MODC_UNUSED = (const void *)net->base.params; \\\n",
-                e->m);
+    if (!e->plan->backend->apart)
+        text_printf(out,
+                    "    const struct %s_params *const p MODC_UNUSED = (const void *)net->base.params; \\\n",
+                    e->m);
+    else if (e->tree->key_count > 0)
+        text_printf(out,
+                    "    const struct %s_tensors *const p MODC_UNUSED = \\\n"
+                    "        &((const struct %s_params *)(const void *)net->base.params)->device; \\\n",
+                    e->m, e->m);
     if (e->plan->groups[0]->bytes > 0)
         text_printf(out, "    const struct %s_packed *const k MODC_UNUSED = net->base.params->packed; \\\n",
                     e->m);
-    if (e->plan->state_bytes > 0)
+    if (e->tree->state_count > 0)
         text_printf(out, "    struct %s_state *const s MODC_UNUSED = (void *)net->base.workspace; \\\n",
                     e->m);
     text_printf(out, "    char *const ws MODC_UNUSED = net->base.workspace");
@@ -203,8 +212,11 @@ static void print_source_head(struct emit *e, struct text *out)
     if (e->cx->options->isa)
         text_printf(out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
                     e->cx->options->isa_widths, e->cx->options->isa);
-    text_printf(out, "#include \"modc_simd.h\"\n%s\n",
-                has_special(e->plan) ? "#include \"modc_special.h\"\n" : "");
+    if (e->plan->backend->apart)
+        text_printf(out, "#include \"%s_kernels.h\"\n\n", e->m);
+    else
+        text_printf(out, "#include \"modc_simd.h\"\n%s\n",
+                    has_special(e->plan) ? "#include \"modc_special.h\"\n" : "");
     if (e->plan->align < HOSTED_ALIGN)
         text_printf(
             out,
@@ -285,6 +297,38 @@ static const char *source_text(struct emit *e)
     return emit_fit(arena, out.data);
 }
 
+/* The kernels for a GPU, and what starts them. */
+static const char *kernels_text(struct emit *e)
+{
+    struct text kernels = text_new(&e->cx->arena), out = text_new(&e->cx->arena);
+
+    for (int i = 0; i < e->plan->kernel_count; i++)
+        if (e->plan->kernels[i]->form != KERNEL_LIBRARY)
+            text_printf(&kernels, "%s\n", kernel_text(e->kernels, e->plan->kernels[i]));
+    text_printf(
+        &out,
+        "/* %s.%s - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
+        "#include \"%s_kernels.h\"\n\n#include \"modc_cuda.h\"\n%s\n%s%s",
+        e->m, e->plan->backend->suffix, spec_name(e), e->m,
+        has_special(e->plan) ? "#include \"modc_special.h\"\n" : "", kernel_functions(e->kernels),
+        kernels.data);
+    return emit_fit(&e->cx->arena, out.data);
+}
+
+/* Behind the text of the kernels. */
+static const char *launchers_text(struct emit *e)
+{
+    struct text out = text_new(&e->cx->arena);
+
+    text_printf(
+        &out,
+        "/* %s_kernels.h - written by modc: what %s.c starts of %s.%s. Each gives 0, or CUDA's error. */\n"
+        "#ifndef MODC_KERNELS_%s_H\n#define MODC_KERNELS_%s_H\n\n#include \"modc_device.h\"\n\n"
+        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s\n#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        e->m, e->m, e->m, e->plan->backend->suffix, e->M, e->M, kernel_launchers(e->kernels));
+    return emit_fit(&e->cx->arena, out.data);
+}
+
 static void add_file(struct emit *e, struct output_file **files, int *count, const char *name,
                      const void *bytes, size_t length)
 {
@@ -314,6 +358,11 @@ static void add_model(struct cx *cx, const struct plan *plan, struct output_file
     print_header(&e, &header);
     add_text(&e, files, count, arena_format(&cx->arena, "%s.h", e.m), emit_fit(&cx->arena, header.data));
     add_text(&e, files, count, arena_format(&cx->arena, "%s.c", e.m), source_text(&e));
+    if (plan->backend->apart) {
+        add_text(&e, files, count, arena_format(&cx->arena, "%s.%s", e.m, plan->backend->suffix),
+                 kernels_text(&e));
+        add_text(&e, files, count, arena_format(&cx->arena, "%s_kernels.h", e.m), launchers_text(&e));
+    }
     if (cx->options->dispatch) {
         (*files)[*count - 1].flags = dispatch_flags(cx, isa_base);
         for (int i = 0; i < ISA_ROWS; i++) {

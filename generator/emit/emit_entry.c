@@ -146,8 +146,13 @@ static void print_mode(struct emit *e, struct text *out, const struct entry *ent
         text_printf(out, "%s}\n", indent);
     if (fused->outdates_packed)
         text_printf(&done, "%snet->base.params->buffer_version++;\n", indent);
+    if (fused->writes_buffers && e->plan->backend->apart)
+        text_printf(&done, "%smodc_cuda_wrote(&net->base);\n", indent);
     if (fused->draws)
-        text_printf(&done, "%snet->base.counter++;\n", indent);
+        text_printf(&done,
+                    e->plan->backend->apart ? "%sstatus = modc_cuda_drawn(&net->base);\n"
+                                            : "%snet->base.counter++;\n",
+                    indent);
     if (done.length > 0 && (fenced || fused->fails[PART_FORWARD]))
         print_guarded(out, indent, "status == MODC_OK", done.data);
     else
@@ -254,6 +259,49 @@ static void print_alignment(struct emit *e, struct text *out, const struct graph
     }
 }
 
+/* The same with pointers of the host. */
+static void print_host_call(struct emit *e, struct text *out, const struct entry *entry, bool backward)
+{
+    const struct graph *graph = entry_graph(entry);
+    struct text arrays[2] = {text_new(&e->cx->arena), text_new(&e->cx->arena)};
+    const int counts[] = {backward ? graph->result_count : graph->input_count,
+                          backward ? graph->input_count : graph->result_count};
+
+    text_printf(out, "enum modc_status %s_%s_host(struct %s *net", e->m,
+                backward ? backward_name(e, entry) : entry->name, e->m);
+    if (backward)
+        print_backward_arguments(e, out, graph);
+    else
+        print_arguments(e, out, graph);
+    text_add(out, ")\n{\n");
+    for (int made = 0; made < 2; made++)
+        for (int i = 0; i < counts[made]; i++) {
+            const bool output = made != backward;
+            const struct value *value = output ? graph->outputs[i] : graph->inputs[i];
+            const char *name = output ? graph->output_names[i] : value->name;
+
+            text_printf(&arrays[made], "%s%s", i ? ", " : "",
+                        !backward                      ? output ? c_output(e->cx, graph, i)
+                                                                : c_argument(e->cx, name)
+                        : !has_gradient(graph, value) ? "NULL"
+                                                      : c_gradient(e->cx, graph, name, output));
+        }
+    text_printf(out, "    const void *given[%d] = {%s};\n    void *made[%d] = {%s};\n",
+                2 * counts[0] > 0 ? 2 * counts[0] : 1, counts[0] ? arrays[0].data : "NULL",
+                2 * counts[1] > 0 ? 2 * counts[1] : 1, counts[1] ? arrays[1].data : "NULL");
+    if (e->tree->size_count > 0) {
+        text_add(out, "    const int all_sizes[] = {");
+        for (int i = 0; i < e->tree->size_count; i++)
+            text_printf(out, "%s%s", i ? ", " : "", e->tree->sizes[i].c_name);
+        text_add(out, "};\n");
+    }
+    text_printf(out,
+                "\n    return net == NULL ? MODC_POINTER\n"
+                "                       : modc_%s_host(&net->base, &%s_model.entries[%d], %s, given, made);\n}\n\n",
+                backward ? "backward" : "call", e->m, (int)(entry - e->plan->program->entries),
+                e->tree->size_count > 0 ? "all_sizes" : "NULL");
+}
+
 void print_entry(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
@@ -297,6 +345,8 @@ void print_entry(struct emit *e, struct text *out, const struct entry *entry)
         text_add(out, "    }\n");
     }
     text_add(out, "    return status;\n}\n\n");
+    if (e->plan->backend->apart)
+        print_host_call(e, out, entry, false);
 }
 
 /* The second call of one kind, in the mode that the first was in. */

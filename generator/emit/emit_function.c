@@ -169,6 +169,12 @@ static void print_fence(struct emit *e, struct text *out, const struct variant *
     }
 }
 
+/* Whether kernels run on a machine of its own, so that checks and copies are started as they are. */
+static bool is_apart(const struct emit *e)
+{
+    return e->plan->backend->apart;
+}
+
 /* What a call that ends with a status stands in. */
 static const char *try_macro(const struct variant *variant, enum part part)
 {
@@ -188,15 +194,20 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
                              ? dim_c_text(e->cx, use_dim(e->uses, op->check.extent), true)
                              : "";
 
-    text_printf(out, "    %s(modc_check_%s(&%s->base, %s, %s, %s, %s", try_macro(variant, part),
-                names[op->check.kind], use(e->uses, "net"),
+    use(e->uses, "net");
+    if (is_apart(e))
+        text_printf(out, "    %s(modc_cuda_check_%s, net->cuda.head, ", run_macro(variant, part),
+                    names[op->check.kind]);
+    else
+        text_printf(out, "    %s(modc_check_%s(&net->base, ", try_macro(variant, part), names[op->check.kind]);
+    text_printf(out, "%s, %s, %s, %s",
                 module_number(e, variant, op->call ? op->call->module : variant->graph->root),
                 value_pointer(e->cx, variant, e->uses, value), dtype_rows[value->dtype].modc,
                 dim_c_text(e->cx, use_dim(e->uses, dims_count(&e->cx->arena, value)), false));
     if (op->check.kind == CHECK_INDEX)
         text_printf(out, ", %s%s, %s", op->check.negative ? "-" : "", op->check.negative ? extent : "0",
                     extent);
-    text_add(out, "));\n");
+    text_add(out, is_apart(e) ? ");\n" : "));\n");
 }
 
 /* A list of tensors that a body of the user's reads or writes, one a line; those that are not there (NULL) are as others are. */
@@ -354,7 +365,14 @@ static void print_shadows(struct emit *e, struct text *out, const struct variant
         const char *shadow = use(e->uses, shadow_name(e->cx, tensor));
         const char *source = shadow_source(e, tensor);
 
-        if (module_tensor_count(tensor) > 0)
+        if (module_tensor_count(tensor) > 0 && is_apart(e)) {
+            use(e->uses, "net");
+            text_printf(out,
+                        commit ? "    %s(modc_cuda_commit, net->cuda.head, %s, %s, sizeof *(%s));\n"
+                               : "    %s(modc_cuda_copy, %s, %s, sizeof *(%s));\n",
+                        run_macro(variant, PART_FORWARD), commit ? source : shadow, commit ? shadow : source,
+                        shadow);
+        } else if (module_tensor_count(tensor) > 0)
             text_printf(out, commit ? "    MODC_COMMIT(%s, %s);\n" : "    MODC_SHADOW(%s, %s);\n", shadow,
                         source);
     }
@@ -585,7 +603,10 @@ static void print_trainer(struct emit *e, struct text *out, const struct variant
         text_printf(out, "    const struct %s_training *training = (const void *)%s->base.trainer;\n", m,
                     use(e->uses, "net"));
     if (gradients)
-        text_printf(out, "    const struct %s_params *gradients = &training->gradients;\n", m);
+        text_printf(out,
+                    is_apart(e) ? "    const struct %s_tensors *gradients = &training->gradients.device;\n"
+                                : "    const struct %s_params *gradients = &training->gradients;\n",
+                    m);
 }
 
 /* The tensors of a function, as a macro among those of all functions: where they lie and how large they are is then in one place

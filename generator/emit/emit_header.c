@@ -36,6 +36,39 @@ static void print_header_sizes(struct emit *e, struct text *out)
     text_add(out, out->length > length ? "\n" : "");
 }
 
+static bool is_apart(const struct emit *e)
+{
+    return e->plan->backend->apart;
+}
+
+/* "POLICY_FORWARD_HOST_BYTES" */
+static const char *host_constant(struct emit *e, const struct entry *entry)
+{
+    return arena_format(&e->cx->arena, "%s_%s_HOST_BYTES", e->M, text_upper(&e->cx->arena, entry->name));
+}
+
+static int64_t upper_bytes(const struct emit *e, const struct value *value)
+{
+    int64_t bytes = dtype_rows[value->dtype].bytes;
+
+    for (int d = 0; d < value->ndim; d++)
+        bytes *= dim_upper(value->dims[d]);
+    return plan_aligned(e->plan, bytes);
+}
+
+/* As modc_host_bytes has it. */
+static int64_t host_bytes(const struct emit *e, const struct entry *entry)
+{
+    const struct graph *graph = entry_graph(entry);
+    int64_t bytes = 0;
+
+    for (int i = 0; i < graph->input_count; i++)
+        bytes += upper_bytes(e, graph->inputs[i]);
+    for (int i = 0; i < graph->result_count; i++)
+        bytes += upper_bytes(e, graph->outputs[i]);
+    return bytes * (has_gradients(e) ? 2 : 1);
+}
+
 static void print_header_blocks(struct emit *e, struct text *out)
 {
     text_printf(out, "#define %s_SCHEMA 0x%016llxu /* of keys, shapes and types */\n", e->M,
@@ -70,6 +103,12 @@ static void print_header_blocks(struct emit *e, struct text *out)
                             saves((enum emitted_variant)(v >> 1)) ? " /* forward and backward together */"
                                                                   : "");
         }
+    }
+    for (int i = 0; is_apart(e) && i < e->plan->program->entry_count; i++) {
+        const struct entry *entry = &e->plan->program->entries[i];
+
+        text_printf(out, "#define %s %lld /* for %s_%s_host, at the end of a workspace */\n",
+                    host_constant(e, entry), (long long)host_bytes(e, entry), e->m, entry->name);
     }
     text_add(out, "\n");
 }
@@ -259,7 +298,7 @@ static bool is_hosted(const struct emit *e)
 
 static bool has_state(const struct emit *e)
 {
-    return e->plan->state_bytes > 0;
+    return e->tree->state_count > 0;
 }
 
 static bool is_dispatched(const struct emit *e)
@@ -326,13 +365,15 @@ static const struct wrappers wrappers[] = {
      has_backward_hooks},
     {"EXTERN_FUNCTIONS", "set_extern", has_externs},
     {"THREAD_FUNCTIONS", "set_executor set_threads", is_split},
+    {"DEVICE_FUNCTIONS", "set_stream sync device download", is_apart},
 };
 
 /* The runtime's functions under the model's name, which the runtime's headers define and document. */
 static void print_wrappers(struct emit *e, struct text *out)
 {
-    text_printf(out, "/* The runtime's functions for this model, as %s: */\n",
-                has_optimizer(e) ? "modc.h and modc_optim.h have them" : "modc.h has them");
+    text_printf(out, "/* The runtime's functions for this model, as modc.h%s%s %s them: */\n",
+                has_optimizer(e) ? is_apart(e) ? ", modc_optim.h" : " and modc_optim.h" : "",
+                is_apart(e) ? " and modc_device.h" : "", has_optimizer(e) || is_apart(e) ? "have" : "has");
     for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
         const char *word = wrappers[i].names;
         size_t column = 0;
@@ -463,7 +504,7 @@ static void print_header_includes(struct emit *e, struct text *out)
         out,
         "#include \"%s\"%s\n\n#if MODC_ABI != %d\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-        has_optimizer(e) ? "modc_optim.h" : "modc.h", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "",
+        has_optimizer(e) ? "modc_optim.h" : e->plan->backend->apart ? "modc_device.h" : "modc.h", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "",
         MODC_ABI, e->m);
 }
 
@@ -493,8 +534,8 @@ static void print_context(struct emit *e, struct text *out)
     text_printf(
         out,
         "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
-        "    struct modc_context base;\n%s%s%s%s};\n\n",
-        e->m, has_externs(e) ? "    struct modc_extern *externs; /* bodies of its own */\n" : "",
+        "    struct modc_context base;\n%s%s%s%s%s};\n\n",
+        e->m, e->plan->backend->apart ? "    struct modc_cuda cuda; /* its stream */\n" : "", has_externs(e) ? "    struct modc_extern *externs; /* bodies of its own */\n" : "",
         e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
         e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "",
         saved_members(e));
@@ -533,6 +574,15 @@ static void print_entry_declaration(struct emit *e, struct text *out, const stru
         text_printf(out, "%s %s %s %s", i ? "," : "", graph->inputs[i]->name,
                     dtype_rows[graph->inputs[i]->dtype].name, shape_of(e->cx, graph->inputs[i]));
     text_printf(out, " */\nenum modc_status %s_%s(struct %s *net", e->m, entry->name, e->m);
+    print_arguments(e, out, graph);
+    text_add(out, ");\n\n");
+    if (!is_apart(e))
+        return;
+    text_printf(
+        out,
+        "/* The same with pointers of the host: copies in and out, and waits. Takes %s bytes more of the workspace. */\n"
+        "enum modc_status %s_%s_host(struct %s *net",
+        host_constant(e, entry), e->m, entry->name, e->m);
     print_arguments(e, out, graph);
     text_add(out, ");\n\n");
 }

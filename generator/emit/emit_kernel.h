@@ -30,7 +30,9 @@ struct nest_scene {
     const struct size *const *sizes;
     int size_count;
     enum device device;
-    const char *prefix; /* CUDA: of what the linker sees */
+    const char *prefix;     /* CUDA: of what the linker sees */
+    struct text *launchers; /* and its declarations; NULL: nobody wants them */
+    bool guarded;           /* and it does nothing behind a check that failed */
 };
 
 /* Kernels. takes_function: the dag stands for any over its inputs, and the kernel's last argument computes it. `comment` is printed above. Operand 0 of the nest is the output; x_i is operand i + 1 and input i of dag.
@@ -74,5 +76,12 @@ void emit_sort_kernel(struct cx *cx, struct text *out, const char *name, const c
 void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const char *comment,
                         struct nest nest, const struct dag *tail, const char *function,
                         const struct nest_scene *scene);
+
+/* CUDA: the head of what starts a kernel of the parameters "float *y, ...", which is added to the declarations, too. */
+const char *launcher_head(struct cx *cx, struct text *launchers, const char *prefix, const char *name,
+                          const char *stream, const char *parameters);
+
+/* The names of such parameters: "y, x0, batch". */
+const char *parameter_names(struct cx *cx, const char *parameters);
 
 #endif

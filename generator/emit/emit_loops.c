@@ -213,11 +213,10 @@ static const char *kernel_head(const struct loops *k)
     return k->core ? "MODC_INLINE void" : "static MODC_KERNEL void";
 }
 
-/* What starts the kernel: the host's part, which C calls. */
-static void print_launcher(struct loops *k, struct text *out, const char *parameters)
+const char *parameter_names(struct cx *cx, const char *parameters)
 {
-    const char *stream = names_new(&k->names, "stream"), *end;
-    struct text arguments = text_new(k->arena);
+    struct text names = text_new(&cx->arena);
+    const char *end;
 
     for (const char *at = parameters; *at; at = *end ? end + 2 : end) {
         const char *name;
@@ -225,20 +224,39 @@ static void print_launcher(struct loops *k, struct text *out, const char *parame
         end = at + strcspn(at, ",");
         for (name = end; name > at && is_word_char(name[-1]); name--)
             ;
-        text_printf(&arguments, ", %.*s", (int)(end - name), name);
+        text_printf(&names, "%s%.*s", names.length > 0 ? ", " : "", (int)(end - name), name);
     }
-    emit_line(out, arena_format(k->arena, "\nint %s_%s(void *%s, %s)", k->scene->prefix, k->name, stream,
-                                parameters));
+    return names.data;
+}
+
+const char *launcher_head(struct cx *cx, struct text *launchers, const char *prefix, const char *name,
+                          const char *stream, const char *parameters)
+{
+    const char *head = arena_format(&cx->arena, "int %s_%s(void *%s, %s)", prefix, name, stream, parameters);
+
+    if (launchers)
+        text_printf(launchers, "%s;\n", head);
+    return head;
+}
+
+/* What starts the kernel: the host's part, which C calls. */
+static void print_launcher(struct loops *k, struct text *out, const char *parameters)
+{
+    const char *stream = names_new(&k->names, "stream");
+
+    text_add(out, "\n");
+    emit_line(out, launcher_head(k->cx, k->scene->launchers, k->scene->prefix, k->name, stream, parameters));
     text_add(out, "{\n");
-    emit_line(out, arena_format(k->arena, "    return MODC_LAUNCH_OVER(%s, %s, %d, %s%s);", k->name,
+    emit_line(out, arena_format(k->arena, "    return MODC_LAUNCH_OVER(%s, %s, %d, %s, %s);", k->name,
                                 k->threads ? dim_c_text(k->cx, k->threads, false) : "1", THREADS, stream,
-                                arguments.data));
+                                parameter_names(k->cx, parameters)));
     text_add(out, "}\n");
 }
 
 void end_kernel(struct loops *k, struct text *out, const char *comment, const struct random_names *random)
 {
     struct text parameters = text_new(k->arena), unused = text_new(k->arena);
+    const char *guard = "";
 
     for (int i = 0; i < k->nest.operand_count; i++) {
         const char *type = dtype_rows[k->nest.operands[i].dtype].c;
@@ -247,8 +265,11 @@ void end_kernel(struct loops *k, struct text *out, const char *comment, const st
                           arena_format(k->arena, "%s%s *", i > 0 ? "const " : "", type), k->parameter[i]);
     }
     if (random) {
-        declare_parameter(k, &parameters, &unused, "uint64_t", random->seed);
-        declare_parameter(k, &parameters, &unused, "uint64_t", random->counter);
+        const bool cuda = k->scene->device == DEVICE_CUDA;
+
+        declare_parameter(k, &parameters, &unused, cuda ? "const struct modc_random *" : "uint64_t",
+                          random->seed);
+        declare_parameter(k, &parameters, &unused, cuda ? "uint32_t" : "uint64_t", random->counter);
         declare_parameter(k, &parameters, &unused, "uint32_t", random->stream);
     }
     for (int i = 0; i < k->size_count; i++)
@@ -257,11 +278,17 @@ void end_kernel(struct loops *k, struct text *out, const char *comment, const st
                               size_identifier(k->sizes[i]));
     if (k->callee)
         text_printf(&parameters, ", %s", k->callee);
+    if (k->scene->guarded) {
+        const char *fault = names_new(&k->names, "fault");
+
+        list_parameter(&parameters, "const struct modc_device_fault *", fault);
+        guard = arena_format(k->arena, "    if (modc_faulty(%s))\n        return;\n", fault);
+    }
 
     text_add(out, k->helpers.data);
     emit_comment(out, comment);
     emit_line(out, arena_format(k->arena, "%s %s(%s)", kernel_head(k), k->name, parameters.data));
-    text_printf(out, "{\n%s%s}\n", k->block->text.data, unused.data);
+    text_printf(out, "{\n%s%s%s}\n", guard, k->block->text.data, unused.data);
     if (k->scene->device == DEVICE_CUDA)
         print_launcher(k, out, parameters.data);
 }

@@ -68,7 +68,8 @@ void close_blocks(struct loops *k, int count);
 const char *dim_c(struct loops *k, const struct dim *dim);
 const char *times_c(struct loops *k, const char *index, const struct dim *dim); /* index * dim */
 
-/* Names of the parameters between operands and sizes; NULL: none. */
+/* Names of the parameters between operands and sizes; NULL: none. On a GPU the first points to both numbers in its memory, and the
+ * second is how many calls before the next they were drawn in. */
 struct random_names {
     const char *seed, *counter, *stream;
 };

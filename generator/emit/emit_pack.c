@@ -129,6 +129,9 @@ void print_packed_structs(struct emit *e, struct text *out)
                     group->name[0] ? text_in_comment(&e->cx->arena, group->root->signature)
                                    : "What the kernels read",
                     packed_struct(e, group));
+        if (e->plan->backend->apart && g == e->plan->group_count && e->plan->param_bytes > 0)
+            text_printf(out, "    MODC_ALIGNED char parameters[%lld]; /* as they lie in their own block */\n",
+                        (long long)e->plan->param_bytes);
         for (int i = 0; i < group->entry_count; i++) {
             const struct packed *entry = group->entries[i];
 
@@ -148,9 +151,23 @@ void print_packed_structs(struct emit *e, struct text *out)
                 text_printf(out, "[%d]", child->count);
             text_add(out, ";\n");
         }
+        for (int i = 0; e->plan->backend->apart && g == e->plan->group_count && i < e->plan->constant_count;
+             i++) {
+            const struct tensor *tensor = e->plan->constants[i]->constant;
+
+            text_printf(out, "    MODC_ALIGNED %s %s[%lld]; /* a constant */\n", dtype_rows[tensor->dtype].c,
+                        e->plan->constant_names[i],
+                        (long long)whole_lines(e, tensor_count(tensor), tensor->dtype));
+        }
         text_add(out, "};\n\n");
     }
-    if (e->plan->groups[0]->bytes > 0)
+    if (e->plan->backend->apart && e->plan->groups[0]->bytes > 0)
+        text_printf(
+            out,
+            "#define PACKED_OF(params) ((struct %s *)(params)->packed)\n\n"
+            "typedef char %s_packed_fits[sizeof(struct %s) <= %s_PACKED_BYTES ? 1 : -1];\n\n",
+            packed_struct(e, e->plan->groups[0]), e->m, packed_struct(e, e->plan->groups[0]), e->M);
+    else if (e->plan->groups[0]->bytes > 0)
         text_printf(out, "typedef char %s_packed_fits[MODC_PACKED_FITS(struct %s, %s_PACKED_BYTES)];\n\n",
                     e->m, packed_struct(e, e->plan->groups[0]), e->M);
     if (e->tree->state_count > 0) {
@@ -170,7 +187,8 @@ void print_packed_structs(struct emit *e, struct text *out)
 const char *group_params(struct emit *e, const struct pack_group *group)
 {
     return group->name[0] ? arena_format(&e->cx->arena, "%s_%s", e->m, group->name)
-                          : arena_format(&e->cx->arena, "%s_params", e->m);
+                          : arena_format(&e->cx->arena, e->plan->backend->apart ? "%s_tensors" : "%s_params",
+                                         e->m);
 }
 
 const char *module_path_c(struct emit *e, const struct module *root, const struct module *module)
@@ -199,6 +217,48 @@ static bool reads_params(const struct pack_group *group)
     return false;
 }
 
+/* On a GPU parameters and constants come into its memory first. */
+static void print_uploads(struct emit *e, struct text *out)
+{
+    text_add(out, "    MODC_TRY(modc_upload(params));\n");
+    for (int i = 0; i < e->plan->constant_count; i++)
+        text_printf(out, "    MODC_TRY(modc_upload_constant(params, PACKED_OF(params)->%s, %s, %lld));\n",
+                    e->plan->constant_names[i], e->plan->constant_names[i],
+                    (long long)constant_length(e->plan->constants[i]->constant));
+}
+
+/* From the signature to the first entry. */
+static void print_pack_head(struct emit *e, struct text *out, const struct pack_group *group)
+{
+    const bool apart = e->plan->backend->apart, reads = reads_params(group);
+    const char *unused = apart ? "MODC_UNUSED " : "";
+
+    if (group->name[0]) {
+        text_printf(out, "static %s pack_%s(const struct %s *p, struct %s *k%s%s)\n{\n",
+                    apart ? "enum modc_status" : "void", group->name, group_params(e, group),
+                    packed_struct(e, group), group->work_bytes > 0 ? ", char *ws" : "",
+                    apart ? ", struct modc_params *params" : "");
+        if (!reads)
+            text_add(out, "    (void)p; /* all of it is made of constants */\n");
+        if (apart)
+            text_add(out, "    (void)params;\n");
+        return;
+    }
+    text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
+    if (reads && apart)
+        text_printf(out,
+                    "    const struct %s_tensors *p = &((const struct %s_params *)(const void *)params)->device;\n",
+                    e->m, e->m);
+    else if (reads)
+        text_printf(out, "    const struct %s_params *p = (const void *)params;\n", e->m);
+    text_printf(out, "    struct %s *k %s= params->packed;\n", packed_struct(e, group), unused);
+    if (group->work_bytes > 0)
+        text_add(out, "    char *ws = (char *)(k + 1); /* what lies here is for packing alone */\n");
+    text_add(out, "\n");
+    if (apart)
+        print_uploads(e, out);
+}
+
 void print_pack_functions(struct emit *e, struct text *out)
 {
     for (int g = 1; g <= e->plan->group_count; g++) {
@@ -216,34 +276,25 @@ void print_pack_functions(struct emit *e, struct text *out)
 
             if (child->group->bytes == 0)
                 continue;
+            const bool apart = e->plan->backend->apart;
+            const char *begin = apart ? "MODC_TRY(" : "", *end = apart ? ", params)" : "";
+
             if (child->count > 0) {
                 const char *list = module_path_c(e, group->root, child->first->parent);
 
                 text_printf(&body,
-                            "    for (int i = 0; i < %d; i++)\n        pack_%s(&p->%s[i], &k->%s[i]%s);\n",
-                            child->count, child->group->name, list, child->member, work);
+                            "    for (int i = 0; i < %d; i++)\n        %spack_%s(&p->%s[i], &k->%s[i]%s)%s;\n",
+                            child->count, begin, child->group->name, list, child->member, work, end);
             } else {
-                text_printf(&body, "    pack_%s(&p->%s, &k->%s%s);\n", child->group->name,
-                            module_path_c(e, group->root, child->first), child->member, work);
+                text_printf(&body, "    %spack_%s(&p->%s, &k->%s%s)%s;\n", begin, child->group->name,
+                            module_path_c(e, group->root, child->first), child->member, work, end);
             }
         }
-        if (group->name[0]) {
-            text_printf(out, "static void pack_%s(const struct %s *p, struct %s *k%s)\n{\n", group->name,
-                        group_params(e, group), packed_struct(e, group),
-                        group->work_bytes > 0 ? ", char *ws" : "");
-            if (!reads_params(group))
-                text_add(out, "    (void)p; /* all of it is made of constants */\n");
-        } else {
-            text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
-            if (reads_params(group))
-                text_printf(out, "    const struct %s_params *p = (const void *)params;\n", e->m);
-            text_printf(out, "    struct %s *k = params->packed;\n", packed_struct(e, group));
-            if (group->work_bytes > 0)
-                text_add(out, "    char *ws = (char *)(k + 1); /* what lies here is for packing alone */\n");
-            text_add(out, "\n");
-        }
+        print_pack_head(e, out, group);
         text_add(out, body.data);
-        text_add(out, group->name[0] ? "}\n\n" : "    return MODC_OK;\n}\n\n");
+        text_add(out, !e->plan->backend->apart ? group->name[0] ? "}\n\n" : "    return MODC_OK;\n}\n\n"
+                      : group->name[0]         ? "    return MODC_OK;\n}\n\n"
+                                               : "    return modc_uploaded(params);\n}\n\n");
     }
 }
 

@@ -205,6 +205,21 @@ void print_params(struct emit *e, struct text *out)
         print_members(e, out, group->root, 4);
         text_add(out, "};\n\n");
     }
+    if (e->plan->backend->apart) {
+        text_printf(out,
+                    "/* Nested as the module tree; in PyTorch's layout. */\nstruct %s_tensors {\n%s", e->m,
+                    e->tree->key_count > 0 ? "" : "    char none;\n");
+        print_members(e, out, e->tree->root, 4);
+        text_printf(
+            out,
+            "};\n\n/* `base` and `mirror` are the runtime's. What is written to `host` by hand: see note [mirror] in modc_device.h. */\n"
+            "struct %s_params {\n    struct modc_params base;\n",
+            e->m);
+        if (e->tree->key_count > 0)
+            text_printf(out, "    struct %s_tensors host, device;\n", e->m);
+        text_add(out, "    struct modc_mirror mirror;\n};\n\n");
+        return;
+    }
     text_printf(
         out,
         "/* Nested as the module tree; in PyTorch's layout. `base` is the runtime's. */\nstruct %s_params {\n"

@@ -23,16 +23,21 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
     struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, scene);
     struct value_source source = {.dag = dag, .first = 1, .reduced = "", .function = function};
-    struct random_names random = {names_new(&k.names, "seed"), names_new(&k.names, "counter"),
+    const bool cuda = scene->device == DEVICE_CUDA; /* a call that is repeated draws others: it reads the numbers */
+    struct random_names random = {names_new(&k.names, cuda ? "random" : "seed"),
+                                  names_new(&k.names, cuda ? "behind" : "counter"),
                                   names_new(&k.names, "stream")};
+    const char *seed = cuda ? arena_format(k.arena, "%s->seed", random.seed) : random.seed;
+    const char *counter = cuda ? arena_format(k.arena, "(%s->counter - %s)", random.seed, random.counter)
+                               : random.counter;
     const char *words = names_new(&k.names, "words"), *key;
     int64_t count;
 
     for (int i = 1; i < dag->input_count; i++)
         compute_input(&k, i, dag, i);
     compute_result(&k, dag);
-    key = arena_format(k.arena, "%s ^ ((uint64_t)%s << 32)", random.counter, random.stream);
-    if (scene->device == DEVICE_CPU && k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
+    key = arena_format(k.arena, "%s ^ ((uint64_t)%s << 32)", counter, random.stream);
+    if (!cuda && k.nest.ndim == 1 && stride_is(&k, 0, 0, 1)) {
         const char *end = dim_c(&k, k.nest.dims[0]), *i, *j;
 
         open_block(&k, "%s", "");
@@ -61,9 +66,9 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
         }
         declare(&k, "uint32_t %s[4];", words);
         if (position)
-            statement(&k, "modc_philox(%s, (uint64_t)%s / 4, %s, %s);", random.seed, position, key, words);
+            statement(&k, "modc_philox(%s, (uint64_t)%s / 4, %s, %s);", seed, position, key, words);
         else
-            statement(&k, "modc_philox(%s, 0, %s, %s);", random.seed, key, words);
+            statement(&k, "modc_philox(%s, 0, %s, %s);", seed, key, words);
         store_random(&k, &source,
                      position ? arena_format(k.arena, "%s[%s %% 4]", words, position)
                               : arena_format(k.arena, "%s[0]", words));

@@ -148,7 +148,9 @@ static const char *counter_of(struct emit *e, const struct region_call *call)
     const struct variant *caller = call->caller;
 
     if (caller->graph->region)
-        return use(e->uses, "counter");
+        return use(e->uses, e->plan->backend->apart ? "behind" : "counter");
+    if (e->plan->backend->apart)
+        return variant_part(caller, (int)(call->step - caller->steps)) == PART_FORWARD ? "0" : "1";
     use(e->uses, "net");
     return variant_part(caller, (int)(call->step - caller->steps)) == PART_FORWARD ? "net->base.counter"
                                                                                    : "net->base.counter - 1";
@@ -170,7 +172,10 @@ static void add_instance(struct pairs *pairs, const struct variant *region, cons
     add(pairs, arena_format(arena, "struct %s *", e->m), "net", call ? use(e->uses, "net") : NULL);
     add(pairs, "int", "module",
         call ? stepped(e, call, module_number(e, call->caller, instance), instance->subtree + 1) : NULL);
-    add(pairs, "uint64_t", "counter", call ? counter_of(e, call) : NULL);
+    if (e->plan->backend->apart) /* how many calls before the next one it is */
+        add(pairs, "uint32_t", "behind", call ? counter_of(e, call) : NULL);
+    else
+        add(pairs, "uint64_t", "counter", call ? counter_of(e, call) : NULL);
     add(pairs, arena_format(arena, "const struct %s *", group_params(e, region->group)), "gradients",
         call && has_tensors(region->group->root)
             ? arena_format(arena, "&%s->%s", use(e->uses, "gradients"), params_of(e, call))

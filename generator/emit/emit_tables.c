@@ -228,10 +228,9 @@ static void print_model_tables(struct emit *e, struct text *out)
     if (plan_packed_block(e->plan) > 0)
         text_printf(out, "    .packed_block = %s_PACKED_BYTES, .pack = %s_pack_all,\n", e->M, e->m);
     if (e->plan->state_bytes > 0)
-        text_printf(
-            out,
-            "    .state_block = %s_STATE_BYTES,\n    .state_count = MODC_ROWS(states_table), .states = states_table,\n",
-            e->M);
+        text_printf(out, "    .state_block = %s_STATE_BYTES,\n", e->M);
+    if (e->tree->state_count > 0)
+        text_add(out, "    .state_count = MODC_ROWS(states_table), .states = states_table,\n");
     if (tree->size_count > 0)
         text_add(out, "    .size_count = MODC_ROWS(sizes_table), .sizes = sizes_table,\n");
     if (tree->requirement_count > 0)
@@ -278,6 +277,8 @@ static void print_model_abilities(struct emit *e, struct text *out)
                     "    .extern_count = MODC_ROWS(externs_table), .externs = externs_table,\n"
                     "    .extern_list = offsetof(struct %s, externs),\n",
                     e->m);
+    if (e->plan->backend->apart)
+        text_printf(out, "    .device = &modc_%s_device,\n", e->plan->backend->name);
     if (e->tree->rollout)
         text_printf(out, "    .rollout = &%s_rollout_table,\n", e->m);
 }

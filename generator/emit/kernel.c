@@ -76,6 +76,12 @@ const char *gradient_number(const struct variant *variant, struct uses *uses, co
     return place->name;
 }
 
+/* A constant lies in the packed block, which `owner` knows. */
+static const char *constant_on_device(struct cx *cx, const char *name, const char *owner)
+{
+    return arena_format(&cx->arena, "PACKED_OF(%s)->%s", owner, name);
+}
+
 static const char *base_pointer(struct cx *cx, const struct variant *variant, struct uses *uses,
                                 const struct value *base)
 {
@@ -103,6 +109,11 @@ static const char *base_pointer(struct cx *cx, const struct variant *variant, st
     case PLACE_PRESENT:
         return arena_format(&cx->arena, "modc_present(&%s->base, %s)", use(uses, "training"),
                             gradient_number(variant, uses, place));
+    case PLACE_CONST:
+        if (!variant->graph->program->settings.backend->apart)
+            return use(uses, place->name);
+        use(uses, "net");
+        return constant_on_device(cx, place->name, "net->base.params");
     case PLACE_NONE:
         assert(!"a value without a place");
         return "?";
@@ -143,6 +154,7 @@ struct scene {
     struct uses *uses;
     const struct module *root;
     const char *inside;
+    const char *model, *run; /* see struct call_place */
 };
 
 /* A region's numbers are those of the module and of the call that its caller says. */
@@ -152,6 +164,14 @@ static const char *stream_text(struct cx *cx, const struct variant *variant, str
     const long long behind = operand->offset - variant->graph->root->index;
 
     use(uses, "net");
+    if (variant->graph->program->settings.backend->apart) {
+        if (!variant->graph->region)
+            return arena_format(&cx->arena, "&net->cuda.head->random, %d, %lldu", operand->earlier,
+                                (long long)operand->offset);
+        use(uses, "behind");
+        use(uses, "module");
+        return arena_format(&cx->arena, "&net->cuda.head->random, behind, (uint32_t)(module + %lld)", behind);
+    }
     if (!variant->graph->region)
         return arena_format(&cx->arena, "net->base.seed, net->base.counter%s, %lldu",
                             operand->earlier ? " - 1" : "", (long long)operand->offset);
@@ -186,6 +206,11 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
                             dim_c_text(cx, use_dim(scene->uses, operand->count), true));
     case OPERAND_NULL:
         return "NULL";
+    case OPERAND_FAULT:
+        if (!scene->variant)
+            return "NULL";
+        use(scene->uses, "net");
+        return "&net->cuda.head->fault";
     case OPERAND_STREAM:
         return stream_text(cx, scene->variant, scene->uses, operand);
     case OPERAND_ENTRY:
@@ -195,7 +220,9 @@ static const char *operand_text(struct cx *cx, const struct scene *scene, const 
         return add_elements(cx, arena_format(arena, "p->%s", tensor_member(cx, scene->root, operand->tensor)),
                             operand->offset);
     case OPERAND_CONSTANT:
-        return add_elements(cx, operand->name, operand->offset);
+        return add_elements(
+            cx, scene->backend->apart ? constant_on_device(cx, operand->name, "params") : operand->name,
+            operand->offset);
     case OPERAND_OUT:
         return add_elements(cx, arena_format(arena, "(%s *)out", dtype_rows[operand->dtype].c),
                             operand->offset);
@@ -210,9 +237,10 @@ static void print_call(struct cx *cx, struct text *out, const char *indent, cons
 
     for (int i = 0; i < call->operand_count; i++)
         text_printf(&arguments, "%s%s", i ? ", " : "", operand_text(cx, scene, &call->operands[i]));
-    if (call->kernel->split.slices > 1)
+    if (call->kernel->split.slices > 1 || (scene->backend->apart && scene->variant))
         use(scene->uses, "net");
-    printer_of(scene->backend)->call(out, indent, call->kernel, arguments.data);
+    printer_of(scene->backend)
+        ->call(out, &(struct call_place){indent, scene->model, scene->run}, call->kernel, arguments.data);
 }
 
 static void print_calls(struct cx *cx, struct text *out, const char *indent, const struct scene *scene,
@@ -222,12 +250,23 @@ static void print_calls(struct cx *cx, struct text *out, const char *indent, con
         print_call(cx, out, indent, scene, &calls->list[i]);
 }
 
+const char *run_macro(const struct variant *variant, enum part part)
+{
+    return !variant->graph->fenced ? "MODC_RUN"
+           : part == PART_FORWARD  ? "MODC_RUN_HOOKED"
+                                   : "MODC_RUN_BACKWARD";
+}
+
 const char *kernel_step(struct cx *cx, const struct variant *variant, struct uses *uses,
                         const struct step *step)
 {
     struct text out = text_new(&cx->arena);
-    const struct scene scene = {
-        .backend = variant->graph->program->settings.backend, .variant = variant, .uses = uses};
+    const struct program *program = variant->graph->program;
+    const struct scene scene = {.backend = program->settings.backend,
+                                .variant = variant,
+                                .uses = uses,
+                                .model = program->tree->name,
+                                .run = run_macro(variant, variant_part(variant, (int)(step - variant->steps)))};
 
     print_calls(cx, &out, "    ", &scene, &step->packings);
     print_calls(cx, &out, "    ", &scene, &step->calls);
@@ -240,12 +279,17 @@ const char *kernel_pack(struct cx *cx, const struct plan *plan, const struct pac
     int side = winograd_side(entry->format);
 
     if (entry->zero && !entry->panels)
-        text_printf(&out, "    memset(k->%s, 0, sizeof k->%s);\n", entry->name, entry->name);
+        text_printf(&out,
+                    plan->backend->apart ? "    MODC_RUN_PACK(modc_cuda_zero, k->%s, 0, sizeof k->%s);\n"
+                                         : "    memset(k->%s, 0, sizeof k->%s);\n",
+                    entry->name, entry->name);
     print_calls(cx, &out, "    ",
                 &(struct scene){.backend = plan->backend,
                                 .uses = uses_new(&cx->arena, plan->program->tree),
                                 .root = entry->root,
-                                .inside = ""},
+                                .inside = "",
+                                .model = plan->model,
+                                .run = "MODC_RUN_PACK"},
                 &entry->calls);
     if (side > 0)
         text_printf(&out, "    modc_winograd_weights(k->%s, %d, %lld);\n", entry->name, side,
@@ -411,7 +455,11 @@ static void print_nest(const struct rendering *r, struct text *out)
     const int most = kernel->length_count + r->tree->size_count + 1;
     const struct size **sizes = ARENA_ARRAY(&r->cx->arena, most, const struct size *);
     struct nest_scene scene = {
-        .sizes = sizes, .device = backend_device(r->backend), .prefix = r->texts->plan->model};
+        .sizes = sizes,
+        .device = backend_device(r->backend),
+        .prefix = r->texts->plan->model,
+        .launchers = &r->texts->launchers,
+        .guarded = kernel->guarded};
 
     for (int i = 0; i < kernel->length_count; i++)
         sizes[scene.size_count++] = kernel->lengths[i];
@@ -879,6 +927,11 @@ static void print_wrapper(const struct rendering *r, struct text *out)
                 kernel->name, parameters + 2, sizes.args.data, slice, core->name, call.data);
     if (kernel->split.slices > 1)
         print_template_split(r, out);
+}
+
+const char *kernel_launchers(const struct kernel_texts *texts)
+{
+    return texts->launchers.length > 0 ? texts->launchers.data : "";
 }
 
 const char *kernel_text(struct kernel_texts *texts, const struct kernel *kernel)

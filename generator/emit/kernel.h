@@ -9,6 +9,9 @@
 struct kernel_texts;
 struct kernel_texts *kernel_texts_new(struct cx *cx, const struct plan *plan);
 
+/* CUDA: what C calls of the texts so far, as declarations. */
+const char *kernel_launchers(const struct kernel_texts *texts);
+
 /* The functions of a kernel, and what stands before and behind them; of a core before those of its wrappers. */
 const char *kernel_text(struct kernel_texts *texts, const struct kernel *kernel);
 
@@ -31,11 +34,15 @@ const char *tensor_member(struct cx *cx, const struct module *root, const struct
 /* A pointer to the array that a call writes instead of a buffer until it is sure that it succeeds. */
 const char *shadow_name(struct cx *cx, const struct module_tensor *tensor);
 
+/* CUDA: what starts kernels in this part of a variant; see MODC_RUN in modc_device.h. */
+const char *run_macro(const struct variant *variant, enum part part);
+
 /* Statements that run the step, indented by four; empty for what emit.c prints itself (calls, boundaries). */
 const char *kernel_step(struct cx *cx, const struct variant *variant, struct uses *uses,
                         const struct step *step);
 
-/* The statements that fill a packed entry; `k` is the packed struct, `p` the parameters of the group's root. */
+/* The statements that fill a packed entry; `k` is the packed struct, `p` the parameters of the group's root, on a GPU `params` the
+ * model's. */
 const char *kernel_pack(struct cx *cx, const struct plan *plan, const struct packed *entry);
 
 /* The statements that copy a permuted entry back into PyTorch's layout: out[] from the packed struct `k`; `inside` is "" or

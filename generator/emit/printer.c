@@ -1,6 +1,8 @@
 /* printer.c - see printer.h. C is written by emit_loops.c and the files beside it. */
 #include "emit/printer.h"
 
+#include <string.h>
+
 #include "emit/emit_kernel.h"
 #include "emit/kernel.h"
 
@@ -49,13 +51,31 @@ static void print_random(struct cx *cx, struct text *out, const struct kernel *k
                        k->function ? function_name(cx, k->function, false) : NULL, scene);
 }
 
-static void print_c_call(struct text *out, const char *indent, const struct kernel *kernel,
+static void print_c_call(struct text *out, const struct call_place *place, const struct kernel *kernel,
                          const char *arguments)
 {
     bool split = kernel->split.slices > 1;
 
-    text_printf(out, "%s%s%s(%s%s);\n", indent, kernel->name, split ? "_split" : "",
+    text_printf(out, "%s%s%s(%s%s);\n", place->indent, kernel->name, split ? "_split" : "",
                 split ? "&net->threading, " : "", arguments);
+}
+
+/* ---- CUDA: the same loops, whose places are dealt out to threads; what C calls starts a kernel -------------------- */
+
+static void print_cuda_call(struct text *out, const struct call_place *place, const struct kernel *kernel,
+                            const char *arguments)
+{
+    static const struct {
+        const char *c, *cuda;
+    } library[] = {{"memcpy", "modc_cuda_copy"}, {"memset", "modc_cuda_zero"}};
+
+    text_printf(out, "%s%s(", place->indent, place->run);
+    for (size_t i = 0; i < sizeof library / sizeof *library && kernel->form == KERNEL_LIBRARY; i++)
+        if (strcmp(library[i].c, kernel->name) == 0)
+            text_add(out, library[i].cuda);
+    if (kernel->form != KERNEL_LIBRARY)
+        text_printf(out, "%s_%s", place->model, kernel->name);
+    text_printf(out, ", %s);\n", arguments);
 }
 
 /* ---- the machines ------------------------------------------------------------------------------------------- */
@@ -69,9 +89,16 @@ static const struct printer printers[DEVICE_COUNT] = {
                               [NEST_SCATTER] = print_scatter,
                               [NEST_SCAN] = print_scan,
                               [NEST_SORT] = print_sort,
-
                               [NEST_RANDOM] = print_random},
                     .call = print_c_call},
+    [DEVICE_CUDA] = {.nests = {[NEST_MAP] = print_map,
+                               [NEST_REDUCE] = print_reduce,
+                               [NEST_GATHER] = print_gather,
+                               [NEST_SCATTER] = print_scatter,
+                               [NEST_SCAN] = print_scan,
+                               [NEST_SORT] = print_sort,
+                               [NEST_RANDOM] = print_random},
+                     .call = print_cuda_call},
 };
 
 const struct printer *printer_of(const struct backend *backend)

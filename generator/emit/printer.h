@@ -8,11 +8,19 @@
 typedef void nest_printer(struct cx *cx, struct text *out, const struct kernel *kernel,
                           const struct nest_scene *scene);
 
+/* Where a call stands. */
+struct call_place {
+    const char *indent;
+    const char *model;
+    const char *run; /* CUDA: the macro that starts kernels there; see MODC_RUN in modc_device.h */
+};
+
 struct printer {
     const char *function; /* what the definition of a kernel begins with, up to its name */
     const char *alone;    /* the same of one that is not compiled into its callers */
     nest_printer *nests[NEST_KINDS];
-    void (*call)(struct text *out, const char *indent, const struct kernel *kernel, const char *arguments);
+    void (*call)(struct text *out, const struct call_place *place, const struct kernel *kernel,
+                 const char *arguments);
 };
 
 const struct printer *printer_of(const struct backend *backend);

@@ -6,11 +6,12 @@
 #include "base/emitted.h"
 #include "base/names.h"
 #include "base/options.h"
-#include "modc.h"
+#include "modc_device.h"
 #include "module/training.h"
 #include "plan/kernel.h"
 #include "plan/planner.h"
 #include "plan/target.h"
+#include "plan/weights.h"
 
 int64_t plan_aligned(const struct plan *plan, int64_t bytes)
 {
@@ -21,6 +22,8 @@ int64_t plan_packed_block(const struct plan *plan)
 {
     const int64_t bytes = plan->groups[0]->bytes, work = plan->groups[0]->work_bytes;
 
+    if (plan->backend->apart) /* no call looks into it to see whose it is */
+        return bytes + work;
     return bytes > 0 ? bytes + work + plan_aligned(plan, MODC_OWNER_BYTES) : 0;
 }
 
@@ -141,7 +144,19 @@ static void lay_out_tensors(struct cx *cx, struct plan *plan)
                                                           dtype_rows[tree->states[i]->dtype].bytes
                                                     : 1);
     }
+    if (plan->backend->apart)
+        plan->state_bytes += plan_aligned(plan, MODC_DEVICE_HEAD);
     plan->schema = text_hash(text.data, text.length);
+}
+
+/* Behind what packing makes: the parameters once more, which stand at the head of the block, and the constants. */
+static void lay_out_mirror(struct plan *plan)
+{
+    plan->groups[0]->bytes += plan->param_bytes;
+    for (int i = 0; i < plan->constant_count; i++)
+        plan->groups[0]->bytes += plan_aligned(plan, constant_length(plan->constants[i]->constant));
+    for (int v = 0; v < plan->variant_count; v++)
+        plan->variants[v]->uses_packed = plan->groups[0]->bytes > 0;
 }
 
 /* Those of parameters that are trained, each once. */
@@ -395,6 +410,8 @@ struct plan *plan_make(struct cx *cx, struct program *program)
                     plan_constant(cx, plan, entry->operands[k]->base);
         }
     }
+    if (plan->backend->apart)
+        lay_out_mirror(plan);
     plan_kernels(cx, plan);
     planner_find_same(plan);
     return plan;

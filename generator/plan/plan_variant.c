@@ -47,6 +47,8 @@ static void find_failing(struct planner *planner)
 
     for (int s = 0; s < variant->step_count; s++)
         variant->fails[variant_part(variant, s)] |= may_fail(planner->plan, variant->steps[s].op);
+    for (int part = 0; part < PARTS && planner->plan->backend->apart; part++) /* a kernel may not start */
+        variant->fails[part] = true;
 }
 
 /* Which gradient a step is for: the one that all that read its results are for. */
@@ -319,7 +321,10 @@ static void add_shadow(struct planner *planner, const struct module_tensor *tens
 static void find_shadows(struct planner *planner)
 {
     const struct variant *variant = planner->variant;
-    const int end = variant->graph->fenced ? variant->step_count : last_failing(planner);
+    const int failing = last_failing(planner);
+    /* what a check finds on a machine of its own is known behind the call */
+    const bool late = planner->plan->backend->apart && failing >= 0;
+    const int end = variant->graph->fenced || late ? variant->step_count : failing;
 
     for (int s = 0; s < end && !variant->graph->region; s++) {
         const struct op *op = variant->steps[s].op;

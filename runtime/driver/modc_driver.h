@@ -6,7 +6,7 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "modc.h"
+#include "modc_device.h"
 
 enum { EXIT_OK = 0, EXIT_USAGE = 2, EXIT_FILES = 3, EXIT_DIFFER = 4, EXIT_BUG = 6 };
 enum { MAX_HOOKS = 64, NAME = 256, HOOK_KINDS = MODC_HOOK_BACKWARD + 1 };
@@ -44,6 +44,7 @@ struct scale {
 /* Memory that hooks gave values; lives until the call ends. */
 struct buffer {
     struct buffer *next;
+    void *on_device; /* or NULL: it lies behind this */
 };
 
 struct run {
@@ -66,7 +67,7 @@ struct run {
     struct modc_training *training; /* --backward */
     void *gradient_block;
     struct modc_named_tensor *output_gradients, *input_gradients;
-    const void **out_gradients; /* of one call */
+    const void **out_gradients; /* of one call; with room for as many pointers of a device, as all of these */
     void **in_gradients;
     double largest_gradient; /* of those that are expected */
     const void **in;         /* of one call */

@@ -11,6 +11,8 @@ static void free_buffers(struct run *run)
     while (run->buffers != NULL) {
         struct buffer *next = run->buffers->next;
 
+        if (run->buffers->on_device != NULL)
+            run->model->device->release(run->buffers->on_device);
         free(run->buffers);
         run->buffers = next;
     }
@@ -30,6 +32,9 @@ static enum modc_status backward_step(struct run *run, int step)
         run->out_gradients[i] = part_at(run, &run->output_gradients[i].tensor, step);
     for (int i = 0; i < run->entry->input_count; i++)
         run->in_gradients[i] = part_at(run, &run->input_gradients[i].tensor, step);
+    if (run->model->device != NULL)
+        return run->model->device->backward_host(run->net, run->entry, run->sizes, run->out_gradients,
+                                                 run->in_gradients);
     return run->entry->backward(run->net, run->sizes, run->out_gradients, run->in_gradients);
 }
 
@@ -43,6 +48,9 @@ static enum modc_status call_step(struct run *run, int step)
 
     enum modc_status status = run->options.steps > 0
                                   ? run->model->train_step(run->training, run->sizes, run->in, run->out[0])
+                              : run->model->device != NULL
+                                  ? run->model->device->call_host(run->net, run->entry, run->sizes, run->in,
+                                                                  run->out)
                                   : run->entry->call(run->net, run->sizes, run->in, run->out);
 
     if (status == MODC_OK && run->options.backward)
@@ -81,6 +89,11 @@ static int call_failed(const struct run *run, enum modc_status status)
     if (status == MODC_ARGUMENT)
         return modc_driver_fail(EXIT_FILES, where, "%s%s%s (at position %lld)", path, colon, text,
                                 (long long)net->fault_index);
+    if (status == MODC_GPU) {
+        const char *what = run->model->device->failed(net, &text);
+
+        return modc_driver_fail(EXIT_BUG, where, "%s: %s", what, text);
+    }
     if (status == MODC_UNSUPPORTED)
         return modc_driver_fail(EXIT_USAGE, where, "%s has no variant for this mode", run->entry->name);
     return modc_driver_fail(

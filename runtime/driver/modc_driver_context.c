@@ -47,6 +47,26 @@ int modc_driver_prepare_weights(struct run *run)
                              : modc_driver_fail(EXIT_BUG, model->name, "%s", modc_status_text(status));
 }
 
+enum { BUFFER_HEAD = 64 };
+
+/* Memory for a value that lasts until the call ends. A device's is filled from the host's and read back into it. */
+static enum modc_status new_buffer(struct scale *scale, const struct modc_device *device, size_t bytes,
+                                   struct buffer **made)
+{
+    enum modc_status status = MODC_OK;
+    void *block;
+
+    if (posix_memalign(&block, 64, BUFFER_HEAD + bytes) != 0)
+        return MODC_MEMORY;
+    *made = block;
+    (*made)->next = *scale->buffers;
+    (*made)->on_device = NULL;
+    *scale->buffers = *made;
+    if (device != NULL)
+        status = device->allocate(&(*made)->on_device, bytes);
+    return status;
+}
+
 static enum modc_status run_scale(struct modc_hook_call *call)
 {
     struct scale *scale = call->user;
@@ -68,16 +88,17 @@ static enum modc_status run_scale(struct modc_hook_call *call)
     size_t bytes = modc_tensor_bytes(tensor), each = modc_dtype_bytes(tensor->dtype);
     bool real = modc_converts(MODC_FLOAT32, tensor->dtype) && tensor->dtype != MODC_FLOAT64;
     double factor = real ? (double)(float)scale->factor : scale->factor;
+    const struct modc_device *device = call->model->device;
     struct buffer *buffer;
-    void *block;
 
-    if (posix_memalign(&block, 64, 64 + bytes) != 0)
-        return MODC_MEMORY;
-    buffer = block;
-    buffer->next = *scale->buffers;
-    *scale->buffers = buffer;
+    MODC_TRY(new_buffer(scale, device, bytes, &buffer));
 
-    char *to = (char *)block + 64, *from = tensor->data;
+    char *to = (char *)buffer + BUFFER_HEAD, *from = tensor->data;
+
+    if (device != NULL) {
+        MODC_TRY(device->copy(to, from, bytes));
+        from = to;
+    }
 
     for (size_t at = 0; at < bytes; at += each) {
         modc_store(to + at, tensor->dtype, modc_number(from + at, tensor->dtype) * factor);
@@ -85,6 +106,10 @@ static enum modc_status run_scale(struct modc_hook_call *call)
             modc_store(to + at + 4, MODC_FLOAT32, modc_number(from + at + 4, MODC_FLOAT32) * factor);
     }
     tensor->data = to;
+    if (device != NULL) {
+        MODC_TRY(device->copy(buffer->on_device, to, bytes));
+        tensor->data = buffer->on_device;
+    }
     return MODC_OK;
 }
 

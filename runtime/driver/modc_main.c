@@ -41,8 +41,8 @@ static int find_entry(struct run *run)
     run->sizes_by_step = modc_driver_zeroed((size_t)model->size_count, sizeof run->sizes_by_step[0]);
     run->inputs = modc_driver_zeroed((size_t)run->entry->input_count, sizeof run->inputs[0]);
     run->outputs = modc_driver_zeroed((size_t)run->entry->output_count, sizeof run->outputs[0]);
-    run->in = modc_driver_zeroed((size_t)run->entry->input_count, sizeof run->in[0]);
-    run->out = modc_driver_zeroed((size_t)run->entry->output_count, sizeof run->out[0]);
+    run->in = modc_driver_zeroed(2 * (size_t)run->entry->input_count, sizeof run->in[0]);
+    run->out = modc_driver_zeroed(2 * (size_t)run->entry->output_count, sizeof run->out[0]);
     if (!run->options.backward)
         return EXIT_OK;
     if (run->entry->backward == NULL)
@@ -51,8 +51,8 @@ static int find_entry(struct run *run)
                                                sizeof run->output_gradients[0]);
     run->input_gradients = modc_driver_zeroed((size_t)run->entry->input_count,
                                               sizeof run->input_gradients[0]);
-    run->out_gradients = modc_driver_zeroed((size_t)run->entry->output_count, sizeof run->out_gradients[0]);
-    run->in_gradients = modc_driver_zeroed((size_t)run->entry->input_count, sizeof run->in_gradients[0]);
+    run->out_gradients = modc_driver_zeroed(2 * (size_t)run->entry->output_count, sizeof run->out_gradients[0]);
+    run->in_gradients = modc_driver_zeroed(2 * (size_t)run->entry->input_count, sizeof run->in_gradients[0]);
     for (int i = 0; i < run->entry->output_count; i++)
         run->output_gradients[i].name = modc_driver_gradient_name(run->entry->outputs[i].name);
     for (int i = 0; i < run->entry->input_count; i++)

@@ -212,7 +212,7 @@ const struct kernel *keep_map(struct cx *cx, struct plan *plan, struct kernel *k
     struct wrapping w = begin_core(cx, plan, kernel);
     const char *ways;
 
-    if (!map_has_core(kernel))
+    if (!map_has_core(kernel) || !plan->backend->vectors)
         return keep_nest(cx, plan, kernel, stem);
     generalise(&w);
     ways = ways_of(cx, w.core, kernel->dag->input_count);
@@ -309,7 +309,7 @@ const struct kernel *keep_reduction(struct cx *cx, struct plan *plan, struct ker
     const struct nest_form form = reduce_core_form(&nest, kernel->reduce, kernel->dag, kernel->tail);
     struct wrapping w = begin_core(cx, plan, kernel);
 
-    if (!reduction_has_core(cx, kernel, &form))
+    if (!reduction_has_core(cx, kernel, &form) || !plan->backend->vectors)
         return keep_nest(cx, plan, kernel, stem);
     w.core->nest = nest;
     w.core->reduce = kernel->reduce;

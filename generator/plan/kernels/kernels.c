@@ -186,7 +186,7 @@ static bool same_loops(const struct kernel *a, const struct kernel *b)
 bool kernel_equal(const struct kernel *a, const struct kernel *b)
 {
     if (a->form != b->form || strcmp(a->stem, b->stem) != 0 || !same_text(a->comment, b->comment) ||
-        a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
+        a->guarded != b->guarded || a->split.slices != b->split.slices || a->split.axis != b->split.axis ||
         (a->enough && a->split.values != b->split.values) || !same_sizes(a, b) ||
         a->takes_function != b->takes_function || a->function != b->function || a->call_at != b->call_at ||
         !same_dim(a->enough, b->enough) || !same_dag(a->tail, b->tail))
@@ -296,12 +296,18 @@ void add_sizes(struct making *making, struct kernel_call *call)
     for (int i = 0; i < tree->size_count; i++)
         if (used[i])
             add_operand(making, call, (struct operand){.kind = OPERAND_SIZE, .size = &tree->sizes[i]});
+    if (kernel->guarded)
+        add_operand(making, call, (struct operand){.kind = OPERAND_FAULT});
 }
+
 
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
 void plan_kernels(struct cx *cx, struct plan *plan)
 {
+    for (int v = 0; v < plan->variant_count; v++)
+        for (int s = 0; s < plan->variants[v]->step_count; s++)
+            plan->checks |= plan->variants[v]->steps[s].op->code == GRAPH_OP_CHECK;
     for (int v = 0; v < plan->variant_count; v++) {
         struct variant *variant = plan->variants[v];
 

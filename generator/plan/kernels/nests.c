@@ -68,11 +68,24 @@ struct kernel *new_nest(struct cx *cx, const struct plan *plan, enum nest_kind k
     return kernel;
 }
 
+/* Whether the dag divides integers. */
+static bool divides_integers(const struct dag *dag)
+{
+    for (int i = 0; dag && i < dag->count; i++)
+        if (!dtype_is_float(dag->nodes[i].dtype) &&
+            (dag->nodes[i].prim == PRIM_FLOORDIV || dag->nodes[i].prim == PRIM_MOD))
+            return true;
+    return false;
+}
+
 const struct kernel *keep_nest(struct cx *cx, struct plan *plan, struct kernel *kernel, const char *stem)
 {
     struct arena *arena = &cx->arena;
 
     kernel->stem = stem;
+    kernel->guarded = plan->backend->apart && plan->checks &&
+                      (kernel->kind == NEST_GATHER || kernel->kind == NEST_SCATTER ||
+                       divides_integers(kernel->dag) || divides_integers(kernel->tail));
     if (kernel->kind == NEST_MAP)
         kernel->loops = map_form(&kernel->nest, kernel->dag, plan->backend->vectors);
     else if (kernel->kind == NEST_REDUCE && kernel->length_count == 0) /* of a core it is said */

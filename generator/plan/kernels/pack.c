@@ -174,6 +174,8 @@ static bool call_copy(struct making *making, const struct packed *entry, const s
         return false;
     run = nest->ndim == 0 ||
           (nest->ndim == 1 && dim_equals(y->strides[0], 1) && dim_equals(x->strides[0], 1));
+    if (!run && !making->plan->backend->vectors)
+        return false; /* the runtime turns matrices on the processor alone */
     if (!run && (nest->ndim != 2 || y->dtype != DTYPE_FLOAT32 || !dim_equals(y->strides[1], 1) ||
                  !dim_equals(x->strides[0], 1) || dim_equals(x->strides[1], 0)))
         return false;

@@ -1,0 +1,546 @@
+/* modc_cuda.c - see modc_device.h: the host's side of models on a GPU, over the CUDA runtime. */
+#include "modc_device.h"
+
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what went wrong --------------------------------------------------------------------------------------------- */
+
+static enum modc_status failed(struct modc_context *net, cudaError_t code, const char *what)
+{
+    struct modc_cuda *cuda = modc_cuda_of(net);
+
+    if (code == cudaSuccess)
+        return MODC_OK;
+    cuda->error = (int)code;
+    cuda->failed = what;
+    cuda->text = cudaGetErrorString(code);
+    return MODC_GPU;
+}
+
+static enum modc_status params_failed(const struct modc_params *params, cudaError_t code, const char *what)
+{
+    struct modc_mirror *mirror = modc_mirror_of(params);
+
+    if (code == cudaSuccess)
+        return MODC_OK;
+    mirror->error = (int)code;
+    mirror->failed = what;
+    mirror->text = cudaGetErrorString(code);
+    return MODC_GPU;
+}
+
+enum modc_status modc_launched(struct modc_context *net, int code, const char *kernel)
+{
+    return code == 0 ? MODC_OK : failed(net, (cudaError_t)code, kernel);
+}
+
+enum modc_status modc_pack_launched(struct modc_params *params, int code, const char *kernel)
+{
+    return code == 0 ? MODC_OK : params_failed(params, (cudaError_t)code, kernel);
+}
+
+const char *modc_device_failed(const struct modc_context *net, const char **text)
+{
+    const struct modc_cuda *cuda = (const struct modc_cuda *)(const void *)(net + 1);
+
+    *text = cuda->text != NULL ? cuda->text : "";
+    return cuda->failed != NULL ? cuda->failed : "";
+}
+
+const char *modc_params_failed(const struct modc_params *params, const char **text)
+{
+    const struct modc_mirror *mirror = modc_mirror_of(params);
+
+    *text = mirror->text != NULL ? mirror->text : "";
+    return mirror->failed != NULL ? mirror->failed : "";
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+
+static cudaStream_t stream_of(struct modc_context *net)
+{
+    return (cudaStream_t)modc_cuda_of(net)->stream;
+}
+
+/* The state's initial values: copies of the host's, or elements that are all one. */
+static enum modc_status reset_state(struct modc_context *net)
+{
+    const struct modc_model *model = net->model;
+
+    for (int i = 0; i < model->state_count; i++) {
+        const struct modc_key *key = &model->states[i];
+        const size_t bytes = modc_key_bytes(key), each = modc_dtype_bytes(key->dtype);
+        unsigned char element[8] = {0};
+        int code = 0;
+
+        if (bytes == 0)
+            continue;
+        if (key->init == MODC_INIT_VALUE)
+            code = (int)cudaMemcpyAsync(modc_state(net, i), key->value, bytes, cudaMemcpyHostToDevice,
+                                        stream_of(net));
+        if (key->init == MODC_INIT_CONSTANT) {
+            modc_store(element, key->dtype, key->a);
+            code = modc_cuda_fill(stream_of(net), modc_state(net, i), element, each, bytes);
+        }
+        if (code != 0)
+            return failed(net, (cudaError_t)code, "reset_state");
+    }
+    net->saved = 0;
+    return MODC_OK;
+}
+
+static enum modc_status init(struct modc_context *net)
+{
+    struct modc_cuda *cuda = modc_cuda_of(net);
+
+    memset(cuda, 0, sizeof *cuda);
+    cuda->head = (struct modc_device_head *)(void *)(net->workspace + net->model->state_block -
+                                                     MODC_DEVICE_HEAD);
+    MODC_TRY(failed(net, cudaMemsetAsync(cuda->head, 0, MODC_DEVICE_HEAD, stream_of(net)), "init"));
+    return reset_state(net);
+}
+
+/* The few bytes are taken at once, so that the context may change behind it. */
+static enum modc_status begin(struct modc_context *net)
+{
+    struct modc_cuda *cuda = modc_cuda_of(net);
+    const struct modc_random now = {net->seed, net->counter};
+
+    if (memcmp(&now, &cuda->sent, sizeof now) == 0)
+        return MODC_OK;
+    cuda->sent = now;
+    return failed(
+        net, (cudaError_t)modc_cuda_set_random(cuda->stream, cuda->head, now.seed, now.counter), "begin");
+}
+
+enum modc_status modc_cuda_drawn(struct modc_context *net)
+{
+    struct modc_cuda *cuda = modc_cuda_of(net);
+
+    MODC_TRY(failed(net, (cudaError_t)modc_cuda_count(cuda->stream, cuda->head), "random numbers"));
+    net->counter++;
+    cuda->sent.counter++;
+    return MODC_OK;
+}
+
+void modc_cuda_wrote(struct modc_context *net)
+{
+    struct modc_mirror *mirror = modc_mirror_of(net->params);
+
+    mirror->ahead = true;
+    mirror->stream = modc_cuda_of(net)->stream;
+}
+
+void *modc_stream(struct modc_context *net)
+{
+    return modc_cuda_of(net)->stream;
+}
+
+enum modc_status modc_set_stream(struct modc_context *net, void *stream)
+{
+    if (net == NULL || net->model == NULL)
+        return MODC_POINTER;
+    if (net->busy)
+        return MODC_BUSY;
+    if (stream == modc_cuda_of(net)->stream)
+        return MODC_OK;
+
+    const cudaError_t code = cudaStreamQuery(stream_of(net));
+
+    if (code == cudaErrorNotReady)
+        return MODC_BUSY;
+    MODC_TRY(failed(net, code, "set_stream"));
+    modc_cuda_of(net)->stream = stream;
+    return MODC_OK;
+}
+
+enum modc_status modc_sync(struct modc_context *net)
+{
+    struct modc_device_fault fault;
+    struct modc_cuda *cuda;
+
+    if (net == NULL || net->model == NULL)
+        return MODC_POINTER;
+    cuda = modc_cuda_of(net);
+    MODC_TRY(failed(net,
+                    cudaMemcpyAsync(&fault, &cuda->head->fault, sizeof fault, cudaMemcpyDeviceToHost,
+                                    stream_of(net)),
+                    "sync"));
+    MODC_TRY(failed(net, cudaStreamSynchronize(stream_of(net)), "sync"));
+    if (fault.status == MODC_OK)
+        return MODC_OK;
+    MODC_TRY(failed(net, cudaMemsetAsync(&cuda->head->fault, 0, sizeof fault, stream_of(net)), "sync"));
+    net->fault_module = fault.module;
+    net->fault_index = fault.index;
+    net->fault_value = fault.value;
+    return (enum modc_status)fault.status;
+}
+
+/* ---- the mirror: note [mirror] ------------------------------------------------------------------------------------ */
+
+static void *host_pointer(const struct modc_params *params, int key)
+{
+    void *pointer;
+
+    memcpy(&pointer, (const char *)params + modc_key_pointer(key), sizeof pointer);
+    return pointer;
+}
+
+void *modc_device_pointer(const struct modc_params *params, int key)
+{
+    return params == NULL || params->model == NULL || key < 0 || key >= params->model->key_count
+               ? NULL
+               : host_pointer(params, params->model->key_count + key);
+}
+
+/* Bytes from the start of a tensor in its block to that of the next one. */
+static size_t room_of(const struct modc_model *model, int key)
+{
+    const size_t align = model->tensor_align;
+
+    return model->keys[key].tied > 0 ? 0 : (modc_key_bytes(&model->keys[key]) + align - 1) / align * align;
+}
+
+/* Whether the host's tensors lie as they do in a block of their own, so that one copy takes all. */
+static bool is_whole(const struct modc_params *params)
+{
+    const struct modc_model *model = params->model;
+    const char *next = model->key_count > 0 ? host_pointer(params, 0) : NULL;
+
+    for (int i = 0; i < model->key_count; next += room_of(model, i), i++)
+        if (model->keys[i].tied == 0 && host_pointer(params, i) != next)
+            return false;
+    return true;
+}
+
+/* All of them, in one direction. */
+static cudaError_t copy_tensors(const struct modc_params *params, bool up)
+{
+    const struct modc_model *model = params->model;
+    cudaError_t code = cudaSuccess;
+    size_t bytes = 0;
+
+    for (int i = 0; i < model->key_count; i++)
+        bytes += room_of(model, i);
+    if (bytes > 0 && is_whole(params)) {
+        void *host = host_pointer(params, 0), *device = modc_device_pointer(params, 0);
+
+        return up ? cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice)
+                  : cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
+    }
+    for (int i = 0; i < model->key_count && code == cudaSuccess; i++) {
+        void *host = host_pointer(params, i), *device = modc_device_pointer(params, i);
+
+        bytes = model->keys[i].tied > 0 ? 0 : modc_key_bytes(&model->keys[i]);
+        if (bytes > 0)
+            code = up ? cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice)
+                      : cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
+    }
+    return code;
+}
+
+enum modc_status modc_upload(struct modc_params *params)
+{
+    const struct modc_model *model = params->model;
+    struct modc_mirror *mirror = modc_mirror_of(params);
+    char *tensor = params->packed;
+
+    for (int i = 0; i < model->key_count; tensor += room_of(model, i), i++) {
+        void *pointer = model->keys[i].tied > 0 ? modc_device_pointer(params, i - model->keys[i].tied)
+                                                : (void *)tensor;
+
+        memcpy((char *)params + modc_key_pointer(model->key_count + i), &pointer, sizeof pointer);
+    }
+    if (mirror->ahead || mirror->uploaded == params->version)
+        return MODC_OK;
+    MODC_TRY(params_failed(params, copy_tensors(params, true), "upload"));
+    mirror->uploaded = params->version;
+    return MODC_OK;
+}
+
+enum modc_status modc_upload_constant(struct modc_params *params, void *to, const void *from, size_t bytes)
+{
+    return params_failed(params, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "upload");
+}
+
+enum modc_status modc_uploaded(struct modc_params *params)
+{
+    return params_failed(params, cudaStreamSynchronize((cudaStream_t)modc_mirror_of(params)->stream), "pack");
+}
+
+static enum modc_status settle(struct modc_params *params)
+{
+    struct modc_mirror *mirror = modc_mirror_of(params);
+
+    if (!mirror->ahead)
+        return MODC_OK;
+    MODC_TRY(params_failed(params, cudaStreamSynchronize((cudaStream_t)mirror->stream), "download"));
+    MODC_TRY(params_failed(params, copy_tensors(params, false), "download"));
+    mirror->ahead = false;
+    mirror->uploaded = params->version;
+    return MODC_OK;
+}
+
+enum modc_status modc_download(struct modc_params *params)
+{
+    return params == NULL || params->model == NULL ? MODC_POINTER : settle(params);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------- */
+
+static enum modc_status allocated(cudaError_t code)
+{
+    (void)cudaGetLastError(); /* it is told; nothing else is to find it */
+    return code == cudaSuccess                 ? MODC_OK
+           : code == cudaErrorMemoryAllocation ? MODC_MEMORY
+                                               : MODC_GPU;
+}
+
+static enum modc_status allocate(void **block, size_t bytes)
+{
+    return allocated(cudaMalloc(block, bytes > 0 ? bytes : 1));
+}
+
+static void release(void *block)
+{
+    if (block != NULL)
+        (void)cudaFree(block);
+}
+
+/* Parameters that were created, and the blocks that belong to them. */
+struct made_params {
+    void *block, *packed;
+};
+enum { MADE_PARAMS = 64 }; /* bytes from it to struct MODEL_params */
+
+static struct made_params *made_params_of(struct modc_params *params)
+{
+    return (struct made_params *)(void *)((char *)params - MADE_PARAMS);
+}
+
+static void params_destroy(struct modc_params *params)
+{
+    struct made_params *made = made_params_of(params);
+
+    if (made->block != NULL)
+        (void)cudaFreeHost(made->block);
+    release(made->packed);
+    free(made);
+}
+
+static enum modc_status params_create(const struct modc_model *model, void *block, size_t bytes,
+                                      struct modc_params **params)
+{
+    struct made_params *made = calloc(1, MADE_PARAMS + model->params_bytes);
+    enum modc_status status = MODC_OK;
+
+    if (made == NULL)
+        return MODC_MEMORY;
+    *params = (struct modc_params *)(void *)((char *)made + MADE_PARAMS);
+    if (block == NULL) {
+        bytes = model->param_block > 0 ? model->param_block : 1;
+        status = allocated(cudaMallocHost(&made->block, bytes));
+        block = made->block;
+        if (status == MODC_OK)
+            memset(block, 0, bytes);
+    }
+    if (status == MODC_OK && model->packed_block > 0)
+        status = allocate(&made->packed, model->packed_block);
+    if (status == MODC_OK)
+        status = modc_bind(*params, model, block, bytes);
+    if (status == MODC_OK)
+        (*params)->packed = made->packed;
+    else
+        params_destroy(*params);
+    return status;
+}
+
+/* For calls of any entry on the host's memory. */
+static size_t most_staged(const struct modc_model *model)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < model->entry_count; i++) {
+        const size_t bytes = modc_host_bytes(&model->entries[i]);
+
+        most = bytes > most ? bytes : most;
+    }
+    return most + MODC_DEVICE_ALIGN;
+}
+
+static enum modc_status create(const struct modc_model *model, struct modc_params *params, size_t workspace,
+                               struct modc_context **net)
+{
+    struct modc_context *made = calloc(1, model->context_bytes);
+    size_t bytes = workspace > 0 ? workspace : modc_workspace(model) + most_staged(model);
+    enum modc_status status;
+    void *block = NULL;
+
+    if (made == NULL)
+        return MODC_MEMORY;
+    status = allocate(&block, bytes);
+    if (status == MODC_OK)
+        status = modc_init(made, model, params, block, bytes);
+    if (status != MODC_OK) {
+        release(block);
+        free(made);
+        return status;
+    }
+    *net = made;
+    return MODC_OK;
+}
+
+static void destroy(struct modc_context *net)
+{
+    (void)cudaStreamSynchronize(stream_of(net));
+    release(net->workspace);
+    free(net);
+}
+
+static enum modc_status copy(void *to, const void *from, size_t bytes)
+{
+    return bytes == 0 || cudaMemcpy(to, from, bytes, cudaMemcpyDefault) == cudaSuccess ? MODC_OK : MODC_GPU;
+}
+
+int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes)
+{
+    return bytes == 0 || to == from
+               ? 0
+               : (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, (cudaStream_t)stream);
+}
+
+int modc_cuda_zero(void *stream, void *to, int zero, size_t bytes)
+{
+    return bytes == 0 ? 0 : (int)cudaMemsetAsync(to, zero, bytes, (cudaStream_t)stream);
+}
+
+
+/* ---- calls on the host's memory ------------------------------------------------------------------------------------ */
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + MODC_DEVICE_ALIGN - 1) / MODC_DEVICE_ALIGN * MODC_DEVICE_ALIGN;
+}
+
+/* Of output `index`, or of input -1 - index, at these sizes; NULL: at their maxima. */
+static size_t io_bytes(const struct modc_entry *entry, int index, const int *sizes)
+{
+    const struct modc_io *io = index < 0 ? &entry->inputs[-1 - index] : &entry->outputs[index];
+    size_t bytes = modc_dtype_bytes(io->dtype);
+    int dims[MODC_MAX_DIMS];
+
+    if (sizes != NULL)
+        modc_shape(entry, sizes, index, dims);
+    else
+        memcpy(dims, io->max_dims, sizeof dims);
+    for (int d = 0; d < io->ndim; d++)
+        bytes *= (size_t)dims[d];
+    return bytes;
+}
+
+/* Of all inputs and outputs; once more for their gradients. */
+static size_t staged_bytes(const struct modc_entry *entry)
+{
+    size_t bytes = 0;
+
+    for (int i = -entry->input_count; i < entry->output_count; i++)
+        bytes += rounded(io_bytes(entry, i, NULL));
+    return bytes;
+}
+
+size_t modc_host_bytes(const struct modc_entry *entry)
+{
+    return staged_bytes(entry) * (entry->backward != NULL ? 2 : 1);
+}
+
+/* A tensor's place in the device's memory, for a pointer of the host; *at goes past it. */
+static void *stage(char **at, const struct modc_entry *entry, int index, const void *host)
+{
+    char *place = *at;
+
+    *at += rounded(io_bytes(entry, index, NULL));
+    return host != NULL ? place : NULL;
+}
+
+static enum modc_status copy_tensor(struct modc_context *net, void *to, const void *from, size_t bytes,
+                                    bool up, const char *name)
+{
+    if (bytes == 0 || to == NULL || from == NULL)
+        return MODC_OK;
+    return failed(net,
+                  cudaMemcpyAsync(to, from, bytes, up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                                  stream_of(net)),
+                  name);
+}
+
+/* The arrays have the host's pointers, and behind them room for as many of the device. `backward`: they are gradients, first of
+ * outputs. */
+static enum modc_status call_staged(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, const void **given, void **made, bool backward)
+{
+    const int inputs = entry->input_count, outputs = entry->output_count;
+    const int givens = backward ? outputs : inputs, mades = backward ? inputs : outputs;
+    const size_t room = modc_host_bytes(entry);
+    enum modc_status status;
+    char *at;
+
+    if (net->workspace_bytes < room)
+        return MODC_WORKSPACE;
+    for (int s = 0; s < net->model->size_count; s++)
+        if (sizes[s] < 0 || sizes[s] > entry->max_sizes[s])
+            return MODC_SIZE;
+    at = net->workspace + (net->workspace_bytes - room) / MODC_DEVICE_ALIGN * MODC_DEVICE_ALIGN;
+    at += backward ? staged_bytes(entry) : 0;
+    for (int i = 0; i < givens; i++) {
+        const int index = backward ? i : -1 - i;
+        void *place = stage(&at, entry, index, given[i]);
+
+        MODC_TRY(copy_tensor(net, place, given[i], io_bytes(entry, index, sizes), true, "copy of an input"));
+        given[givens + i] = place;
+    }
+    for (int i = 0; i < mades; i++)
+        made[mades + i] = stage(&at, entry, backward ? -1 - i : i, made[i]);
+    net->workspace_bytes -= room;
+    status = (backward ? entry->backward : entry->call)(net, sizes, given + givens, made + mades);
+    net->workspace_bytes += room;
+    MODC_TRY(status);
+    for (int i = 0; i < mades; i++)
+        MODC_TRY(copy_tensor(net, made[i], made[mades + i], io_bytes(entry, backward ? -1 - i : i, sizes),
+                             false, "copy of an output"));
+    return modc_sync(net);
+}
+
+enum modc_status modc_call_host(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
+                                const void **inputs, void **outputs)
+{
+    return net == NULL || net->model == NULL ? MODC_POINTER
+                                             : call_staged(net, entry, sizes, inputs, outputs, false);
+}
+
+enum modc_status modc_backward_host(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, const void **output_gradients, void **input_gradients)
+{
+    return net == NULL || net->model == NULL
+               ? MODC_POINTER
+               : call_staged(net, entry, sizes, output_gradients, input_gradients, true);
+}
+
+const struct modc_device modc_cuda_device = {
+    .name = "cuda",
+    .init = init,
+    .reset_state = reset_state,
+    .begin = begin,
+    .settle = settle,
+    .params_create = params_create,
+    .params_destroy = params_destroy,
+    .create = create,
+    .destroy = destroy,
+    .call_host = modc_call_host,
+    .backward_host = modc_backward_host,
+    .failed = modc_device_failed,
+    .allocate = allocate,
+    .release = release,
+    .copy = copy,
+};

@@ -1,0 +1,224 @@
+/* modc_device.h - models on a GPU: what their emitted C calls, and what users have beside modc.h. Needs no toolkit to be read; it is
+ * implemented by modc_cuda.c.
+ *
+ * note [mirror]
+ * Parameters lie twice: in the host's block, where load, save, reset and hooks of the state_dict work as on a processor, and at the
+ * head of the packed block, in the device's memory, where kernels read them. MODEL_pack copies what the host has changed and then
+ * packs; what the device has changed (training, statistics of layers) comes back before the host reads it. The runtime knows by two
+ * numbers which side is ahead: a caller who writes to params.host himself calls MODEL_download first and MODEL_changed behind it.
+ *
+ * note [streams]
+ * A call of an entry starts work on the context's stream and returns. Pointers that it gets are the device's, and what they point to
+ * must stay until the stream has passed. What only the device finds out (an index out of range) is told by MODEL_sync; until then
+ * what calls would write to state and buffers stays undone. Contexts may run on streams of their own at the same time. */
+#ifndef MODC_DEVICE_H
+#define MODC_DEVICE_H
+
+#include "modc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { MODC_DEVICE_ALIGN = 256 }; /* of every block in the device's memory */
+
+/* What stands in the device's memory for each context, behind its state. */
+struct modc_random {
+    uint64_t seed, counter; /* of the next call that draws */
+};
+struct modc_device_fault {
+    int32_t status, module; /* MODC_OK: none */
+    int64_t index, value;
+};
+
+/* For kernels: whether a check has failed, of this call or of one before it on the stream. */
+#define modc_faulty(fault) ((fault) != NULL && (fault)->status != MODC_OK)
+
+struct modc_device_head {
+    struct modc_device_fault fault;
+    struct modc_random random;
+};
+enum { MODC_DEVICE_HEAD = 256 }; /* bytes for it in every workspace */
+
+/* In every struct MODEL, behind its context. */
+struct modc_cuda {
+    void *stream;                  /* cudaStream_t; NULL: the default one */
+    struct modc_device_head *head; /* in the device's memory */
+    struct modc_random sent;       /* what the device has of the context's seed and counter */
+    int error;          /* after MODC_GPU: CUDA's number for what failed */
+    const char *failed; /* and the call or kernel that did */
+    const char *text;   /* and CUDA's words for it */
+};
+
+/* At the end of every struct MODEL_params. */
+struct modc_mirror {
+    uint64_t uploaded; /* the version that the device has of the parameters; 0: none */
+    bool ahead;        /* it has written to them since */
+    void *stream;      /* on which it did */
+    int error;         /* as in struct modc_cuda */
+    const char *failed, *text;
+};
+
+static inline struct modc_cuda *modc_cuda_of(struct modc_context *net)
+{
+    return (struct modc_cuda *)(void *)(net + 1);
+}
+
+static inline struct modc_mirror *modc_mirror_of(const struct modc_params *params)
+{
+    return (struct modc_mirror *)(void *)((char *)(uintptr_t)params +
+                                          modc_key_pointer(2 * params->model->key_count));
+}
+
+/* What the runtime does otherwise for such a model: struct modc_model points to one. Memory that is not freed by hand is the caller's. */
+struct modc_device {
+    const char *name;
+    /* A new context: its head and its state. MODC_GPU. */
+    enum modc_status (*init)(struct modc_context *net);
+    enum modc_status (*reset_state)(struct modc_context *net);
+    /* In front of a call: what the device has to know. */
+    enum modc_status (*begin)(struct modc_context *net);
+    /* Before the host reads or writes parameters: what the device has written comes back. */
+    enum modc_status (*settle)(struct modc_params *params);
+    /* modc_params_create_over, modc_create and their like: what kernels work on in the device's memory, the parameters' own block where
+     * copies from the host are fast. MODC_MEMORY, MODC_GPU. */
+    enum modc_status (*params_create)(const struct modc_model *model, void *block, size_t bytes,
+                                      struct modc_params **params);
+    void (*params_destroy)(struct modc_params *params);
+    enum modc_status (*create)(const struct modc_model *model, struct modc_params *params, size_t workspace,
+                               struct modc_context **net);
+    void (*destroy)(struct modc_context *net);
+    /* modc_call_host, modc_backward_host, modc_device_failed. */
+    enum modc_status (*call_host)(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
+                                  const void **inputs, void **outputs);
+    enum modc_status (*backward_host)(struct modc_context *net, const struct modc_entry *entry,
+                                      const int *sizes, const void **output_gradients,
+                                      void **input_gradients);
+    const char *(*failed)(const struct modc_context *net, const char **text);
+    /* Memory of the device; copies either way, which wait. */
+    enum modc_status (*allocate)(void **block, size_t bytes);
+    void (*release)(void *block);
+    enum modc_status (*copy)(void *to, const void *from, size_t bytes);
+};
+
+extern const struct modc_device modc_cuda_device;
+
+/* Before the host looks at parameters, or writes them. MODC_GPU. */
+static inline enum modc_status modc_settle(const struct modc_params *params)
+{
+    const struct modc_device *device = params->model->device;
+
+    return device != NULL ? device->settle((struct modc_params *)(uintptr_t)params) : MODC_OK;
+}
+
+/* ---- for users ------------------------------------------------------------------------------------------------ */
+
+/* From now on calls of the context run on this stream, a cudaStream_t (NULL: the default one). MODC_POINTER. MODC_BUSY: a hook of one
+ * of its calls runs, or the stream so far is not at its end: MODEL_sync. */
+enum modc_status modc_set_stream(struct modc_context *net, void *stream);
+void *modc_stream(struct modc_context *net);
+
+/* Waits until all calls of the context are done, and tells what happened in them: MODC_INDEX, MODC_DIVISION, MODC_ARGUMENT, whose
+ * place and value stand in the context, as on a processor; then they may go on. MODC_GPU. */
+enum modc_status modc_sync(struct modc_context *net);
+
+/* Behind MODC_GPU: the kernel or the call that failed, and CUDA's words for it; "" where none did. */
+const char *modc_device_failed(const struct modc_context *net, const char **text);
+const char *modc_params_failed(const struct modc_params *params, const char **text);
+
+/* Where a tensor lies in the device's memory; NULL: it has not been there yet. */
+void *modc_device_pointer(const struct modc_params *params, int key);
+
+/* The device's values are copied over the host's, if they are newer. MODC_POINTER, MODC_GPU. */
+enum modc_status modc_download(struct modc_params *params);
+
+/* Bytes at the end of a workspace that calls on the host's memory take, beside those of the entry. */
+size_t modc_host_bytes(const struct modc_entry *entry);
+
+/* As the entry's call, and its backward, with pointers of the host: copies in, calls, copies out and waits. The arrays have room for twice as
+ * many pointers. MODC_WORKSPACE: there is no room for modc_host_bytes behind what the call needs. */
+enum modc_status modc_call_host(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
+                                const void **inputs, void **outputs);
+enum modc_status modc_backward_host(struct modc_context *net, const struct modc_entry *entry,
+                                    const int *sizes, const void **output_gradients, void **input_gradients);
+
+/* ---- for emitted code ----------------------------------------------------------------------------------------- */
+
+#if defined __GNUC__
+#define MODC_UNUSED __attribute__((unused)) /* a local that some functions do not read */
+#else
+#define MODC_UNUSED
+#endif
+
+/* What CUDA said to a launch. MODC_GPU. */
+enum modc_status modc_launched(struct modc_context *net, int code, const char *kernel);
+enum modc_status modc_pack_launched(struct modc_params *params, int code, const char *kernel);
+
+/* A kernel of a call, or of packing, by the function that starts it. */
+#define MODC_RUN(launch, ...)                                                                                \
+    MODC_TRY(modc_launched(&net->base, launch(net->cuda.stream, __VA_ARGS__), #launch))
+#define MODC_RUN_HOOKED(launch, ...)                                                                         \
+    MODC_TRY_HOOKED(modc_launched(&net->base, launch(net->cuda.stream, __VA_ARGS__), #launch))
+#define MODC_RUN_BACKWARD(launch, ...)                                                                       \
+    MODC_TRY_BACKWARD(modc_launched(&net->base, launch(net->cuda.stream, __VA_ARGS__), #launch))
+#define MODC_RUN_PACK(launch, ...)                                                                           \
+    MODC_TRY(                                                                                                \
+        modc_pack_launched(params, launch(modc_mirror_of(params)->stream, __VA_ARGS__), #launch))
+
+/* Copies of dense elements, zeros. */
+int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes);
+int modc_cuda_zero(void *stream, void *to, int zero, size_t bytes);
+
+/* Of what a call writes to state and buffers: nothing, where a call on the stream was at fault. */
+int modc_cuda_commit(void *stream, const struct modc_device_head *head, void *to, const void *from,
+                     size_t bytes);
+
+/* As modc_check_index and its like, on the device: a kernel that notes the first fault, for MODEL_sync. */
+int modc_cuda_check_index(void *stream, struct modc_device_head *head, int module, const void *index,
+                          enum modc_dtype dtype, int64_t count, int64_t lowest, int64_t end);
+int modc_cuda_check_divisor(void *stream, struct modc_device_head *head, int module, const void *divisor,
+                            enum modc_dtype dtype, int64_t count);
+int modc_cuda_check_true(void *stream, struct modc_device_head *head, int module, const void *mask,
+                         enum modc_dtype dtype, int64_t count);
+
+/* Fills memory of the device with an element; sets what random numbers are drawn by, and counts a call that drew. */
+int modc_cuda_fill(void *stream, void *to, const void *element, size_t each, size_t bytes);
+int modc_cuda_set_random(void *stream, struct modc_device_head *head, uint64_t seed, uint64_t counter);
+int modc_cuda_count(void *stream, struct modc_device_head *head);
+
+/* Behind a call that drew random numbers: those of the next one are others. */
+enum modc_status modc_cuda_drawn(struct modc_context *net);
+
+/* Behind a call that wrote to buffers of the parameters: the device is ahead. */
+void modc_cuda_wrote(struct modc_context *net);
+
+/* At the beginning of packing: what the host has changed is copied to the head of the packed block. */
+enum modc_status modc_upload(struct modc_params *params);
+/* A constant of the model. */
+enum modc_status modc_upload_constant(struct modc_params *params, void *to, const void *from, size_t bytes);
+/* At its end: waits. */
+enum modc_status modc_uploaded(struct modc_params *params);
+
+/* The functions of a model on a GPU beside those of modc.h. */
+#define MODC_DEVICE_FUNCTIONS(model)                                                                         \
+    static inline enum modc_status model##_set_stream(struct model *net, void *stream)                       \
+    {                                                                                                        \
+        return modc_set_stream(&net->base, stream);                                                          \
+    }                                                                                                        \
+    static inline enum modc_status model##_sync(struct model *net)                                           \
+    {                                                                                                        \
+        return modc_sync(&net->base);                                                                        \
+    }                                                                                                        \
+    static inline void *model##_device(const struct model##_params *params, int key)                         \
+    {                                                                                                        \
+        return modc_device_pointer(&params->base, key);                                                      \
+    }                                                                                                        \
+    static inline enum modc_status model##_download(struct model##_params *params)                           \
+    {                                                                                                        \
+        return modc_download(&params->base);                                                                 \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

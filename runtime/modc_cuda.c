@@ -111,8 +111,8 @@ static enum modc_status begin(struct modc_context *net)
     if (memcmp(&now, &cuda->sent, sizeof now) == 0)
         return MODC_OK;
     cuda->sent = now;
-    return failed(
-        net, (cudaError_t)modc_cuda_set_random(cuda->stream, cuda->head, now.seed, now.counter), "begin");
+    return failed(net, (cudaError_t)modc_cuda_set_random(cuda->stream, cuda->head, now.seed, now.counter),
+                  "begin");
 }
 
 enum modc_status modc_cuda_drawn(struct modc_context *net)
@@ -164,10 +164,10 @@ enum modc_status modc_sync(struct modc_context *net)
     if (net == NULL || net->model == NULL)
         return MODC_POINTER;
     cuda = modc_cuda_of(net);
-    MODC_TRY(failed(net,
-                    cudaMemcpyAsync(&fault, &cuda->head->fault, sizeof fault, cudaMemcpyDeviceToHost,
-                                    stream_of(net)),
-                    "sync"));
+    MODC_TRY(failed(
+        net,
+        cudaMemcpyAsync(&fault, &cuda->head->fault, sizeof fault, cudaMemcpyDeviceToHost, stream_of(net)),
+        "sync"));
     MODC_TRY(failed(net, cudaStreamSynchronize(stream_of(net)), "sync"));
     if (fault.status == MODC_OK)
         return MODC_OK;
@@ -293,9 +293,7 @@ enum modc_status modc_download(struct modc_params *params)
 static enum modc_status allocated(cudaError_t code)
 {
     (void)cudaGetLastError(); /* it is told; nothing else is to find it */
-    return code == cudaSuccess                 ? MODC_OK
-           : code == cudaErrorMemoryAllocation ? MODC_MEMORY
-                                               : MODC_GPU;
+    return code == cudaSuccess ? MODC_OK : code == cudaErrorMemoryAllocation ? MODC_MEMORY : MODC_GPU;
 }
 
 static enum modc_status allocate(void **block, size_t bytes)
@@ -415,7 +413,6 @@ int modc_cuda_zero(void *stream, void *to, int zero, size_t bytes)
 {
     return bytes == 0 ? 0 : (int)cudaMemsetAsync(to, zero, bytes, (cudaStream_t)stream);
 }
-
 
 /* ---- calls on the host's memory ------------------------------------------------------------------------------------ */
 

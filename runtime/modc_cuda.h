@@ -9,6 +9,7 @@
 
 #include "modc_simd.h"
 
+#define restrict __restrict__
 #define MODC_DEVICE static __device__ __forceinline__
 #define MODC_WARP 0xffffffffu /* all lanes of one */
 

@@ -27,8 +27,8 @@ static __device__ int64_t integer_at(const void *data, int dtype, int64_t at)
 /* The first of `count` integers that is not from `lowest` to `end` - 1; where that is empty, the first that is 0. One block: each thread
  * finds its own first, then the block the first of these. Nothing is noted over a fault that nobody was told yet. */
 static __global__ void __launch_bounds__(THREADS)
-    find_fault(struct modc_device_fault *fault, int status, int module, const void *data, int dtype, int64_t count,
-               int64_t lowest, int64_t end)
+    find_fault(struct modc_device_fault *fault, int status, int module, const void *data, int dtype,
+               int64_t count, int64_t lowest, int64_t end)
 {
     __shared__ int64_t firsts[THREADS];
     int64_t first = count;

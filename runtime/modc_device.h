@@ -45,9 +45,9 @@ struct modc_cuda {
     void *stream;                  /* cudaStream_t; NULL: the default one */
     struct modc_device_head *head; /* in the device's memory */
     struct modc_random sent;       /* what the device has of the context's seed and counter */
-    int error;          /* after MODC_GPU: CUDA's number for what failed */
-    const char *failed; /* and the call or kernel that did */
-    const char *text;   /* and CUDA's words for it */
+    int error;                     /* after MODC_GPU: CUDA's number for what failed */
+    const char *failed;            /* and the call or kernel that did */
+    const char *text;              /* and CUDA's words for it */
 };
 
 /* At the end of every struct MODEL_params. */
@@ -162,8 +162,7 @@ enum modc_status modc_pack_launched(struct modc_params *params, int code, const 
 #define MODC_RUN_BACKWARD(launch, ...)                                                                       \
     MODC_TRY_BACKWARD(modc_launched(&net->base, launch(net->cuda.stream, __VA_ARGS__), #launch))
 #define MODC_RUN_PACK(launch, ...)                                                                           \
-    MODC_TRY(                                                                                                \
-        modc_pack_launched(params, launch(modc_mirror_of(params)->stream, __VA_ARGS__), #launch))
+    MODC_TRY(modc_pack_launched(params, launch(modc_mirror_of(params)->stream, __VA_ARGS__), #launch))
 
 /* Copies of dense elements, zeros. */
 int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes);

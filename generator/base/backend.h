@@ -32,7 +32,8 @@ struct cost_figures {
 
 struct backend {
     const char *name; /* as `device:` says it */
-    bool apart; /* it has memory of its own, where parameters lie once more, and computes while the host goes on: note [mirror] in
+    bool
+        apart; /* it has memory of its own, where parameters lie once more, and computes while the host goes on: note [mirror] in
                  * runtime/modc_device.h */
     const char *templates; /* its folder in templates/ */
     const char *suffix;    /* of templates and of what is emitted */

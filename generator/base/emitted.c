@@ -92,12 +92,11 @@ const char *emitted_upper(struct cx *cx, const char *name)
 
 static const char *argument(struct cx *cx, const char *name)
 {
-    static const char *const locals[] = {"p",          "k",         "s",          "ws",     "net",
-                                         "status",     "i",         "in",         "out",    "buffers",
-                                         "float_mode", "gradients", "training",   "module", "counter",
-                                         "gradient",   "kept",      "kept_slots", "zeros",  "given",
-                                         "optimizer",  "memcpy",    "memset",     "din",    "dout",
-                                         "behind",     "params"};
+    static const char *const locals[] = {
+        "p",       "k",        "s",       "ws",         "net",       "status",   "i",
+        "in",      "out",      "buffers", "float_mode", "gradients", "training", "module",
+        "counter", "gradient", "kept",    "kept_slots", "zeros",     "given",    "optimizer",
+        "memcpy",  "memset",   "din",     "dout",       "behind",    "params"};
 
     bool far = begins_with(name, "modc_") || is_own_function(cx, name),
          taken = far || c_is_type(name) || strstr(name, "_call") || strstr(name, "_shadow") ||

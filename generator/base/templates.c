@@ -10,7 +10,7 @@
 
 #define FOLDER "templates/"
 
-const char *template_find(const struct backend *backend, const char *name)
+static const char *find_in(const struct backend *backend, const char *name)
 {
     char path[128];
     int length = snprintf(path, sizeof path, FOLDER "%s/%s.%s", backend->templates, name, backend->suffix);
@@ -21,6 +21,13 @@ const char *template_find(const struct backend *backend, const char *name)
         if (strcmp(embedded_files[i].name, path) == 0)
             return embedded_files[i].bytes;
     return NULL;
+}
+
+const char *template_find(const struct backend *backend, const char *name)
+{
+    const char *own = find_in(backend, name);
+
+    return own || backend == &backends[DEVICE_CPU] ? own : find_in(&backends[DEVICE_CPU], name);
 }
 
 static size_t word_length(const char *text)

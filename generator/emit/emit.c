@@ -212,8 +212,8 @@ static void print_source_head(struct emit *e, struct text *out)
     if (e->cx->options->isa)
         text_printf(out, "#define MODC_WIDTHS %d /* --isa %s: the vectors to choose from, in floats */\n",
                     e->cx->options->isa_widths, e->cx->options->isa);
-    if (e->plan->backend->apart)
-        text_printf(out, "#include \"%s_kernels.h\"\n\n", e->m);
+    if (e->plan->backend->apart) /* modc_simd.h: what sizes are computed with */
+        text_printf(out, "#include \"%s_kernels.h\"\n#include \"modc_simd.h\"\n\n", e->m);
     else
         text_printf(out, "#include \"modc_simd.h\"\n%s\n",
                     has_special(e->plan) ? "#include \"modc_special.h\"\n" : "");
@@ -308,7 +308,7 @@ static const char *kernels_text(struct emit *e)
     text_printf(
         &out,
         "/* %s.%s - written by modc from %s; change the spec, not this file. It is yours, under any terms. */\n"
-        "#include \"%s_kernels.h\"\n\n#include \"modc_cuda.h\"\n%s\n%s%s",
+        "#include \"%s_kernels.h\"\n\n#include \"modc_cuda.h\"\n%s\nMODC_KERNELS_BEGIN\n\n%s%sMODC_KERNELS_END\n",
         e->m, e->plan->backend->suffix, spec_name(e), e->m,
         has_special(e->plan) ? "#include \"modc_special.h\"\n" : "", kernel_functions(e->kernels),
         kernels.data);

@@ -281,8 +281,7 @@ static void print_host_call(struct emit *e, struct text *out, const struct entry
             const char *name = output ? graph->output_names[i] : value->name;
 
             text_printf(&arrays[made], "%s%s", i ? ", " : "",
-                        !backward                      ? output ? c_output(e->cx, graph, i)
-                                                                : c_argument(e->cx, name)
+                        !backward ? output ? c_output(e->cx, graph, i) : c_argument(e->cx, name)
                         : !has_gradient(graph, value) ? "NULL"
                                                       : c_gradient(e->cx, graph, name, output));
         }
@@ -295,11 +294,12 @@ static void print_host_call(struct emit *e, struct text *out, const struct entry
             text_printf(out, "%s%s", i ? ", " : "", e->tree->sizes[i].c_name);
         text_add(out, "};\n");
     }
-    text_printf(out,
-                "\n    return net == NULL ? MODC_POINTER\n"
-                "                       : modc_%s_host(&net->base, &%s_model.entries[%d], %s, given, made);\n}\n\n",
-                backward ? "backward" : "call", e->m, (int)(entry - e->plan->program->entries),
-                e->tree->size_count > 0 ? "all_sizes" : "NULL");
+    text_printf(
+        out,
+        "\n    return net == NULL ? MODC_POINTER\n"
+        "                       : modc_%s_host(&net->base, &%s_model.entries[%d], %s, given, made);\n}\n\n",
+        backward ? "backward" : "call", e->m, (int)(entry - e->plan->program->entries),
+        e->tree->size_count > 0 ? "all_sizes" : "NULL");
 }
 
 void print_entry(struct emit *e, struct text *out, const struct entry *entry)

@@ -199,7 +199,8 @@ static void print_check(struct emit *e, struct text *out, const struct variant *
         text_printf(out, "    %s(modc_cuda_check_%s, net->cuda.head, ", run_macro(variant, part),
                     names[op->check.kind]);
     else
-        text_printf(out, "    %s(modc_check_%s(&net->base, ", try_macro(variant, part), names[op->check.kind]);
+        text_printf(out, "    %s(modc_check_%s(&net->base, ", try_macro(variant, part),
+                    names[op->check.kind]);
     text_printf(out, "%s, %s, %s, %s",
                 module_number(e, variant, op->call ? op->call->module : variant->graph->root),
                 value_pointer(e->cx, variant, e->uses, value), dtype_rows[value->dtype].modc,

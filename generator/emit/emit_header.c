@@ -504,8 +504,10 @@ static void print_header_includes(struct emit *e, struct text *out)
         out,
         "#include \"%s\"%s\n\n#if MODC_ABI != %d\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-        has_optimizer(e) ? "modc_optim.h" : e->plan->backend->apart ? "modc_device.h" : "modc.h", e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "",
-        MODC_ABI, e->m);
+        has_optimizer(e)          ? "modc_optim.h"
+        : e->plan->backend->apart ? "modc_device.h"
+                                  : "modc.h",
+        e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "", MODC_ABI, e->m);
 }
 
 /* The bodies that the program is linked with. */
@@ -535,7 +537,8 @@ static void print_context(struct emit *e, struct text *out)
         out,
         "/* A context: mode, hooks, state, workspace. Many may share one parameter struct. */\nstruct %s {\n"
         "    struct modc_context base;\n%s%s%s%s%s};\n\n",
-        e->m, e->plan->backend->apart ? "    struct modc_cuda cuda; /* its stream */\n" : "", has_externs(e) ? "    struct modc_extern *externs; /* bodies of its own */\n" : "",
+        e->m, e->plan->backend->apart ? "    struct modc_cuda cuda; /* its stream */\n" : "",
+        has_externs(e) ? "    struct modc_extern *externs; /* bodies of its own */\n" : "",
         e->plan->threads > 0 ? "    struct modc_threading threading;\n" : "",
         e->cx->options->dispatch ? "    const struct modc_isa *isa; /* what calls run on */\n" : "",
         saved_members(e));

@@ -232,11 +232,23 @@ const char *parameter_names(struct cx *cx, const char *parameters)
 const char *launcher_head(struct cx *cx, struct text *launchers, const char *prefix, const char *name,
                           const char *stream, const char *parameters)
 {
-    const char *head = arena_format(&cx->arena, "int %s_%s(void *%s, %s)", prefix, name, stream, parameters);
+    struct text head = text_new(&cx->arena);
 
+    text_printf(&head, "int %s_%s(void *%s, ", prefix, name, stream);
+    while (*parameters) { /* what the linker sees has plain pointers, as C and C++ spell them */
+        const size_t word = strcspn(parameters, " ") + strspn(parameters + strcspn(parameters, " "), " ");
+
+        if (strncmp(parameters, "restrict ", 9) == 0)
+            parameters += 9;
+        else if (strncmp(parameters, "*restrict ", 10) == 0)
+            text_add(&head, "*"), parameters += 10;
+        else
+            text_add_bytes(&head, parameters, word), parameters += word;
+    }
+    text_add(&head, ")");
     if (launchers)
-        text_printf(launchers, "%s;\n", head);
-    return head;
+        text_printf(launchers, "%s;\n", head.data);
+    return head.data;
 }
 
 /* What starts the kernel: the host's part, which C calls. */

@@ -162,11 +162,10 @@ void print_packed_structs(struct emit *e, struct text *out)
         text_add(out, "};\n\n");
     }
     if (e->plan->backend->apart && e->plan->groups[0]->bytes > 0)
-        text_printf(
-            out,
-            "#define PACKED_OF(params) ((struct %s *)(params)->packed)\n\n"
-            "typedef char %s_packed_fits[sizeof(struct %s) <= %s_PACKED_BYTES ? 1 : -1];\n\n",
-            packed_struct(e, e->plan->groups[0]), e->m, packed_struct(e, e->plan->groups[0]), e->M);
+        text_printf(out,
+                    "#define PACKED_OF(params) ((struct %s *)(params)->packed)\n\n"
+                    "typedef char %s_packed_fits[sizeof(struct %s) <= %s_PACKED_BYTES ? 1 : -1];\n\n",
+                    packed_struct(e, e->plan->groups[0]), e->m, packed_struct(e, e->plan->groups[0]), e->M);
     else if (e->plan->groups[0]->bytes > 0)
         text_printf(out, "typedef char %s_packed_fits[MODC_PACKED_FITS(struct %s, %s_PACKED_BYTES)];\n\n",
                     e->m, packed_struct(e, e->plan->groups[0]), e->M);
@@ -186,9 +185,9 @@ void print_packed_structs(struct emit *e, struct text *out)
 
 const char *group_params(struct emit *e, const struct pack_group *group)
 {
-    return group->name[0] ? arena_format(&e->cx->arena, "%s_%s", e->m, group->name)
-                          : arena_format(&e->cx->arena, e->plan->backend->apart ? "%s_tensors" : "%s_params",
-                                         e->m);
+    return group->name[0]
+               ? arena_format(&e->cx->arena, "%s_%s", e->m, group->name)
+               : arena_format(&e->cx->arena, e->plan->backend->apart ? "%s_tensors" : "%s_params", e->m);
 }
 
 const char *module_path_c(struct emit *e, const struct module *root, const struct module *module)
@@ -246,9 +245,10 @@ static void print_pack_head(struct emit *e, struct text *out, const struct pack_
     }
     text_printf(out, "static enum modc_status %s_pack_all(struct modc_params *params)\n{\n", e->m);
     if (reads && apart)
-        text_printf(out,
-                    "    const struct %s_tensors *p = &((const struct %s_params *)(const void *)params)->device;\n",
-                    e->m, e->m);
+        text_printf(
+            out,
+            "    const struct %s_tensors *p = &((const struct %s_params *)(const void *)params)->device;\n",
+            e->m, e->m);
     else if (reads)
         text_printf(out, "    const struct %s_params *p = (const void *)params;\n", e->m);
     text_printf(out, "    struct %s *k %s= params->packed;\n", packed_struct(e, group), unused);
@@ -277,16 +277,16 @@ void print_pack_functions(struct emit *e, struct text *out)
             if (child->group->bytes == 0)
                 continue;
             const bool apart = e->plan->backend->apart;
-            const char *begin = apart ? "MODC_TRY(" : "", *end = apart ? ", params)" : "";
+            const char *begin = apart ? "MODC_TRY(" : "", *end = apart ? ", params))" : ")";
 
             if (child->count > 0) {
                 const char *list = module_path_c(e, group->root, child->first->parent);
 
-                text_printf(&body,
-                            "    for (int i = 0; i < %d; i++)\n        %spack_%s(&p->%s[i], &k->%s[i]%s)%s;\n",
-                            child->count, begin, child->group->name, list, child->member, work, end);
+                text_printf(
+                    &body, "    for (int i = 0; i < %d; i++)\n        %spack_%s(&p->%s[i], &k->%s[i]%s%s;\n",
+                    child->count, begin, child->group->name, list, child->member, work, end);
             } else {
-                text_printf(&body, "    %spack_%s(&p->%s, &k->%s%s)%s;\n", begin, child->group->name,
+                text_printf(&body, "    %spack_%s(&p->%s, &k->%s%s%s;\n", begin, child->group->name,
                             module_path_c(e, group->root, child->first), child->member, work, end);
             }
         }

@@ -206,9 +206,8 @@ void print_params(struct emit *e, struct text *out)
         text_add(out, "};\n\n");
     }
     if (e->plan->backend->apart) {
-        text_printf(out,
-                    "/* Nested as the module tree; in PyTorch's layout. */\nstruct %s_tensors {\n%s", e->m,
-                    e->tree->key_count > 0 ? "" : "    char none;\n");
+        text_printf(out, "/* Nested as the module tree; in PyTorch's layout. */\nstruct %s_tensors {\n%s",
+                    e->m, e->tree->key_count > 0 ? "" : "    char none;\n");
         print_members(e, out, e->tree->root, 4);
         text_printf(
             out,

@@ -23,7 +23,8 @@ void emit_random_kernel(struct cx *cx, struct text *out, const char *name, const
     const struct dag *dag = tail ? tail : dag_identity(&cx->arena, DTYPE_FLOAT32);
     struct loops k = begin_kernel(cx, name, nest, dag, NULL, NULL, 0, scene);
     struct value_source source = {.dag = dag, .first = 1, .reduced = "", .function = function};
-    const bool cuda = scene->device == DEVICE_CUDA; /* a call that is repeated draws others: it reads the numbers */
+    const bool cuda = scene->device ==
+                      DEVICE_CUDA; /* a call that is repeated draws others: it reads the numbers */
     struct random_names random = {names_new(&k.names, cuda ? "random" : "seed"),
                                   names_new(&k.names, cuda ? "behind" : "counter"),
                                   names_new(&k.names, "stream")};

@@ -262,11 +262,12 @@ const char *kernel_step(struct cx *cx, const struct variant *variant, struct use
 {
     struct text out = text_new(&cx->arena);
     const struct program *program = variant->graph->program;
-    const struct scene scene = {.backend = program->settings.backend,
-                                .variant = variant,
-                                .uses = uses,
-                                .model = program->tree->name,
-                                .run = run_macro(variant, variant_part(variant, (int)(step - variant->steps)))};
+    const struct scene scene = {
+        .backend = program->settings.backend,
+        .variant = variant,
+        .uses = uses,
+        .model = program->tree->name,
+        .run = run_macro(variant, variant_part(variant, (int)(step - variant->steps)))};
 
     print_calls(cx, &out, "    ", &scene, &step->packings);
     print_calls(cx, &out, "    ", &scene, &step->calls);
@@ -454,12 +455,11 @@ static void print_nest(const struct rendering *r, struct text *out)
     const struct kernel *kernel = r->kernel;
     const int most = kernel->length_count + r->tree->size_count + 1;
     const struct size **sizes = ARENA_ARRAY(&r->cx->arena, most, const struct size *);
-    struct nest_scene scene = {
-        .sizes = sizes,
-        .device = backend_device(r->backend),
-        .prefix = r->texts->plan->model,
-        .launchers = &r->texts->launchers,
-        .guarded = kernel->guarded};
+    struct nest_scene scene = {.sizes = sizes,
+                               .device = backend_device(r->backend),
+                               .prefix = r->texts->plan->model,
+                               .launchers = &r->texts->launchers,
+                               .guarded = kernel->guarded};
 
     for (int i = 0; i < kernel->length_count; i++)
         sizes[scene.size_count++] = kernel->lengths[i];
@@ -744,12 +744,35 @@ static bool says_word(const struct kernel *kernel, const char *word)
            (kernel->parts_template && (strcmp(word, "row") == 0 || strcmp(word, "channel") == 0));
 }
 
+/* What templates for a GPU have of their own: the kernel's parameters, and the function that starts it. */
+static int fill_launch(const struct rendering *r, const char *file, struct filling *holes,
+                       const struct extras *extras)
+{
+    struct cx *cx = r->cx;
+    const struct kernel *kernel = r->kernel;
+    const char *stream = size_name(cx, r->tree, "stream");
+    struct text parameters = text_new(&cx->arena);
+    int count = 0;
+
+    if (!strstr(template_find(r->backend, file), "T_LAUNCHER")) /* a core: what starts it is its wrapper */
+        return 0;
+    text_add(&parameters, parameters_text(cx, kernel, 0, kernel->extra_first) + 2);
+    text_add(&parameters, extras->args.data);
+    holes[count++] = (struct filling){"T_PARAMETERS", parameters.data};
+    holes[count++] = (struct filling){"T_ARGUMENTS", parameter_names(cx, parameters.data)};
+    holes[count++] = (struct filling){"T_STREAM", stream};
+    holes[count++] = (struct filling){"T_LAUNCHER",
+                                      launcher_head(cx, &r->texts->launchers, r->texts->plan->model,
+                                                    kernel->name, stream, parameters.data)};
+    return count;
+}
+
 /* Fills a template of the kernel under a name. `parts`: what T_PARTS names, which takes `to_parts` of the extras. */
 static void fill_template(struct rendering *r, struct text *out, const char *file, const char *name,
                           const char *parts, const struct extras *extras, const char *to_parts)
 {
     const struct kernel *kernel = r->kernel;
-    struct filling *holes = ARENA_ARRAY(&r->cx->arena, kernel->hole_count + 4, struct filling);
+    struct filling *holes = ARENA_ARRAY(&r->cx->arena, kernel->hole_count + 8, struct filling);
     int count = 0;
 
     for (int i = 0; i < extras->size_count; i++)
@@ -762,6 +785,8 @@ static void fill_template(struct rendering *r, struct text *out, const char *fil
     holes[count++] = (struct filling){"T_TO_PARTS", to_parts};
     holes[count++] = (struct filling){
         "T_RESTRICT", kernel->parameter_count > 0 && !kernel->parameters[0].restricted ? "" : "restrict"};
+    if (r->backend->apart)
+        count += fill_launch(r, file, holes + count, extras);
     template_fill(r->cx, out, template_find(r->backend, file),
                   &(struct fill){.name = name,
                                  .parts = parts,
@@ -887,6 +912,31 @@ static void print_template(struct rendering *r, struct text *out)
         print_template_split(r, out);
 }
 
+/* On a GPU the core is run by as many threads as there are slices, of which each computes one. */
+static void print_cuda_wrapper(const struct rendering *r, struct text *out, const char *parameters,
+                               const char *call)
+{
+    enum { THREADS = 64 }; /* of a block: few, since each does much */
+    struct cx *cx = r->cx;
+    const struct kernel *kernel = r->kernel;
+    const int slices = kernel->split.slices, threads = slices < THREADS ? slices : THREADS;
+    const char *stream = size_name(cx, r->tree, "stream");
+
+    text_printf(out, "static __global__ void __launch_bounds__(%d) %s(%s)\n{\n", threads, kernel->name,
+                parameters);
+    if (slices > 1)
+        text_printf(
+            out,
+            "    for (int slice = MODC_THREAD(%d); slice < %d; slice += MODC_THREADS(%d))\n        %s(%s);\n}\n",
+            threads, slices, threads, kernel->core->name, call);
+    else
+        text_printf(out, "    %s(%s);\n}\n", kernel->core->name, call);
+    text_printf(
+        out, "\n%s\n{\n    return MODC_LAUNCH_OVER(%s, %d, %d, %s, %s);\n}\n",
+        launcher_head(cx, &r->texts->launchers, r->texts->plan->model, kernel->name, stream, parameters),
+        kernel->name, slices, threads, stream, parameter_names(cx, parameters));
+}
+
 /* A function of one statement: see note [cores]. */
 static void print_wrapper(const struct rendering *r, struct text *out)
 {
@@ -923,6 +973,11 @@ static void print_wrapper(const struct rendering *r, struct text *out)
     }
     text_add(&call, *slice ? ", slice" : "");
     text_printf(out, "/* %s */\n", kernel->comment);
+    if (r->backend->apart) {
+        print_cuda_wrapper(r, out, arena_format(&cx->arena, "%s%s", parameters + 2, sizes.args.data),
+                           call.data);
+        return;
+    }
     text_printf(out, "%s %s(%s%s%s)\n{\n    %s(%s);\n}\n", kernel->alone ? printer->alone : printer->function,
                 kernel->name, parameters + 2, sizes.args.data, slice, core->name, call.data);
     if (kernel->split.slices > 1)

@@ -77,7 +77,7 @@ void pass_gates(struct graph *graph)
 {
     const char *wish = op_forced(graph->cx, GRAPH_OP_RECURRENT);
 
-    if (wish && strcmp(wish, "recurrent_ahead") != 0)
+    if ((wish && strcmp(wish, "recurrent_ahead") != 0) || !graph->program->settings.backend->vectors)
         return;
     for (int i = 0; i < graph->op_count; i++) {
         const struct op *op = graph->ops[i], *product;

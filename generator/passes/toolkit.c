@@ -114,8 +114,9 @@ bool pass_takes_head(const struct graph *graph, const struct op *op)
 {
     int64_t channels;
 
-    if (op->code != GRAPH_OP_CONV || op->head || !op->window.channels_last || graph->fenced ||
-        !graph->program->settings.pack || !value_is_static(graph, op->inputs[1]) ||
+    if (!graph->program->settings.backend->vectors || op->code != GRAPH_OP_CONV || op->head ||
+        !op->window.channels_last || graph->fenced || !graph->program->settings.pack ||
+        !value_is_static(graph, op->inputs[1]) ||
         (op->window.bias && !value_is_static(graph, op->inputs[2])) ||
         !dim_is_const(op->inputs[0]->dims[3], &channels))
         return false;

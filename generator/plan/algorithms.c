@@ -832,6 +832,285 @@ static void tiles_sample(const struct op *op, int64_t tiles[SPLIT_AXES])
                                     : dealt(places, 1) * tiles_of(upper(places->dims[1]), panel(op));
 }
 
+/* Rows that serve every machine: a core of theirs reads operands as they lie. */
+#define COMMON_ALGORITHMS                                                                                                                      \
+    {"pool_planes",                                                                                                                            \
+     GRAPH_OP_POOL,                                                                                                                            \
+     "pool_planes",                                                                                                                            \
+     NULL,                                                                                                                                     \
+     fits_pool_planes,                                                                                                                         \
+     op_macs,                                                                                                                                  \
+     tiles_planes,                                                                                                                             \
+     PACKED_NONE,                                                                                                                              \
+     PACKED_NONE,                                                                                                                              \
+     scratch_pool_planes,                                                                                                                      \
+     "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window",                   \
+     .core = true},                                                                                                                            \
+        {"matmul_strided",                                                                                                                     \
+         GRAPH_OP_CONTRACT,                                                                                                                    \
+         "matmul_strided",                                                                                                                     \
+         NULL,                                                                                                                                 \
+         fits_strided,                                                                                                                         \
+         cost_strided,                                                                                                                         \
+         tiles_strided,                                                                                                                        \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "in register tiles from where both operands lie: neither is a weight that could be packed",                                           \
+         .core = true},                                                                                                                        \
+        {"conv_plain",                                                                                                                         \
+         GRAPH_OP_CONV,                                                                                                                        \
+         "conv_plain",                                                                                                                         \
+         NULL,                                                                                                                                 \
+         fits_conv_plain,                                                                                                                      \
+         cost_conv_plain,                                                                                                                      \
+         tiles_lines,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "one output at a time over w as it lies: it is no weight that could be packed",                                                       \
+         .core = true},                                                                                                                        \
+        {"pool",                                                                                                                               \
+         GRAPH_OP_POOL,                                                                                                                        \
+         "pool",                                                                                                                               \
+         NULL,                                                                                                                                 \
+         fits_pool,                                                                                                                            \
+         op_macs,                                                                                                                              \
+         tiles_lines,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "by line and pixel, vectors of channels innermost",                                                                                   \
+         .core = true},                                                                                                                        \
+        {"layer_norm",                                                                                                                         \
+         GRAPH_OP_NORM,                                                                                                                        \
+         "layer_norm",                                                                                                                         \
+         NULL,                                                                                                                                 \
+         fits_always,                                                                                                                          \
+         op_macs,                                                                                                                              \
+         tiles_norm,                                                                                                                           \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "a row at a time: its mean, then its variance, then the result",                                                                      \
+         .core = true},                                                                                                                        \
+        {"softmax",                                                                                                                            \
+         GRAPH_OP_SOFTMAX,                                                                                                                     \
+         "softmax",                                                                                                                            \
+         NULL,                                                                                                                                 \
+         fits_softmax,                                                                                                                         \
+         op_macs,                                                                                                                              \
+         tiles_norm,                                                                                                                           \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "a row at a time: its maximum, then exponentials and their sum, then the result",                                                     \
+         .core = true},                                                                                                                        \
+        {"softmax_columns",                                                                                                                    \
+         GRAPH_OP_SOFTMAX,                                                                                                                     \
+         "softmax_columns",                                                                                                                    \
+         NULL,                                                                                                                                 \
+         fits_softmax_columns,                                                                                                                 \
+         op_macs,                                                                                                                              \
+         tiles_softmax_columns,                                                                                                                \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_softmax_columns,                                                                                                              \
+         "a vector of columns at a time: their maxima, then exponentials and their sums, then the results",                                    \
+         .core = true},                                                                                                                        \
+        {"ctc",                                                                                                                                \
+         GRAPH_OP_CTC,                                                                                                                         \
+         "ctc",                                                                                                                                \
+         NULL,                                                                                                                                 \
+         fits_always,                                                                                                                          \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_ctc,                                                                                                                          \
+         "a sample at a time, step by step over its labels and the blanks between them",                                                       \
+         .core = true},                                                                                                                        \
+        {"fft",                                                                                                                                \
+         GRAPH_OP_FFT,                                                                                                                         \
+         "fft",                                                                                                                                \
+         "fft_parts",                                                                                                                          \
+         fits_always,                                                                                                                          \
+         op_macs,                                                                                                                              \
+         tiles_fft,                                                                                                                            \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_fft,                                                                                                                          \
+         "by passes of small radices between two pairs of planes, over vectors of columns",                                                    \
+         .core = true},                                                                                                                        \
+        {"lu",                                                                                                                                 \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "lu",                                                                                                                                 \
+         NULL,                                                                                                                                 \
+         fits_lu,                                                                                                                              \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "in place, column by column, with the largest pivot",                                                                                 \
+         .core = true},                                                                                                                        \
+        {"lu_order",                                                                                                                           \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "lu_order",                                                                                                                           \
+         NULL,                                                                                                                                 \
+         fits_lu_order,                                                                                                                        \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "one exchange after the other",                                                                                                       \
+         .core = true},                                                                                                                        \
+        {"cholesky",                                                                                                                           \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "cholesky",                                                                                                                           \
+         NULL,                                                                                                                                 \
+         fits_cholesky,                                                                                                                        \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "row by row, in dot products",                                                                                                        \
+         .core = true},                                                                                                                        \
+        {"qr",                                                                                                                                 \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "qr",                                                                                                                                 \
+         NULL,                                                                                                                                 \
+         fits_qr,                                                                                                                              \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_matrices,                                                                                                                     \
+         "by Householder's reflections",                                                                                                       \
+         .core = true},                                                                                                                        \
+        {"eigh",                                                                                                                               \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "eigh",                                                                                                                               \
+         "jacobi_parts",                                                                                                                       \
+         fits_eigh,                                                                                                                            \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_matrices,                                                                                                                     \
+         "by Jacobi's rotations, sweep by sweep",                                                                                              \
+         .core = true},                                                                                                                        \
+        {"svd",                                                                                                                                \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "svd",                                                                                                                                \
+         "jacobi_parts",                                                                                                                       \
+         fits_svd,                                                                                                                             \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_matrices,                                                                                                                     \
+         "by rotations of pairs of columns",                                                                                                   \
+         .core = true},                                                                                                                        \
+        {"matrix_exp",                                                                                                                         \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "matrix_exp",                                                                                                                         \
+         NULL,                                                                                                                                 \
+         fits_matrix_exp,                                                                                                                      \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_matrices,                                                                                                                     \
+         "by the series of what is halved, and squares",                                                                                       \
+         .core = true},                                                                                                                        \
+        {"lu_solve",                                                                                                                           \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "lu_solve",                                                                                                                           \
+         NULL,                                                                                                                                 \
+         fits_lu_solve,                                                                                                                        \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_matrices,                                                                                                                     \
+         "by elimination with the largest pivot, of all columns at a time",                                                                    \
+         .core = true},                                                                                                                        \
+        {"triangular",                                                                                                                         \
+         GRAPH_OP_FACTOR,                                                                                                                      \
+         "triangular",                                                                                                                         \
+         NULL,                                                                                                                                 \
+         fits_triangular,                                                                                                                      \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "row by row, of all columns at a time",                                                                                               \
+         .core = true},                                                                                                                        \
+        {"grid_sample",                                                                                                                        \
+         GRAPH_OP_SAMPLE,                                                                                                                      \
+         "grid_sample",                                                                                                                        \
+         NULL,                                                                                                                                 \
+         fits_grid,                                                                                                                            \
+         op_macs,                                                                                                                              \
+         tiles_sample,                                                                                                                         \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "a vector of places at a time: where they are, then some channels of each",                                                           \
+         .core = true},                                                                                                                        \
+        {"roi_align",                                                                                                                          \
+         GRAPH_OP_SAMPLE,                                                                                                                      \
+         "roi_align",                                                                                                                          \
+         NULL,                                                                                                                                 \
+         fits_boxes,                                                                                                                           \
+         op_macs,                                                                                                                              \
+         tiles_sample,                                                                                                                         \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "a part of a box at a time: its places, then some channels of all of them",                                                           \
+         .core = true},                                                                                                                        \
+        {"nms",                                                                                                                                \
+         GRAPH_OP_NMS,                                                                                                                         \
+         "nms",                                                                                                                                \
+         NULL,                                                                                                                                 \
+         fits_always,                                                                                                                          \
+         op_macs,                                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         NULL,                                                                                                                                 \
+         "box by box, each held against those that stay",                                                                                      \
+         .core = true},                                                                                                                        \
+        {"recurrent_dot",                                                                                                                      \
+         GRAPH_OP_RECURRENT,                                                                                                                   \
+         "recurrent",                                                                                                                          \
+         "recurrent_parts",                                                                                                                    \
+         fits_recurrent_dot,                                                                                                                   \
+         cost_recurrent_dot,                                                                                                                   \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_recurrent,                                                                                                                    \
+         "step by step and row by row, in dot products with the weight as it lies",                                                            \
+         .core = true},                                                                                                                        \
+        {"recurrent_gradient",                                                                                                                 \
+         GRAPH_OP_RECURRENT_GRADIENT,                                                                                                          \
+         "recurrent_gradient",                                                                                                                 \
+         "recurrent_parts",                                                                                                                    \
+         fits_always,                                                                                                                          \
+         cost_recurrent_gradient,                                                                                                              \
+         NULL,                                                                                                                                 \
+         PACKED_NONE,                                                                                                                          \
+         PACKED_NONE,                                                                                                                          \
+         scratch_recurrent,                                                                                                                    \
+         "step by step, from the last one computed back: the gates of all rows, then by the weight as it lies what they give the step before", \
+         .core = true},
+
 static const struct algorithm cpu_algorithms[] = {
     {"gemv_panel", GRAPH_OP_CONTRACT, "gemv_panel", NULL, fits_gemv, cost_gemv_panel, tiles_gemv_panel,
      PACKED_PANELS, PACKED_VECTOR, NULL,
@@ -844,10 +1123,6 @@ static const struct algorithm cpu_algorithms[] = {
     {"gemm_dot", GRAPH_OP_CONTRACT, "gemm_dot", NULL, fits_dot, cost_gemm_dot, tiles_gemm_dot, PACKED_ROWS,
      PACKED_NONE, NULL,
      "in dot products, a few rows and outputs at a time: too few outputs to fill panels, or w as it lies",
-     .core = true},
-    {"matmul_strided", GRAPH_OP_CONTRACT, "matmul_strided", NULL, fits_strided, cost_strided, tiles_strided,
-     PACKED_NONE, PACKED_NONE, NULL,
-     "in register tiles from where both operands lie: neither is a weight that could be packed",
      .core = true},
     {"matmul_packed", GRAPH_OP_CONTRACT, "matmul_strided", NULL, fits_packing, cost_packing, tiles_packing,
      PACKED_NONE, PACKED_NONE, scratch_packing,
@@ -869,55 +1144,6 @@ static const struct algorithm cpu_algorithms[] = {
      "by Winograd's F(2x2, 3x3), a block of tiles at a time: 16 products for 4 pixels instead of 36, and half as many weights\n"
      " * as F(4x4, 3x3) reads",
      .called = "conv2d_winograd", .core = true, .alone = true},
-    {"conv_plain", GRAPH_OP_CONV, "conv_plain", NULL, fits_conv_plain, cost_conv_plain, tiles_lines,
-     PACKED_NONE, PACKED_NONE, NULL,
-     "one output at a time over w as it lies: it is no weight that could be packed", .core = true},
-    {"pool", GRAPH_OP_POOL, "pool", NULL, fits_pool, op_macs, tiles_lines, PACKED_NONE, PACKED_NONE, NULL,
-     "by line and pixel, vectors of channels innermost", .core = true},
-    {"pool_planes", GRAPH_OP_POOL, "pool_planes", NULL, fits_pool_planes, op_macs, tiles_planes, PACKED_NONE,
-     PACKED_NONE, scratch_pool_planes,
-     "some lines of windows at a time, in vectors of columns: their rows are joined first, then the columns of each window",
-     .core = true},
-    {"layer_norm", GRAPH_OP_NORM, "layer_norm", NULL, fits_always, op_macs, tiles_norm, PACKED_NONE,
-     PACKED_NONE, NULL, "a row at a time: its mean, then its variance, then the result", .core = true},
-    {"softmax", GRAPH_OP_SOFTMAX, "softmax", NULL, fits_softmax, op_macs, tiles_norm, PACKED_NONE,
-     PACKED_NONE, NULL, "a row at a time: its maximum, then exponentials and their sum, then the result",
-     .core = true},
-    {"softmax_columns", GRAPH_OP_SOFTMAX, "softmax_columns", NULL, fits_softmax_columns, op_macs,
-     tiles_softmax_columns, PACKED_NONE, PACKED_NONE, scratch_softmax_columns,
-     "a vector of columns at a time: their maxima, then exponentials and their sums, then the results",
-     .core = true},
-    {"ctc", GRAPH_OP_CTC, "ctc", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_ctc,
-     "a sample at a time, step by step over its labels and the blanks between them", .core = true},
-    {"fft", GRAPH_OP_FFT, "fft", "fft_parts", fits_always, op_macs, tiles_fft, PACKED_NONE, PACKED_NONE,
-     scratch_fft, "by passes of small radices between two pairs of planes, over vectors of columns",
-     .core = true},
-    {"lu", GRAPH_OP_FACTOR, "lu", NULL, fits_lu, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
-     "in place, column by column, with the largest pivot", .core = true},
-    {"lu_order", GRAPH_OP_FACTOR, "lu_order", NULL, fits_lu_order, op_macs, NULL, PACKED_NONE, PACKED_NONE,
-     NULL, "one exchange after the other", .core = true},
-    {"cholesky", GRAPH_OP_FACTOR, "cholesky", NULL, fits_cholesky, op_macs, NULL, PACKED_NONE, PACKED_NONE,
-     NULL, "row by row, in dot products", .core = true},
-    {"qr", GRAPH_OP_FACTOR, "qr", NULL, fits_qr, op_macs, NULL, PACKED_NONE, PACKED_NONE, scratch_matrices,
-     "by Householder's reflections", .core = true},
-    {"eigh", GRAPH_OP_FACTOR, "eigh", "jacobi_parts", fits_eigh, op_macs, NULL, PACKED_NONE, PACKED_NONE,
-     scratch_matrices, "by Jacobi's rotations, sweep by sweep", .core = true},
-    {"svd", GRAPH_OP_FACTOR, "svd", "jacobi_parts", fits_svd, op_macs, NULL, PACKED_NONE, PACKED_NONE,
-     scratch_matrices, "by rotations of pairs of columns", .core = true},
-    {"matrix_exp", GRAPH_OP_FACTOR, "matrix_exp", NULL, fits_matrix_exp, op_macs, NULL, PACKED_NONE,
-     PACKED_NONE, scratch_matrices, "by the series of what is halved, and squares", .core = true},
-    {"lu_solve", GRAPH_OP_FACTOR, "lu_solve", NULL, fits_lu_solve, op_macs, NULL, PACKED_NONE, PACKED_NONE,
-     scratch_matrices, "by elimination with the largest pivot, of all columns at a time", .core = true},
-    {"triangular", GRAPH_OP_FACTOR, "triangular", NULL, fits_triangular, op_macs, NULL, PACKED_NONE,
-     PACKED_NONE, NULL, "row by row, of all columns at a time", .core = true},
-    {"grid_sample", GRAPH_OP_SAMPLE, "grid_sample", NULL, fits_grid, op_macs, tiles_sample, PACKED_NONE,
-     PACKED_NONE, NULL, "a vector of places at a time: where they are, then some channels of each",
-     .core = true},
-    {"roi_align", GRAPH_OP_SAMPLE, "roi_align", NULL, fits_boxes, op_macs, tiles_sample, PACKED_NONE,
-     PACKED_NONE, NULL, "a part of a box at a time: its places, then some channels of all of them",
-     .core = true},
-    {"nms", GRAPH_OP_NMS, "nms", NULL, fits_always, op_macs, NULL, PACKED_NONE, PACKED_NONE, NULL,
-     "box by box, each held against those that stay", .core = true},
     {"attention_heads", GRAPH_OP_ATTENTION, "attention", NULL, fits_always, cost_heads, tiles_heads,
      PACKED_NONE, PACKED_NONE, scratch_heads,
      "a head at a time: all of its scores, then its weights, then its values", .core = true, .whole = true},
@@ -932,16 +1158,13 @@ static const struct algorithm cpu_algorithms[] = {
      cost_recurrent_panel, NULL, PACKED_PANELS, PACKED_VECTOR, scratch_recurrent,
      "step by step, some rows and units at a time: all gates of a unit in one register tile, from which its state is made at once",
      .core = true},
-    {"recurrent_dot", GRAPH_OP_RECURRENT, "recurrent", "recurrent_parts", fits_recurrent_dot,
-     cost_recurrent_dot, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
-     "step by step and row by row, in dot products with the weight as it lies", .core = true},
-    {"recurrent_gradient", GRAPH_OP_RECURRENT_GRADIENT, "recurrent_gradient", "recurrent_parts", fits_always,
-     cost_recurrent_gradient, NULL, PACKED_NONE, PACKED_NONE, scratch_recurrent,
-     "step by step, from the last one computed back: the gates of all rows, then by the weight as it lies what they give the step before",
-     .core = true},
-};
+    COMMON_ALGORITHMS};
+
+static const struct algorithm cuda_algorithms[] = {COMMON_ALGORITHMS};
+
 const struct algorithm_table algorithm_tables[DEVICE_COUNT] = {
     [DEVICE_CPU] = {cpu_algorithms, (int)(sizeof cpu_algorithms / sizeof *cpu_algorithms)},
+    [DEVICE_CUDA] = {cuda_algorithms, (int)(sizeof cuda_algorithms / sizeof *cuda_algorithms)},
 };
 
 const struct algorithm *algorithm_named(const struct backend *backend, const char *name)

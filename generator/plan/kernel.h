@@ -176,9 +176,10 @@ struct kernel {
     bool *used; /* by index: the sizes that it takes behind them */
     int used_count;
     const struct size *block; /* those of a block, BLOCK_SIZES of them; NULL: none */
-    bool guarded; /* on a machine of its own: it does nothing behind a check that failed, since it reads at indices, or divides */
-    bool alone;               /* so large that it is not compiled into its callers */
-    struct split split;       /* slices 1: it is one call */
+    bool
+        guarded; /* on a machine of its own: it does nothing behind a check that failed, since it reads at indices, or divides */
+    bool alone;  /* so large that it is not compiled into its callers */
+    struct split split; /* slices 1: it is one call */
     const struct dim
         *enough; /* so many results are compared with split.values before threads share it; NULL: always */
 
@@ -236,7 +237,7 @@ enum operand_kind {
     OPERAND_NUMBER,  /* an integer: `offset` */
     OPERAND_BYTES,   /* of so many elements: `count` of `dtype`; those of `value`, where that is a tensor */
     OPERAND_NULL,    /* a pointer that is not used */
-    OPERAND_FAULT,  /* of a guarded kernel: what checks have noted */
+    OPERAND_FAULT,   /* of a guarded kernel: what checks have noted */
     OPERAND_STREAM, /* seed and counter of the call, and the number of a stream; `earlier`: of the call before */
     OPERAND_ENTRY,    /* packing: an entry, so many elements in */
     OPERAND_TENSOR,   /* packing: a parameter or buffer, the same */

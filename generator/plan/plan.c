@@ -154,7 +154,7 @@ static void lay_out_mirror(struct plan *plan)
 {
     plan->groups[0]->bytes += plan->param_bytes;
     for (int i = 0; i < plan->constant_count; i++)
-        plan->groups[0]->bytes += plan_aligned(plan, constant_length(plan->constants[i]->constant));
+        plan->groups[0]->bytes += plan_aligned(plan, constant_length(plan->constants[i]->constant) + 1);
     for (int v = 0; v < plan->variant_count; v++)
         plan->variants[v]->uses_packed = plan->groups[0]->bytes > 0;
 }

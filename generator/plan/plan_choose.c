@@ -157,6 +157,22 @@ const struct algorithm *planner_choose(struct planner *planner, const struct op 
     return best;
 }
 
+/* On a GPU a core is run by many threads, each of which computes a slice: as many as there are along one axis. */
+static struct split deal_out(const struct step *step)
+{
+    enum { MOST = 2048 };
+    int64_t tiles[SPLIT_AXES] = {0};
+    struct split split = {.slices = 1};
+
+    if (step->algorithm && step->algorithm->core && step->algorithm->tiles)
+        step->algorithm->tiles(step->op, tiles);
+    for (int axis = SPLIT_NONE + 1; axis < SPLIT_AXES; axis++)
+        if (tiles[axis] > split.slices)
+            split = (struct split){.axis = (enum split_axis)axis,
+                                   .slices = tiles[axis] < MOST ? (int)tiles[axis] : MOST};
+    return split;
+}
+
 /* How the step is dealt out. A loop nest has tiles of some cache lines. */
 struct split planner_split_step(struct planner *planner, const struct step *step)
 {
@@ -167,6 +183,8 @@ struct split planner_split_step(struct planner *planner, const struct step *step
     int threads = always > 0 ? always : planner->plan->program->settings.threads;
     struct split split = {.slices = 1};
 
+    if (planner->plan->backend->apart)
+        return deal_out(step);
     if (threads < 2)
         return split;
     if (step->algorithm && step->algorithm->tiles)
@@ -184,11 +202,13 @@ struct split planner_split_step(struct planner *planner, const struct step *step
 /* Whether it takes one of the rows of algorithms.c to compute the op, of which some row fits whatever is built. */
 bool planner_needs_algorithm(const struct planner *planner, enum op_code code)
 {
-    const struct algorithm_table *table = algorithms_of(planner->plan->backend);
+    const struct algorithm *row;
     bool needs = false;
 
-    for (int i = 0; i < table->count; i++)
-        needs |= table->rows[i].op == code;
+    (void)planner;
+    for (int i = 0; (row = algorithm_at(i));
+         i++) /* of all machines: what one has no row for is not computed there */
+        needs |= row->op == code;
     return needs;
 }
 

@@ -51,7 +51,8 @@ static int find_entry(struct run *run)
                                                sizeof run->output_gradients[0]);
     run->input_gradients = modc_driver_zeroed((size_t)run->entry->input_count,
                                               sizeof run->input_gradients[0]);
-    run->out_gradients = modc_driver_zeroed(2 * (size_t)run->entry->output_count, sizeof run->out_gradients[0]);
+    run->out_gradients = modc_driver_zeroed(2 * (size_t)run->entry->output_count,
+                                            sizeof run->out_gradients[0]);
     run->in_gradients = modc_driver_zeroed(2 * (size_t)run->entry->input_count, sizeof run->in_gradients[0]);
     for (int i = 0; i < run->entry->output_count; i++)
         run->output_gradients[i].name = modc_driver_gradient_name(run->entry->outputs[i].name);

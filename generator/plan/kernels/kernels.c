@@ -300,7 +300,6 @@ void add_sizes(struct making *making, struct kernel_call *call)
         add_operand(making, call, (struct operand){.kind = OPERAND_FAULT});
 }
 
-
 /* ---- the whole ---------------------------------------------------------------------------------------------- */
 
 void plan_kernels(struct cx *cx, struct plan *plan)

@@ -101,6 +101,19 @@ extern "C" int modc_cuda_commit(void *stream, const struct modc_device_head *hea
                                  (const unsigned char *)from, (int64_t)bytes);
 }
 
+static __global__ void __launch_bounds__(THREADS)
+    copy_bool(unsigned char *to, const unsigned char *from, int64_t count)
+{
+    for (int64_t i = MODC_THREAD(THREADS); i < count; i += MODC_THREADS(THREADS))
+        to[i] = from[i] != 0;
+}
+
+extern "C" int modc_cuda_copy_bool(void *stream, void *to, const void *from, size_t bytes)
+{
+    return (int)MODC_LAUNCH_OVER(copy_bool, (int64_t)bytes, THREADS, stream, (unsigned char *)to,
+                                 (const unsigned char *)from, (int64_t)bytes);
+}
+
 /* Elements of at most 8 bytes, which are in `element` from its lowest byte on. */
 static __global__ void __launch_bounds__(THREADS)
     fill(unsigned char *to, uint64_t element, int each, int64_t bytes)

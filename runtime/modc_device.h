@@ -166,6 +166,7 @@ enum modc_status modc_pack_launched(struct modc_params *params, int code, const 
 
 /* Copies of dense elements, zeros. */
 int modc_cuda_copy(void *stream, void *to, const void *from, size_t bytes);
+int modc_cuda_copy_bool(void *stream, void *to, const void *from, size_t bytes); /* every one is 0 or 1 */
 int modc_cuda_zero(void *stream, void *to, int zero, size_t bytes);
 
 /* Of what a call writes to state and buffers: nothing, where a call on the stream was at fault. */

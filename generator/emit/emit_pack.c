@@ -282,9 +282,9 @@ void print_pack_functions(struct emit *e, struct text *out)
             if (child->count > 0) {
                 const char *list = module_path_c(e, group->root, child->first->parent);
 
-                text_printf(
-                    &body, "    for (int i = 0; i < %d; i++)\n        %spack_%s(&p->%s[i], &k->%s[i]%s%s;\n",
-                    child->count, begin, child->group->name, list, child->member, work, end);
+                text_printf(&body,
+                            "    for (int i = 0; i < %d; i++)\n        %spack_%s(&p->%s[i], &k->%s[i]%s%s;\n",
+                            child->count, begin, child->group->name, list, child->member, work, end);
             } else {
                 text_printf(&body, "    %spack_%s(&p->%s, &k->%s%s%s;\n", begin, child->group->name,
                             module_path_c(e, group->root, child->first), child->member, work, end);

@@ -288,6 +288,27 @@ enum modc_status modc_download(struct modc_params *params)
     return params == NULL || params->model == NULL ? MODC_POINTER : settle(params);
 }
 
+/* ---- gradients ----------------------------------------------------------------------------------------------------- */
+
+/* The few bytes are taken at once. */
+static enum modc_status publish(struct modc_training *training)
+{
+    struct modc_context *net = training->net;
+
+    if (training->present == NULL)
+        return MODC_OK;
+    return failed(net,
+                  cudaMemcpyAsync(training->present, modc_present_on_host(training),
+                                  sizeof *training->present * (size_t)training->model->gradient_count,
+                                  cudaMemcpyHostToDevice, stream_of(net)),
+                  "gradients");
+}
+
+static enum modc_status zero(struct modc_context *net, void *block, size_t bytes)
+{
+    return failed(net, (cudaError_t)modc_cuda_zero(modc_cuda_of(net)->stream, block, 0, bytes), "zero_grad");
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------- */
 
 static enum modc_status allocated(cudaError_t code)
@@ -534,6 +555,8 @@ const struct modc_device modc_cuda_device = {
     .params_destroy = params_destroy,
     .create = create,
     .destroy = destroy,
+    .publish = publish,
+    .zero = zero,
     .call_host = modc_call_host,
     .backward_host = modc_backward_host,
     .failed = modc_device_failed,

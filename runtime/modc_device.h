@@ -70,6 +70,22 @@ static inline struct modc_mirror *modc_mirror_of(const struct modc_params *param
                                           modc_key_pointer(2 * params->model->key_count));
 }
 
+/* In struct MODEL_training, behind its gradients: by gradient whether it is there, as the cell is in the device's memory, and behind
+ * that whether it is wanted. Of `update: fused`, which keeps none, the second alone, behind the head. */
+static inline uint64_t *modc_present_on_host(const struct modc_training *training)
+{
+    const struct modc_model *model = training->model;
+
+    return (uint64_t *)(void *)((char *)(uintptr_t)training + model->gradients_offset + model->params_bytes);
+}
+
+static inline bool *modc_wants_on_host(const struct modc_training *training)
+{
+    return training->model->gradients_offset > 0
+               ? (bool *)(void *)(modc_present_on_host(training) + training->model->gradient_count)
+               : (bool *)(void *)((char *)(uintptr_t)training + sizeof *training);
+}
+
 /* What the runtime does otherwise for such a model: struct modc_model points to one. Memory that is not freed by hand is the caller's. */
 struct modc_device {
     const char *name;
@@ -88,6 +104,10 @@ struct modc_device {
     enum modc_status (*create)(const struct modc_model *model, struct modc_params *params, size_t workspace,
                                struct modc_context **net);
     void (*destroy)(struct modc_context *net);
+    /* Which gradients there are, as the host has it, for the kernels of the context's stream; memory of the device becomes 0 there.
+     * MODC_GPU. */
+    enum modc_status (*publish)(struct modc_training *training);
+    enum modc_status (*zero)(struct modc_context *net, void *block, size_t bytes);
     /* modc_call_host, modc_backward_host, modc_device_failed. */
     enum modc_status (*call_host)(struct modc_context *net, const struct modc_entry *entry, const int *sizes,
                                   const void **inputs, void **outputs);

@@ -1,6 +1,6 @@
 /* modc_gradient.c - the gradients of a model's parameters: where they are, which are there, which are wanted. Apart from what
  * updates parameters, since backward serves without that. */
-#include "modc.h"
+#include "modc_device.h"
 
 #include <string.h>
 
@@ -9,25 +9,46 @@ static const struct modc_key *key_of(const struct modc_training *training, int i
     return &training->model->keys[modc_gradient_key(training->model, index)];
 }
 
+/* Where struct MODEL_params of gradients has the pointer to that of a key: a device's, where there is one. */
+static void *pointer_to(const struct modc_training *training, int key)
+{
+    const struct modc_model *model = training->model;
+
+    return (char *)training->gradients +
+           modc_key_pointer(key + (model->device != NULL ? model->key_count : 0));
+}
+
 static char *block_of(const struct modc_training *training, int index)
 {
     void *pointer;
 
-    memcpy(&pointer,
-           (const char *)training->gradients + modc_key_pointer(modc_gradient_key(training->model, index)),
-           sizeof pointer);
+    memcpy(&pointer, pointer_to(training, modc_gradient_key(training->model, index)), sizeof pointer);
     return pointer;
+}
+
+/* Where the host reads and writes which of them there are. */
+static uint64_t *cells_of(const struct modc_training *training)
+{
+    return training->model->device != NULL ? modc_present_on_host(training) : training->present;
 }
 
 static void set_present(const struct modc_training *training, int index, bool present)
 {
-    modc_store(&training->present[index], key_of(training, index)->dtype, present ? 1.0 : 0.0);
+    modc_store(&cells_of(training)[index], key_of(training, index)->dtype, present ? 1.0 : 0.0);
+}
+
+/* Behind such changes. */
+static enum modc_status publish(struct modc_training *training)
+{
+    const struct modc_device *device = training->model->device;
+
+    return device != NULL ? device->publish(training) : MODC_OK;
 }
 
 static bool is_present(const struct modc_training *training, int index)
 {
     return training->present != NULL &&
-           modc_number(&training->present[index], key_of(training, index)->dtype) != 0.0;
+           modc_number(&cells_of(training)[index], key_of(training, index)->dtype) != 0.0;
 }
 
 static size_t aligned(const struct modc_model *model, size_t bytes)
@@ -46,7 +67,7 @@ static char *place_gradients(struct modc_training *training, char *block)
     for (int i = 0; i < model->gradient_count; i++) {
         for (int k = modc_gradient_key(model, i); k < model->key_count; k++) /* tied keys have one */
             if (k - model->keys[k].tied == modc_gradient_key(model, i))
-                memcpy((char *)training->gradients + modc_key_pointer(k), &tensor, sizeof tensor);
+                memcpy(pointer_to(training, k), &tensor, sizeof tensor);
         tensor += aligned(model, modc_key_bytes(key_of(training, i)));
     }
     training->present = (uint64_t *)(void *)tensor;
@@ -70,10 +91,15 @@ enum modc_status modc_training_init(struct modc_training *training, struct modc_
     if (bytes < model->gradient_block)
         return MODC_SIZE;
     memset(training, 0, model->training_bytes);
-    memset(block, 0, model->gradient_block);
+    if (model->device != NULL)
+        MODC_TRY(model->device->zero(net, block, model->gradient_block));
+    else
+        memset(block, 0, model->gradient_block);
     training->model = model;
     training->net = net;
     training->wants = model->gradients_offset > 0 ? (bool *)(void *)place_gradients(training, block) : block;
+    if (model->device != NULL)
+        training->wants = modc_wants_on_host(training);
     for (int i = 0; i < model->gradient_count; i++)
         training->wants[i] = true;
     net->trainer = training;
@@ -89,11 +115,17 @@ void modc_set_grad_enabled(struct modc_context *net, bool enabled)
 void modc_zero_grad(struct modc_training *training, bool set_to_none)
 {
     for (int i = 0; i < training->model->gradient_count && training->present != NULL; i++) {
+        const size_t bytes = modc_key_bytes(key_of(training, i));
+
         if (set_to_none)
             set_present(training, i, false);
+        else if (is_present(training, i) && training->model->device != NULL)
+            (void)training->model->device->zero(training->net, block_of(training, i), bytes);
         else if (is_present(training, i))
-            memset(block_of(training, i), 0, modc_key_bytes(key_of(training, i)));
+            memset(block_of(training, i), 0, bytes);
     }
+    if (set_to_none)
+        (void)publish(training); /* what fails is told by the next launch */
 }
 
 void *modc_gradient_at(const struct modc_training *training, int index)
@@ -170,5 +202,6 @@ void modc_backward_end(struct modc_context *net, const int *given, int count)
         if (net->trainer->wants[index])
             set_present(net->trainer, index, true);
     }
+    (void)publish(net->trainer); /* what fails is told by the next launch */
     net->saved = 0;
 }

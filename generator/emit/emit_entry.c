@@ -418,6 +418,8 @@ void print_backward(struct emit *e, struct text *out, const struct entry *entry)
         print_second_call(e, out, entry, EMITTED_SAVING, "    ");
     }
     text_add(out, "    return status;\n}\n\n");
+    if (e->plan->backend->apart && has_gradients(e))
+        print_host_call(e, out, entry, true);
 }
 
 /* Through arrays, for struct modc_entry. */

@@ -271,6 +271,10 @@ static void print_kept_slots(struct emit *e, struct text *out, const struct vari
 
     for (int i = 0; i < variant->interval_count; i++)
         kept |= is_kept_slots(&variant->intervals[i]) && variant->intervals[i].kept;
+    if (is_apart(e)) {
+        text_printf(out, "    void **const kept_slots = %s->kept_slots;\n", use(e->uses, "net"));
+        return;
+    }
     text_printf(out,
                 "    void **const kept_slots = (void *)(%s + %lld); /* what hooks gave, for backward */\n",
                 block_name(e, variant, kept), (long long)variant->kept_offset);
@@ -429,8 +433,13 @@ static void print_zeros(struct emit *e, struct text *out, const struct variant *
         text_printf(&each, "    if (!%s)\n        %s = (const %s *)(const void *)zeros;\n", place->name,
                     place->name, type);
     }
-    text_printf(out, "    if (%s)\n        memset(%s, 0, %lld);\n%s", any.data, use(e->uses, "zeros"),
-                (long long)variant->zeros_bytes, each.data);
+    if (is_apart(e))
+        text_printf(out, "    if (%s)\n        %s(modc_cuda_zero, %s, 0, %lld);\n%s", any.data,
+                    run_macro(variant, PART_BACKWARD), use(e->uses, "zeros"), (long long)variant->zeros_bytes,
+                    each.data);
+    else
+        text_printf(out, "    if (%s)\n        memset(%s, 0, %lld);\n%s", any.data, use(e->uses, "zeros"),
+                    (long long)variant->zeros_bytes, each.data);
 }
 
 /* Marks the gradients that a variant adds to: those of its graph from `first` on, and of the regions that it calls. */

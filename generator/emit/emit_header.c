@@ -402,6 +402,17 @@ const char *backward_name(struct emit *e, const struct entry *entry)
                                                : arena_format(&e->cx->arena, "%s_backward", entry->name);
 }
 
+/* Of all calls with hooks that keep for backward: how many values they may have left anywhere. */
+static int most_kept(const struct emit *e)
+{
+    int most = 0;
+
+    for (int i = 0; i < e->plan->variant_count; i++)
+        if (e->plan->variants[i]->kept_count > most)
+            most = e->plan->variants[i]->kept_count;
+    return most;
+}
+
 /* What forward notes for backward. */
 static const char *saved_members(struct emit *e)
 {
@@ -413,6 +424,8 @@ static const char *saved_members(struct emit *e)
             inputs = e->plan->program->entries[i].input_count;
     if (!has_backward(e))
         return "";
+    if (is_apart(e) && most_kept(e) > 0)
+        text_printf(&out, "    void *kept_slots[%d]; /* what hooks gave, for backward */\n", most_kept(e));
     if (inputs > 0)
         text_printf(&out,
                     "    const void *saved_inputs[%d]; /* of the last call that keeps for backward */\n",
@@ -425,6 +438,16 @@ static const char *saved_members(struct emit *e)
 static void print_backward_declaration(struct emit *e, struct text *out, const struct entry *entry)
 {
     const struct graph *graph = entry_graph(entry);
+
+    if (is_apart(e)) {
+        text_printf(
+            out,
+            "/* %s_%s with gradients of results and inputs in the host's memory, behind %s_%s_host. */\n"
+            "enum modc_status %s_%s_host(struct %s *net",
+            e->m, backward_name(e, entry), e->m, entry->name, e->m, backward_name(e, entry), e->m);
+        print_backward_arguments(e, out, graph);
+        text_add(out, ");\n\n");
+    }
 
     text_printf(
         out,
@@ -502,11 +525,12 @@ static void print_header_includes(struct emit *e, struct text *out)
         text_printf(out, "#ifndef MODC_ALIGN\n#define MODC_ALIGN %d\n#endif\n", e->target->align);
     text_printf(
         out,
-        "#include \"%s\"%s\n\n#if MODC_ABI != %d\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
+        "#include \"%s\"%s%s\n\n#if MODC_ABI != %d\n#error \"%s.h was written for another modc runtime; run modc again\"\n#endif\n\n"
         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-        has_optimizer(e)          ? "modc_optim.h"
-        : e->plan->backend->apart ? "modc_device.h"
-                                  : "modc.h",
+        has_optimizer(e) ? "modc_optim.h"
+        : is_apart(e)    ? "modc_device.h"
+                         : "modc.h",
+        has_optimizer(e) && is_apart(e) ? "\n#include \"modc_device.h\"" : "",
         e->tree->rollout ? "\n#include \"modc_rollout.h\"" : "", MODC_ABI, e->m);
 }
 
@@ -546,6 +570,7 @@ static void print_context(struct emit *e, struct text *out)
 
 static void print_training_struct(struct emit *e, struct text *out)
 {
+    const int count = e->plan->gradient_count > 0 ? e->plan->gradient_count : 1;
     const char *m = e->m;
 
     if (has_gradients(e))
@@ -559,6 +584,10 @@ static void print_training_struct(struct emit *e, struct text *out)
             out,
             "/* The optimiser of a context's parameters. */\nstruct %s_training {\n    struct modc_training base;\n",
             m);
+    if (is_apart(e)) /* see modc_present_on_host */
+        text_printf(out, "%s    bool wants[%d];\n",
+                    has_gradients(e) ? arena_format(&e->cx->arena, "    uint64_t present[%d];\n", count) : "",
+                    count);
     if (has_optimizer(e))
         text_printf(out, "    struct %s_optimizer optimizer;\n", m);
     text_add(out, "};\n\n");

@@ -158,7 +158,8 @@ int modc_driver_prepare_context(struct run *run)
         size_t bytes = steps ? run->model->training_block : run->model->gradient_block;
 
         run->training = modc_driver_zeroed(1, run->model->training_bytes);
-        if (posix_memalign(&run->gradient_block, 64, bytes) != 0)
+        if (run->model->device != NULL ? run->model->device->allocate(&run->gradient_block, bytes) != MODC_OK
+                                       : posix_memalign(&run->gradient_block, 64, bytes) != 0)
             return modc_driver_fail(EXIT_BUG, "modc", "out of memory");
         status = (steps ? run->model->training_init : modc_training_init)(run->training, run->net,
                                                                           run->gradient_block, bytes);

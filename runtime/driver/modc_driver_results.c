@@ -28,6 +28,10 @@ void modc_driver_gather_results(struct run *run)
             continue;
         named->name = modc_driver_gradient_name(key->name);
         named->tensor.data = (void *)(uintptr_t)data; /* read alone */
+        if (model->device != NULL) {                  /* the process ends soon, and gives it back */
+            named->tensor.data = modc_driver_zeroed(modc_key_bytes(key), 1);
+            (void)model->device->copy(named->tensor.data, data, modc_key_bytes(key));
+        }
         named->tensor.dtype = key->dtype;
         named->tensor.ndim = key->ndim;
         memcpy(named->tensor.dims, key->dims, sizeof key->dims);

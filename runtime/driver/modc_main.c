@@ -113,7 +113,10 @@ static void free_gradients(struct run *run)
     free(run->out_gradients);
     free(run->in_gradients);
     free(run->training);
-    free(run->gradient_block);
+    if (run->gradient_block != NULL && run->model->device != NULL)
+        run->model->device->release(run->gradient_block);
+    else
+        free(run->gradient_block);
 }
 
 static void free_all(struct run *run)

@@ -271,8 +271,14 @@ static void print_kept_slots(struct emit *e, struct text *out, const struct vari
 
     for (int i = 0; i < variant->interval_count; i++)
         kept |= is_kept_slots(&variant->intervals[i]) && variant->intervals[i].kept;
-    if (is_apart(e)) {
-        text_printf(out, "    void **const kept_slots = %s->kept_slots;\n", use(e->uses, "net"));
+    if (is_apart(e)) { /* the host reads them; each instance of a region has some */
+        const char *net = use(e->uses, "net");
+
+        if (variant->graph->region)
+            text_printf(out, "    void **const kept_slots = %s->kept_slots + %d * %s;\n", net,
+                        plan_most_kept(e->plan), use(e->uses, "module"));
+        else
+            text_printf(out, "    void **const kept_slots = %s->kept_slots;\n", net);
         return;
     }
     text_printf(out,

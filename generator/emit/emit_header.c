@@ -402,17 +402,6 @@ const char *backward_name(struct emit *e, const struct entry *entry)
                                                : arena_format(&e->cx->arena, "%s_backward", entry->name);
 }
 
-/* Of all calls with hooks that keep for backward: how many values they may have left anywhere. */
-static int most_kept(const struct emit *e)
-{
-    int most = 0;
-
-    for (int i = 0; i < e->plan->variant_count; i++)
-        if (e->plan->variants[i]->kept_count > most)
-            most = e->plan->variants[i]->kept_count;
-    return most;
-}
-
 /* What forward notes for backward. */
 static const char *saved_members(struct emit *e)
 {
@@ -424,8 +413,9 @@ static const char *saved_members(struct emit *e)
             inputs = e->plan->program->entries[i].input_count;
     if (!has_backward(e))
         return "";
-    if (is_apart(e) && most_kept(e) > 0)
-        text_printf(&out, "    void *kept_slots[%d]; /* what hooks gave, for backward */\n", most_kept(e));
+    if (is_apart(e) && plan_most_kept(e->plan) > 0)
+        text_printf(&out, "    void *kept_slots[%d]; /* what hooks gave, for backward */\n",
+                    plan_most_kept(e->plan) * (e->plan->group_count > 1 ? e->tree->module_count : 1));
     if (inputs > 0)
         text_printf(&out,
                     "    const void *saved_inputs[%d]; /* of the last call that keeps for backward */\n",

@@ -36,6 +36,16 @@ bool plan_uses(const struct plan *plan, enum packed_format format)
     return false;
 }
 
+int plan_most_kept(const struct plan *plan)
+{
+    int most = 0;
+
+    for (int i = 0; i < plan->variant_count; i++)
+        if (plan->variants[i]->kept_count > most)
+            most = plan->variants[i]->kept_count;
+    return most;
+}
+
 const struct variant *plan_variant(const struct plan *plan, const struct graph *graph)
 {
     for (int i = 0; i < plan->variant_count; i++)

@@ -306,6 +306,9 @@ int64_t plan_packed_block(const struct plan *plan);
 /* Whether something is packed in this format. */
 bool plan_uses(const struct plan *plan, enum packed_format format);
 
+/* How many values a call with hooks may have left anywhere, for backward: of the variant that has the most. */
+int plan_most_kept(const struct plan *plan);
+
 /* The constant array that holds these elements; equal ones are one. */
 const char *plan_constant(struct cx *cx, struct plan *plan, struct value *value);
 

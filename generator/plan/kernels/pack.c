@@ -214,6 +214,8 @@ static void make_parts(struct making *making, const struct packed *entry)
         add_operand(making, call, entry_operand(making, entry, part->to));
         for (int j = 0; j < entry->operand_count; j++)
             add_operand(making, call, source_operand(making, entry, j, part->from[j]));
+        if (call->kernel->guarded)
+            add_operand(making, call, (struct operand){.kind = OPERAND_FAULT});
     }
 }
 

@@ -196,9 +196,9 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
     if (dump_wants(dump, cx, "spec"))
         spec_dump(dump->out, spec, dump->json);
 
-    struct program **programs = ARENA_ARRAY(&cx->arena, spec->dtype_count, struct program *);
+    struct program **programs = ARENA_ARRAY(&cx->arena, spec_variants(spec), struct program *);
     bool complete = true;
-    for (int i = 0; i < spec->dtype_count; i++) {
+    for (int i = 0; i < spec_variants(spec); i++) {
         programs[i] = make_program(cx, spec, i, i == 0 ? dump : &none);
         complete = complete && programs[i];
     }
@@ -208,7 +208,7 @@ static struct plan *make_plans(struct cx *cx, const char *path, struct dump *dum
         return NULL;
 
     struct plan *plans = NULL, **end = &plans;
-    for (int i = 0; i < spec->dtype_count; i++, end = &(*end)->next) {
+    for (int i = 0; i < spec_variants(spec); i++, end = &(*end)->next) {
         *end = make_plan(cx, programs[i], i == 0 ? dump : &none);
         if (!*end)
             return NULL;

@@ -97,6 +97,8 @@ bool settings_apply(struct cx *cx, struct spec *spec)
     }
     if (options->dtype || options->command == COMMAND_RUN) /* one program runs one variant */
         spec->dtype_count = 1;
+    if (options->command == COMMAND_RUN)
+        spec->device_count = 1;
     if (options->model)
         fine &= name_model(cx, spec, options->model);
     spec->backward |= options->backward || spec->training;

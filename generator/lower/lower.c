@@ -448,10 +448,10 @@ static void part_modes(struct graph *graph, void *data)
         graph_part_modes(graph);
 }
 
-static struct settings read_settings(const struct spec *spec)
+static struct settings read_settings(const struct spec *spec, int variant)
 {
     return (struct settings){.source = spec->source,
-                             .backend = backend_find(spec->devices[0]),
+                             .backend = backend_find(spec_variant_device(spec, variant)),
                              .pack = spec->pack != SPEC_OFF,
                              .packs_once = spec->packs_once,
                              .embeds = spec->embeds,
@@ -527,7 +527,7 @@ static struct program *lower_entries(struct cx *cx, struct module_tree *tree, bo
 
     program->cx = cx;
     program->tree = tree;
-    program->settings = read_settings(spec);
+    program->settings = read_settings(spec, tree->variant);
     program->resolving = resolving;
     program->entries = ARENA_ARRAY(&cx->arena, spec->entry_count + 3, struct entry);
     for (int i = -1; i < spec->entry_count; i++) {

@@ -151,6 +151,7 @@ static enum dtype variant_dtype(const struct spec *spec, int variant)
 {
     enum dtype dtype = DTYPE_FLOAT32;
 
+    variant %= spec->dtype_count;
     for (int i = 0; i < spec->dtype_count && !is_computed(spec->dtypes[variant]); i++)
         if (is_computed(spec->dtypes[i]))
             variant = i;
@@ -266,6 +267,31 @@ struct module *module_criterion(struct cx *cx, struct module_tree *tree)
     return module;
 }
 
+/* "policy", "policy_float64", "policy_cuda", "policy_float64_cuda". */
+static const char *variant_name(struct cx *cx, const struct spec *spec, int variant)
+{
+    const char *name = spec->model;
+
+    if (variant % spec->dtype_count > 0)
+        name = arena_format(&cx->arena, "%s_%s", name, spec_variant_dtype(spec, variant));
+    if (variant / spec->dtype_count > 0)
+        name = arena_format(&cx->arena, "%s_%s", name, spec_variant_device(spec, variant));
+    return name;
+}
+
+/* What errors of a further variant are said with. */
+static void note_variant(struct cx *cx, const struct spec *spec, int variant)
+{
+    const int dtype = variant % spec->dtype_count, device = variant / spec->dtype_count;
+
+    cx->variant.loc = device > 0 ? spec->device_locs[device] : spec->dtype_locs[dtype];
+    cx->variant.text = device > 0 ? arena_format(&cx->arena, "in the variant for the device %s",
+                                                 spec->devices[device])
+                       : dtype > 0
+                           ? arena_format(&cx->arena, "in the variant of dtype %s", spec->dtypes[dtype])
+                           : NULL;
+}
+
 struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
 {
     struct module_tree *tree = ARENA_NEW(&cx->arena, struct module_tree);
@@ -273,16 +299,12 @@ struct module_tree *module_build(struct cx *cx, struct spec *spec, int variant)
 
     tree->spec = spec;
     tree->variant = variant;
-    tree->name = variant > 0 ? arena_format(&cx->arena, "%s_%s", spec->model, spec->dtypes[variant])
-                             : spec->model;
+    tree->name = variant_name(cx, spec, variant);
     tree->dtype = tree->storage = variant_dtype(spec, variant);
-    cx->variant.loc = spec->dtype_locs[variant];
-    cx->variant.text = variant > 0
-                           ? arena_format(&cx->arena, "in the variant of dtype %s", spec->dtypes[variant])
-                           : NULL;
+    note_variant(cx, spec, variant);
     if (variant == 0)
         check_dtypes_and_devices(cx, spec);
-    if (is_computed(spec->dtypes[variant]))
+    if (is_computed(spec_variant_dtype(spec, variant)))
         tree->storage = variant_storage(cx, spec, tree->dtype);
     build.eval.cx = cx;
     build.eval.default_dtype = tree->dtype;

@@ -103,19 +103,25 @@ static bool begins_as(const char *name, const char *prefix)
     return !*prefix;
 }
 
+static void check_suffix(struct cx *cx, const struct spec *spec, const char *suffix, struct loc variant,
+                         const char *name, struct loc loc, bool class)
+{
+    const size_t length = strlen(suffix);
+
+    if (!begins_as(name, suffix) || (!class && name[length] && name[length] != '_'))
+        return;
+    diag_error(cx, loc, "'%s' gives names in C that belong to the variant %s_%s", name, spec->model, suffix);
+    diag_note(cx, variant, "the variant is asked for here");
+}
+
 /* `float64`, `FLOAT64_norm` and, of a class, `Float64Norm`: with the model's name in front they begin as what is emitted
  * for a second dtype does. */
 static void check_prefix(struct cx *cx, const struct spec *spec, const char *name, struct loc loc, bool class)
 {
-    for (int i = 1; i < spec->dtype_count; i++) {
-        size_t length = strlen(spec->dtypes[i]);
-
-        if (!begins_as(name, spec->dtypes[i]) || (!class && name[length] && name[length] != '_'))
-            continue;
-        diag_error(cx, loc, "'%s' gives names in C that belong to the variant %s_%s", name, spec->model,
-                   spec->dtypes[i]);
-        diag_note(cx, spec->dtype_locs[i], "the variant is asked for here");
-    }
+    for (int i = 1; i < spec->dtype_count; i++)
+        check_suffix(cx, spec, spec->dtypes[i], spec->dtype_locs[i], name, loc, class);
+    for (int i = 1; i < spec->device_count; i++)
+        check_suffix(cx, spec, spec->devices[i], spec->device_locs[i], name, loc, class);
 }
 
 void module_check_variant_names(struct cx *cx, const struct module_tree *tree)

@@ -321,6 +321,22 @@ const struct spec_key *spec_key(int index);
 /* The dtypes that a model computes in, or (false) that a tensor may have, with PyTorch's aliases. */
 const char *const *spec_dtypes(struct cx *cx, bool model, int *count);
 
+/* A model has a variant for each of its dtypes on each of its devices; the first device has the first numbers. */
+static inline int spec_variants(const struct spec *spec)
+{
+    return spec->dtype_count * spec->device_count;
+}
+
+static inline const char *spec_variant_dtype(const struct spec *spec, int variant)
+{
+    return spec->dtypes[variant % spec->dtype_count];
+}
+
+static inline const char *spec_variant_device(const struct spec *spec, int variant)
+{
+    return spec->devices[variant / spec->dtype_count];
+}
+
 /* The devices that a model may be made for. */
 const char *const *spec_devices(int *count);
 

@@ -50,7 +50,7 @@ def compiled(modc, spec, dtype, work):
     subprocess.run([modc, "generate", spec, "--dtype", dtype, "-o", work], check=True, stderr=subprocess.DEVNULL)
     flags = [*shlex.split(os.environ["CFLAGS"]), f"-DMODC_MODEL={spec.stem}_model", "-DMODC_LIBM"]
     subprocess.run([*shlex.split(os.environ["CC"]), *flags, f"-I{work}", "-Iruntime", "-o", program, work / f"{spec.stem}.c",
-                    *Path("runtime").rglob("*.c"), "-lm"], check=True)
+                    *(path for path in Path("runtime").rglob("*.c") if "cuda" not in str(path)), "-lm"], check=True)
     return [*shlex.split(runner), program]
 
 

@@ -1,6 +1,7 @@
 # What is installed, and where: the command with its manual page and what shells complete it by, the runtime as a library,
 # as headers and as sources, the packages for CMake and pkg-config (both know their files relative to themselves), licence,
-# documentation, examples.
+# documentation, examples. Sources over the CUDA toolkit lie in a folder below the others, which so can all be compiled; the
+# stand-in for a GPU has one with its header, which takes the place of the toolkit's where the folder is searched.
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME modc) # what a wheel has; the other component is doc
 
@@ -11,9 +12,10 @@ set(modc_pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS modc modc_runtime)
 install(DIRECTORY runtime/ DESTINATION ${modc_include} FILES_MATCHING PATTERN "*.h" PATTERN driver EXCLUDE
-        PATTERN "*cuda*" EXCLUDE)
-install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN driver EXCLUDE
-        PATTERN "*cuda*" EXCLUDE)
+        PATTERN cuda EXCLUDE PATTERN cuda_host EXCLUDE)
+install(DIRECTORY runtime/ DESTINATION ${modc_runtime} FILES_MATCHING PATTERN "*.c" PATTERN "*.cu" PATTERN driver EXCLUDE
+        PATTERN cuda_host EXCLUDE)
+install(DIRECTORY runtime/cuda_host DESTINATION ${modc_runtime})
 
 # modc_install_printed(FILE DESTINATION WORDS...): what modc prints when it is asked so.
 function(modc_install_printed file destination)

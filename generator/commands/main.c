@@ -92,7 +92,7 @@ static int write_files(struct cx *cx, const struct plan *plan, struct output_fil
     const char *error = NULL, *replaced;
 
     if (options->validate) {
-        int status = validate_files(cx, files, count);
+        int status = validate_files(cx, plan, files, count);
 
         if (status != EXIT_DONE)
             return status;
@@ -104,7 +104,7 @@ static int write_files(struct cx *cx, const struct plan *plan, struct output_fil
         return EXIT_FILE;
     }
     if (options->bundle)
-        files = bundle_folder(cx, files, &count, plan->model);
+        files = bundle_folder(cx, files, &count, plan);
     if (options->depfile) {
         depfile = depfile_make(cx, plan->program->tree->spec, files, count);
         if (!depfile)

@@ -540,7 +540,7 @@ int measure_model(struct cx *cx, struct text *out, const struct plan *plan, cons
     m.compiler = compiler_words(cx, target->compiler,
                                 target->hosted ? "-O3 -march=native"
                                                : arena_format(&cx->arena, "-Os %s", target->flags));
-    files = bundle_runtime(cx, files, &count, false);
+    files = bundle_runtime(cx, files, &count, bundle_parts(plan));
     m.units = ARENA_ARRAY(&cx->arena, count + 1, struct unit);
     if (!output_write(cx, m.folder, files, count, &error)) {
         diag_error(cx, nowhere, "%s", error);

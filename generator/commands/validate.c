@@ -1,5 +1,5 @@
 /* validate.c - generate --validate; see validate.h. Every .c is read once for each vector width that the text chooses
- * from, every header also as C++. */
+ * from, every header also as C++, every .cu with the header of the stand-in for a GPU. */
 #include "commands/validate.h"
 
 #include <string.h>
@@ -17,6 +17,9 @@ static const char c_words[] =
     "-Wvla -Wconversion -Werror";
 static const char cxx_words[] =
     "clang -fsyntax-only -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror";
+
+static const char cuda_words[] = /* sizes of launches and indices of threads are unsigned */
+    "clang -fsyntax-only -x c++ -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror";
 
 static const char *const widths[] = {
     "",
@@ -79,12 +82,13 @@ static int judge(struct validation *v)
     return EXIT_DONE;
 }
 
-int validate_files(struct cx *cx, const struct output_file *files, int count)
+int validate_files(struct cx *cx, const struct plan *plan, const struct output_file *files, int count)
 {
     const char *error = NULL;
     struct validation v = {.cx = cx, .folder = process_make_folder(cx, &error)};
     int all_count = count, status = EXIT_FILE;
-    struct output_file *all = bundle_runtime(cx, files, &all_count, false);
+    unsigned parts = bundle_parts(plan);
+    struct output_file *all = bundle_runtime(cx, files, &all_count, parts | (parts ? BUNDLE_EMULATION : 0));
 
     if (!v.folder || !output_write(cx, v.folder, all, all_count, &error)) {
         diag_error(cx, nowhere, "%s", error);
@@ -97,6 +101,8 @@ int validate_files(struct cx *cx, const struct output_file *files, int count)
                 add(&v, c_words, "", &files[i]);
                 add(&v, cxx_words, "", &files[i]);
             }
+            if (text_ends_with(files[i].path, ".cu"))
+                add(&v, cuda_words, arena_format(&cx->arena, "-I%s/cuda_host", v.folder), &files[i]);
         }
         progress_step("letting Clang read what was emitted ...");
         if (!process_run(v.list, v.count, process_cores())) {

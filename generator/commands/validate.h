@@ -4,8 +4,9 @@
 #define MODC_VALIDATE_H
 
 #include "base/text.h"
+#include "plan/plan.h"
 
 /* EXIT_DONE, EXIT_COMPILER (no Clang) or EXIT_FAULT (Clang refuses a file); what is wrong is said. */
-int validate_files(struct cx *cx, const struct output_file *files, int count);
+int validate_files(struct cx *cx, const struct plan *plan, const struct output_file *files, int count);
 
 #endif

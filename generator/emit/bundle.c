@@ -12,8 +12,6 @@
 #include "plan/target.h"
 #include "plan/weights.h"
 
-static const char runtime_folder[] = "runtime/", driver_folder[] = "driver/"; /* the second: in the first */
-
 /* ---- the runtime ------------------------------------------------------------------------------------------ */
 
 bool bundle_is_hosted(const char *name)
@@ -22,25 +20,42 @@ bool bundle_is_hosted(const char *name)
            strcmp(name, "modc_isa.c") == 0 || strcmp(name, "modc_optim_host.c") == 0;
 }
 
-/* Behind the folder that a path starts with, or NULL. */
-static const char *in_folder(const char *path, const char *folder)
+/* What a file of the runtime is part of, by how its path begins: the first row that fits. */
+static const struct runtime_row {
+    const char *front, *folder; /* the second is left out of the name */
+    unsigned part;              /* 0: everybody needs it */
+} runtime_rows[] = {
+    {"runtime/driver/", "runtime/driver/", BUNDLE_DRIVER},
+    {"runtime/cuda/", "runtime/cuda/", BUNDLE_CUDA},
+    {"runtime/cuda_host/", "runtime/", BUNDLE_EMULATION},
+    {"runtime/modc_cuda", "runtime/", BUNDLE_CUDA},
+    {"runtime/", "runtime/", 0},
+};
+
+unsigned bundle_parts(const struct plan *plan)
 {
-    return strncmp(path, folder, strlen(folder)) == 0 ? path + strlen(folder) : NULL;
+    unsigned parts = 0;
+
+    for (; plan; plan = plan->next)
+        parts |= backend_device(plan->backend) == DEVICE_CUDA ? BUNDLE_CUDA : 0u;
+    return parts;
 }
 
-/* The name of a file of the runtime without its folders; NULL: it is none of those that are asked for. */
-static const char *runtime_name(const struct embedded_file *file, bool hosted, bool driver)
+/* The name that a file of the runtime has beside a model; NULL: it is none of those that are asked for. */
+static const char *runtime_name(const struct embedded_file *file, bool hosted, unsigned parts)
 {
-    const char *name = in_folder(file->name, runtime_folder);
-    const char *of_driver = name ? in_folder(name, driver_folder) : NULL;
+    for (int i = 0; i < COUNT(runtime_rows); i++) {
+        const struct runtime_row *row = &runtime_rows[i];
+        const char *name = file->name + strlen(row->folder);
 
-    if (of_driver)
-        return driver ? of_driver : NULL;
-    return name && (hosted || !bundle_is_hosted(name)) ? name : NULL;
+        if (strncmp(file->name, row->front, strlen(row->front)) == 0)
+            return (row->part & ~parts) == 0 && (hosted || !bundle_is_hosted(name)) ? name : NULL;
+    }
+    return NULL;
 }
 
 static struct output_file *add_runtime(struct cx *cx, const struct output_file *files, int *count,
-                                       bool hosted, bool driver)
+                                       bool hosted, unsigned parts)
 {
     enum { OTHERS = 4 }; /* of bundle_folder */
     struct output_file *all = ARENA_ARRAY(&cx->arena, *count + embedded_file_count + OTHERS,
@@ -50,7 +65,7 @@ static struct output_file *add_runtime(struct cx *cx, const struct output_file *
     if (given > 0)
         memcpy(all, files, (size_t)given * sizeof *all);
     for (int i = 0; i < embedded_file_count; i++) {
-        const char *name = runtime_name(&embedded_files[i], hosted, driver);
+        const char *name = runtime_name(&embedded_files[i], hosted, parts);
         bool there = !name;
 
         for (int j = 0; j < given && !there; j++)
@@ -61,9 +76,9 @@ static struct output_file *add_runtime(struct cx *cx, const struct output_file *
     return all;
 }
 
-struct output_file *bundle_runtime(struct cx *cx, const struct output_file *files, int *count, bool driver)
+struct output_file *bundle_runtime(struct cx *cx, const struct output_file *files, int *count, unsigned parts)
 {
-    return add_runtime(cx, files, count, true, driver);
+    return add_runtime(cx, files, count, true, parts);
 }
 
 /* ---- CMake ------------------------------------------------------------------------------------------------ */
@@ -72,11 +87,11 @@ static const char folder_cmake[] = "${CMAKE_CURRENT_LIST_DIR}";
 static const char cmake_lists[] = "CMakeLists.txt";
 static const char cmake_lists_head[] = "# CMakeLists.txt - written by modc";
 
-static void print_runtime(struct cx *cx, struct text *text)
+static void print_runtime(struct cx *cx, struct text *text, const struct plan *plan)
 {
     text_add(text, "if(NOT TARGET modc::runtime)\n    add_library(modc_runtime STATIC");
     for (int i = 0; i < embedded_file_count; i++) {
-        const char *name = runtime_name(&embedded_files[i], target_of(cx)->hosted, false);
+        const char *name = runtime_name(&embedded_files[i], target_of(cx)->hosted, bundle_parts(plan));
 
         if (name && text_ends_with(name, ".c"))
             text_printf(text, "\n        %s/%s", folder_cmake, name);
@@ -124,7 +139,7 @@ const char *bundle_cmake(struct cx *cx, const struct plan *plan)
             "MODC_RUNTIME set to\n# the folder of modc.h: whoever links the library then compiles the runtime.\n",
             model, model);
     if (bundle)
-        print_runtime(cx, &text);
+        print_runtime(cx, &text, plan);
     if (plan->weights && !weights_are_array(cx))
         text_add(&text, "enable_language(ASM)\n");
     if (cx->options->dispatch)
@@ -287,12 +302,12 @@ static struct output_file text_file(const char *name, const char *text)
 }
 
 struct output_file *bundle_folder(struct cx *cx, const struct output_file *files, int *count,
-                                  const char *model)
+                                  const struct plan *plan)
 {
     bool arduino = bundle_is_arduino(cx->options);
-    struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, false);
+    struct output_file *all = add_runtime(cx, files, count, target_of(cx)->hosted, bundle_parts(plan));
     static const char *const own[] = {"LICENSE", "NOTICE"};
-    const char *readme;
+    const char *model = plan->model, *readme;
     bool assembly = false;
 
     for (int i = 0; i < *count; i++)

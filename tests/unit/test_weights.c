@@ -98,7 +98,7 @@ static const struct source *run_pack(struct model *model, const char *weights)
     memcpy(with_main, files, (size_t)count * sizeof *files);
     with_main[count] = (struct output_file){"main.c", text, strlen(text), NULL};
     all = count + 1;
-    files = bundle_runtime(cx, with_main, &all, false);
+    files = bundle_runtime(cx, with_main, &all, 0);
     assert_true(output_write(cx, folder, files, all, &error));
     process_words(cx, &linker, cc && cc[0] ? cc : "cc");
     process_words(cx, &linker, "-o");

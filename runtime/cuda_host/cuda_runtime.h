@@ -152,6 +152,9 @@ cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
 
+/* With this status a process ends whose kernels and copies had faults, but for those that cuda_host_faults() has told of. */
+enum { CUDA_HOST_EXIT = 8 };
+
 /* ---- what tests ask ----------------------------------------------------------------------------------------------- */
 
 /* How many faults kernels and copies were found with; cleared by the call, as is the error that they left. */

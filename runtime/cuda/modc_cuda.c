@@ -373,6 +373,8 @@ static enum modc_status params_create(const struct modc_model *model, void *bloc
         (*params)->packed = made->packed;
     else
         params_destroy(*params);
+    if (status != MODC_OK)
+        *params = NULL;
     return status;
 }
 
@@ -545,8 +547,24 @@ enum modc_status modc_backward_host(struct modc_context *net, const struct modc_
                : call_staged(net, entry, sizes, output_gradients, input_gradients, true);
 }
 
+static enum modc_status find(const char **text)
+{
+    int devices = 0, number = 0, major = 0;
+    cudaError_t code = cudaGetDeviceCount(&devices);
+
+    if (code == cudaSuccess)
+        code = cudaGetDevice(&number);
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, number);
+    (void)cudaGetLastError();
+    *text = code != cudaSuccess ? cudaGetErrorString(code)
+                                : "its compute capability is below 8.0, which kernels need";
+    return code == cudaSuccess && major >= 8 ? MODC_OK : MODC_GPU;
+}
+
 const struct modc_device modc_cuda_device = {
     .name = "cuda",
+    .find = find,
     .init = init,
     .reset_state = reset_state,
     .begin = begin,

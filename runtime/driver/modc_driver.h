@@ -8,7 +8,7 @@
 #endif
 #include "modc_device.h"
 
-enum { EXIT_OK = 0, EXIT_USAGE = 2, EXIT_FILES = 3, EXIT_DIFFER = 4, EXIT_BUG = 6 };
+enum { EXIT_OK = 0, EXIT_USAGE = 2, EXIT_FILES = 3, EXIT_DIFFER = 4, EXIT_BUG = 6, EXIT_DEVICE = 7 };
 enum { MAX_HOOKS = 64, NAME = 256, HOOK_KINDS = MODC_HOOK_BACKWARD + 1 };
 
 struct hook_option {

@@ -3,7 +3,7 @@
  * the other files of its folder, the runtime and the model. Only this file asks for the model's name.
  *
  * Messages go to stderr, results to stdout. Exit status: 0 done, 2 the command line, 3 a file, its shapes or
- * the indices in it, 4 numbers differ, 6 a fault of modc itself. */
+ * the indices in it, 4 numbers differ, 6 a fault of modc itself, 7 there is no device that the model runs on. */
 #include "modc_driver.h"
 
 #include <errno.h>
@@ -61,12 +61,26 @@ static int find_entry(struct run *run)
     return EXIT_OK;
 }
 
+static int find_device(const struct run *run)
+{
+    const struct modc_device *device = run->model->device;
+    const char *text = "";
+
+    if (device == NULL || device->find(&text) == MODC_OK)
+        return EXIT_OK;
+    modc_driver_fail(EXIT_DEVICE, run->model->name, "there is no GPU for it: %s", text);
+    fprintf(stderr, "hint: modc run --emulate runs it on this processor\n");
+    return EXIT_DEVICE;
+}
+
 /* Everything that reads comes before everything that writes; the clock comes last, because its calls go on
  * with the state that the asked ones left. */
 static int run_all(struct run *run)
 {
     int status = find_entry(run);
 
+    if (status == EXIT_OK)
+        status = find_device(run);
     if (status == EXIT_OK)
         status = modc_driver_prepare_inputs(run);
     if (status == EXIT_OK)

@@ -29,7 +29,8 @@ enum {
     EXIT_DIFFER,
     EXIT_COMPILER,
     EXIT_FAULT,
-    EXIT_DEVICE
+    EXIT_DEVICE,
+    EXIT_KERNELS
 };
 
 struct setting { /* --set NAME=VALUE */
@@ -71,6 +72,7 @@ struct options {
     int isa_widths;              /* the vectors of isa: the sum of their lengths in floats, without 1 */
     bool dispatch;               /* several instruction sets in one library: dispatch.h */
     const struct target *target; /* NULL: none was named; see target_of */
+    const char *emulate;         /* run: plain, check; NULL: on a GPU */
     const char *keep;            /* run: folder of sources and program */
     const char *bodies;          /* run: a file of C with the bodies of Externs */
     struct run_option *run_options;

@@ -45,39 +45,30 @@ static const char *const uncached[] = {"-I",
 /* modc_main.c has the model's name in it. */
 bool cache_takes(const struct output_file *file)
 {
-    return text_ends_with(file->path, ".c") && strcmp(file->path, "modc_main.c") != 0;
+    return (text_ends_with(file->path, ".c") || text_ends_with(file->path, ".cu")) &&
+           strcmp(file->path, "modc_main.c") != 0;
 }
 
-static bool cacheable(const struct process *compiler)
+static bool cacheable(const struct process *compilers, int compiler_count)
 {
-    for (int i = 1; compiler->words[i]; i++)
-        for (int k = 0; k < COUNT(uncached); k++)
-            if (strncmp(compiler->words[i], uncached[k], strlen(uncached[k])) == 0)
-                return false;
+    for (int c = 0; c < compiler_count; c++)
+        for (int i = 1; compilers[c].words[i]; i++)
+            for (int k = 0; k < COUNT(uncached); k++)
+                if (strncmp(compilers[c].words[i], uncached[k], strlen(uncached[k])) == 0)
+                    return false;
     return true;
 }
 
 /* Which program a word is, if it is one: an update has another size or time. */
 static void add_program(struct cx *cx, struct text *text, const char *word)
 {
-    const char *path = strchr(word, '/') ? NULL : getenv("PATH");
+    const char *program = word[0] == '-' ? NULL : process_find(cx, word);
     struct stat info;
 
-    if (word[0] == '-')
-        return;
-    for (const char *end; path; path = end ? end + 1 : NULL) {
-        end = strchr(path, ':');
-
-        const int length = end ? (int)(end - path) : (int)strlen(path);
-        const char *whole = arena_format(&cx->arena, "%.*s/%s", length, path, word);
-
-        if (access(whole, X_OK) == 0) {
-            word = whole;
-            break;
-        }
-    }
-    if (stat(word, &info) == 0 && S_ISREG(info.st_mode))
-        text_printf(text, "%s %lld %lld.%09ld\n", word, (long long)info.st_size,
+    if (!program && word[0] != '-') /* a file */
+        program = word;
+    if (program && stat(program, &info) == 0 && S_ISREG(info.st_mode))
+        text_printf(text, "%s %lld %lld.%09ld\n", program, (long long)info.st_size,
                     (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
@@ -100,18 +91,40 @@ static void add_processor(struct cx *cx, struct text *text)
     }
 }
 
-static const char *make_stamp(struct cx *cx, const struct output_file *runtime, int count,
-                              const struct process *compiler)
+/* And nvcc's -arch=native. */
+static void add_gpus(struct cx *cx, struct text *text)
 {
-    static const char *const variables[] = {"CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"};
+    static const char gpus[] = "/proc/driver/nvidia/gpus";
+    DIR *folder = opendir(gpus);
+    const struct dirent *entry;
+
+    while (folder && (entry = readdir(folder)) != NULL) {
+        const char *path = arena_format(&cx->arena, "%s/%s/information", gpus, entry->d_name), *error = NULL;
+        const struct source *info = source_read(cx, path, (size_t)1 << 20, &error);
+
+        text_printf(text, "%.*s\n", info ? (int)strcspn(info->text, "\n") : 0, info ? info->text : "");
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static const char *make_stamp(struct cx *cx, const struct output_file *runtime, int count,
+                              const struct process *compilers, int compiler_count)
+{
+    static const char *const variables[] = {
+        "CPATH",           "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH",
+        "GCC_EXEC_PREFIX", "NVCC_CCBIN",     "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"};
     struct text text = text_new(&cx->arena);
     struct utsname machine;
-    bool native = false;
+    bool native = false, gpu = false;
 
-    for (int i = 0; compiler->words[i]; i++) {
-        text_printf(&text, "%s\n", compiler->words[i]);
-        add_program(cx, &text, compiler->words[i]);
-        native = native || strstr(compiler->words[i], "native");
+    for (int c = 0; c < compiler_count; c++) {
+        for (int i = 0; compilers[c].words[i]; i++) {
+            text_printf(&text, "%s\n", compilers[c].words[i]);
+            add_program(cx, &text, compilers[c].words[i]);
+            native = native || strstr(compilers[c].words[i], "native");
+            gpu = gpu || strcmp(compilers[c].words[i], "-arch=native") == 0;
+        }
     }
     for (int i = 0; i < COUNT(variables); i++)
         if (getenv(variables[i]))
@@ -120,6 +133,8 @@ static const char *make_stamp(struct cx *cx, const struct output_file *runtime, 
         text_printf(&text, "%s %s\n", machine.sysname, machine.machine);
     if (native)
         add_processor(cx, &text);
+    if (gpu)
+        add_gpus(cx, &text);
     for (int i = 0; i < count; i++)
         text_printf(&text, "%016llx %s\n", (unsigned long long)text_hash(runtime[i].bytes, runtime[i].length),
                     runtime[i].path);
@@ -176,19 +191,19 @@ const char *cache_object(struct cx *cx, const struct cache *cache, const struct 
     return arena_format(&cx->arena, "%s/%s.o", cache->folder, file->path);
 }
 
-struct cache cache_open(struct cx *cx, const struct output_file *runtime, int count,
-                        const struct process *compiler)
+struct cache cache_open(struct cx *cx, const struct output_file *runtime, int count, int included,
+                        const struct process *compilers, int compiler_count)
 {
-    const char *root = cacheable(compiler) ? find_root(cx) : NULL, *error = NULL;
+    const char *root = cacheable(compilers, compiler_count) ? find_root(cx) : NULL, *error = NULL;
     struct cache cache = {.file = -1};
     uint64_t key;
 
     if (!root)
         return cache;
-    cache.stamp = make_stamp(cx, runtime, count, compiler);
+    cache.stamp = make_stamp(cx, runtime, count, compilers, compiler_count);
     key = text_hash(cache.stamp, strlen(cache.stamp));
     cache.folder = arena_format(&cx->arena, "%s/%016llx", root, (unsigned long long)key);
-    for (int i = 0; i < count; i++)
+    for (int i = included; i < count; i++)
         if (cache_takes(&runtime[i]))
             ARENA_PUSH(&cx->arena, cache.objects, cache.count, cache_object(cx, &cache, &runtime[i]));
 
@@ -224,13 +239,11 @@ static void remove_folder(struct cx *cx, const char *path)
     const char *stamp = arena_format(&cx->arena, "%s/stamp", path);
     int file = open(stamp, O_RDWR | O_CLOEXEC);
     DIR *folder = file >= 0 && try_lock(file, F_WRLCK) ? opendir(path) : NULL;
-    const struct dirent *entry;
 
-    while (folder && (entry = readdir(folder)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
+    if (folder) {
+        process_clear_folder(folder);
         closedir(folder);
+    }
     rmdir(path);
     if (file >= 0)
         close(file);

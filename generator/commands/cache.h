@@ -17,9 +17,10 @@ struct cache {
 /* Whether the file is compiled once for all models. */
 bool cache_takes(const struct output_file *file);
 
-/* What these files of the runtime become with this compiler. Never says anything: without a cache all is compiled. */
-struct cache cache_open(struct cx *cx, const struct output_file *runtime, int count,
-                        const struct process *compiler);
+/* What these files of the runtime, but for the first `included`, become with these compilers. Those are there to be included. Never
+ * says anything: without a cache all is compiled. */
+struct cache cache_open(struct cx *cx, const struct output_file *runtime, int count, int included,
+                        const struct process *compilers, int compiler_count);
 
 /* The object of a file that the cache takes. */
 const char *cache_object(struct cx *cx, const struct cache *cache, const struct output_file *file);

@@ -1,4 +1,4 @@
-/* compiler.c - the user's C compiler; see compiler.h. */
+/* compiler.c - the user's compilers; see compiler.h. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "commands/compiler.h"
@@ -10,21 +10,27 @@
 
 static const struct loc nowhere = {0};
 
-struct process compiler_words(struct cx *cx, const char *cc, const char *flags)
+struct process compiler_of(struct cx *cx, const char *variable, const char *name, const char *flags_variable,
+                           const char *flags)
 {
-    const char *own_cc = getenv("CC"), *own_flags = getenv("CFLAGS");
-    struct process compiler = {0};
+    const char *own = getenv(variable), *own_flags = getenv(flags_variable);
+    struct process compiler = {.from = arena_format(&cx->arena, "$%s and $%s", variable, flags_variable)};
 
-    process_words(cx, &compiler, own_cc ? own_cc : "");
+    process_words(cx, &compiler, own ? own : "");
     if (!compiler.words)
-        process_word(cx, &compiler, cc);
+        process_word(cx, &compiler, name);
     process_words(cx, &compiler, own_flags ? own_flags : flags);
     return compiler;
 }
 
+struct process compiler_words(struct cx *cx, const char *cc, const char *flags)
+{
+    return compiler_of(cx, "CC", cc, "CFLAGS", flags);
+}
+
 struct process compiler_copy(struct cx *cx, const struct process *compiler)
 {
-    struct process process = {0};
+    struct process process = {.from = compiler->from};
 
     for (int i = 0; compiler->words[i]; i++)
         process_word(cx, &process, compiler->words[i]);
@@ -57,7 +63,7 @@ int compiler_fault(struct cx *cx, const struct process *process, const char *hin
 
     if (process->error != 0) {
         diag_error(cx, nowhere, "the compiler '%s' cannot be started: %s", name, strerror(process->error));
-        diag_hint(cx, "$CC and $CFLAGS say which one is used");
+        diag_hint(cx, "%s say which one is used", process->from);
         return EXIT_COMPILER;
     }
     if (process->signal != 0)

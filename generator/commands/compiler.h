@@ -1,4 +1,5 @@
-/* compiler.h - the user's C compiler: $CC with $CFLAGS, for `modc run` and `modc summary --measure`. */
+/* compiler.h - the user's compilers, as variables of the environment name them: $CC with $CFLAGS, for `modc run` and
+ * `modc summary --measure`; others for kernels in CUDA, see toolchain.h. */
 #ifndef MODC_COMPILER_H
 #define MODC_COMPILER_H
 
@@ -7,6 +8,10 @@
 
 /* $CC and $CFLAGS as words; what is not set is `cc` and `flags`. */
 struct process compiler_words(struct cx *cx, const char *cc, const char *flags);
+
+/* The same of another compiler. */
+struct process compiler_of(struct cx *cx, const char *variable, const char *name, const char *flags_variable,
+                           const char *flags);
 
 /* The same words once more, to add others to. */
 struct process compiler_copy(struct cx *cx, const struct process *compiler);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/backend.h"
 #include "base/dtype.h"
 #include "plan/algorithm.h"
 #include "plan/target.h"
@@ -53,11 +54,15 @@ const char *const exit_rows[] = {
     [EXIT_COMPILER] = "the compiler is missing or failed, or the program died",
     [EXIT_FAULT] = "a fault of modc itself, or no memory left",
     [EXIT_DEVICE] = "no such device",
+    [EXIT_KERNELS] = "the emulated GPU found faults",
 };
 const int exit_row_count = COUNT(exit_rows);
 
 const struct environment_row environment_rows[] = {
     {"CC, CFLAGS", "the compiler of 'run' and 'summary --measure', and its flags"},
+    {"CXX, CXXFLAGS", "the same for kernels under 'run --emulate'; else c++ -O2"},
+    {"NVCC, NVCCFLAGS", "the same for a GPU; else nvcc of PATH or /usr/local/cuda, -O2 -arch=native"},
+    {"CUDA_HOST_SEED", "the order of an emulated GPU's threads: 0 forward, 1 backward, others drawn"},
     {"TMPDIR", "where temporary folders are made; else /tmp"},
     {"XDG_CACHE_HOME", "where run keeps the compiled runtime, in modc/; else ~/.cache"},
     {"NO_COLOR", "no colours, unless --color=always says otherwise"},
@@ -120,6 +125,9 @@ const struct option_row option_rows[] = {
      "multiply the gradient of a module's input by X"},
     {"--backward-pre-hooks", "MODULE=scale:X", RUN, OPTION_RUN_TEXT, 0,
      "multiply the gradient of a module's output by X"},
+    {"--emulate", "plain|check", RUN, OPTION_CHOICE, FIELD(emulate),
+     "a model on cuda runs on this processor; check: races, bounds and unwritten words are found",
+     .optional = true},
     {"--extern", "FILE.c", RUN, OPTION_TEXT, FIELD(bodies), "the bodies of the spec's Externs, in C"},
     {"--keep", "DIR", RUN, OPTION_TEXT, FIELD(keep),
      "keep sources and program there; what did not change is not compiled again"},
@@ -143,7 +151,8 @@ const struct option_row option_rows[] = {
     {"--dtype", "DTYPE", ON_SPEC, OPTION_DTYPE, FIELD(dtype),
      "compute in this type alone, whatever the spec says"},
     {"--model", "NAME", ON_SPEC, OPTION_TEXT, FIELD(model), "call the model so, whatever the spec says"},
-    {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, 0, "cpu"},
+    {"--device", "DEVICE", ON_SPEC, OPTION_DEVICE, FIELD(device),
+     "for this device alone, whatever the spec says: cpu or cuda"},
     {"--target", "NAME", ON_SPEC, OPTION_TARGET, 0,
      "for this chip, if it fits; 'modc help targets' lists them"},
     {"--isa", "LIST", ON_SPEC, OPTION_ISA, FIELD(isa),
@@ -166,8 +175,6 @@ const struct option_row option_rows[] = {
      "json: faults as one object a line; sarif: as one log of SARIF 2.1.0"},
     {"--diagnostics", "text|json", RUN, OPTION_EARLY, 0, "json: faults as one object a line"},
     {"--color", "auto|always|never", ALL, OPTION_EARLY, 0, "auto: on a terminal, unless NO_COLOR is set"},
-
-    {"--emulate", NULL, RUN, OPTION_LATER, 0, NULL},
 };
 const int option_row_count = COUNT(option_rows);
 
@@ -232,6 +239,15 @@ static const char *const *dtype_names(struct cx *cx, int *count)
     return names;
 }
 
+static const char *const *device_names(struct cx *cx, int *count)
+{
+    const char **names = NULL;
+
+    for (int i = 0; i < DEVICE_COUNT; i++)
+        ARENA_PUSH(&cx->arena, names, *count, backends[i].name);
+    return names;
+}
+
 /* "contract=gemm_dot" */
 static const char *const *plan_names(struct cx *cx, int *count)
 {
@@ -256,7 +272,7 @@ const char *const *option_values(struct cx *cx, const struct option_row *row, in
     case OPTION_DUMP:
         return help_choices(cx, "spec|module|graph|plan|spec.json|module.json|graph.json|plan.json", count);
     case OPTION_DEVICE:
-        return help_choices(cx, "cpu", count);
+        return device_names(cx, count);
     case OPTION_DTYPE:
         return dtype_names(cx, count);
     case OPTION_PLAN:

@@ -33,7 +33,7 @@ enum option_kind {
     OPTION_DUMP,     /* the same, a room */
     OPTION_SET,      /* NAME=VALUE, gathered */
     OPTION_PLAN,     /* OP=ALGORITHM, gathered */
-    OPTION_DEVICE,   /* checked alone: cpu is all there is */
+    OPTION_DEVICE,   /* the same, a device as the spec has it */
     OPTION_TARGET,   /* see target.h */
     OPTION_ISA,      /* names of instruction sets */
     OPTION_DISPATCH, /* a bool; with values: which one the driver takes, handed on */
@@ -45,8 +45,7 @@ enum option_kind {
     OPTION_RUN_READ,  /* a file that must be readable */
     OPTION_RUN_WRITE, /* a file that must be writable */
     OPTION_RUN_WHOLE, /* an integer that is not negative */
-    OPTION_RUN_REAL,  /* a number that is not negative */
-    OPTION_LATER      /* of the design, but not in this version */
+    OPTION_RUN_REAL   /* a number that is not negative */
 };
 
 struct option_row {

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/backend.h"
 #include "base/dtype.h"
 #include "base/terminal.h"
 #include "commands/help.h"
 #include "emit/bundle.h"
 #include "plan/algorithm.h"
 #include "plan/target.h"
+#include "spec/spec.h"
 
 struct reader {
     struct cx *cx;
@@ -173,16 +173,10 @@ static bool take_plan(struct reader *r, const char *value)
 
 static bool take_device(struct reader *r, const char *value)
 {
-    const size_t length = strcspn(value, ":");
-    const char *name = arena_copy(&r->cx->arena, value, length);
-
-    if (backend_find(name) && (value[length] == 0 || strcmp(value + length, ":0") == 0)) {
-        r->options->device = name;
-        return true;
-    }
-    diag_error(r->cx, nowhere, "there is no device '%s'; modc has cpu and cuda", value);
-    r->status = EXIT_DEVICE;
-    return false;
+    r->options->device = spec_device(r->cx, value, nowhere);
+    if (!r->options->device)
+        r->status = EXIT_DEVICE;
+    return r->options->device != NULL;
 }
 
 static bool take_dtype(struct reader *r, const char *value)
@@ -310,9 +304,6 @@ static bool take_value(struct reader *r, const struct option_row *row, const cha
         if (!is_real(value))
             return bad_value(r, row->name, value, "it takes a number that is not negative");
         break;
-    case OPTION_LATER:
-        diag_error(r->cx, nowhere, "%s is not supported yet by this version of modc", row->name);
-        return wrong(r);
     default:
         break;
     }
@@ -373,7 +364,7 @@ static bool take_option(struct reader *r, const char *word)
 
         value = help_choices(r->cx, row->value, &count)[0];
     }
-    if (row->value && !value && row->kind != OPTION_LATER) {
+    if (row->value && !value) {
         if (r->at == r->count) {
             diag_error(r->cx, nowhere, "%s needs a value: %s %s", name, name, row->value);
             return wrong(r);

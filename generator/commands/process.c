@@ -108,6 +108,24 @@ void process_words(struct cx *cx, struct process *process, const char *text)
     }
 }
 
+const char *process_find(struct cx *cx, const char *word)
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(word, '/'))
+        return access(word, X_OK) == 0 ? word : NULL;
+    for (const char *end; path; path = end ? end + 1 : NULL) {
+        end = strchr(path, ':');
+
+        const int length = end ? (int)(end - path) : (int)strlen(path);
+        const char *whole = arena_format(&cx->arena, "%.*s/%s", length, path, word);
+
+        if (access(whole, X_OK) == 0)
+            return whole;
+    }
+    return NULL;
+}
+
 /* ---- children --------------------------------------------------------------------------------------------- */
 
 /* In the child; returns with errno where it cannot go on. */
@@ -259,27 +277,46 @@ struct temporary {
     DIR *entries; /* opened when it was made, since that takes memory */
 };
 
+/* Removes it with what lies in it, if it is a folder. */
+static void remove_inner(int outer, const char *name)
+{
+    const int file = openat(outer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *inner = file >= 0 ? fdopendir(file) : NULL;
+
+    if (inner) {
+        process_clear_folder(inner);
+        closedir(inner);
+        unlinkat(outer, name, AT_REMOVEDIR);
+    } else if (file >= 0) {
+        close(file);
+    }
+}
+
+void process_clear_folder(DIR *folder)
+{
+    const struct dirent *entry;
+
+    rewinddir(folder);
+    while ((entry = readdir(folder)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            unlinkat(dirfd(folder), entry->d_name, 0) != 0)
+            remove_inner(dirfd(folder), entry->d_name);
+}
+
 static void remove_folder(void *data)
 {
     struct temporary *folder = data;
-    const struct dirent *entry;
 
-    rewinddir(folder->entries);
-    while ((entry = readdir(folder->entries)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(folder->entries), entry->d_name, 0);
+    process_clear_folder(folder->entries);
     closedir(folder->entries);
     rmdir(folder->path);
 }
 
-const char *process_make_folder(struct cx *cx, const char **error)
+/* To be removed, if it could be made. */
+static const char *keep_folder(struct cx *cx, struct temporary *folder, const char *path, bool made,
+                               const char **error)
 {
-    struct temporary *folder = ARENA_NEW(&cx->arena, struct temporary);
-    const char *parent = getenv("TMPDIR");
-    char *path = arena_format(&cx->arena, "%s/modc-XXXXXX", parent && parent[0] ? parent : "/tmp");
-
-    hold_signals();
-    if (mkdtemp(path)) {
+    if (made) {
         folder->path = path;
         folder->entries = opendir(path);
         if (folder->entries) {
@@ -297,6 +334,25 @@ const char *process_make_folder(struct cx *cx, const char **error)
         arena_out_of_memory();
     *error = arena_format(&cx->arena, "cannot make a folder '%s': %s", path, strerror(errno));
     return NULL;
+}
+
+const char *process_make_folder(struct cx *cx, const char **error)
+{
+    struct temporary *folder = ARENA_NEW(&cx->arena,
+                                         struct temporary); /* before there is anything to remove */
+    const char *parent = getenv("TMPDIR");
+    char *path = arena_format(&cx->arena, "%s/modc-XXXXXX", parent && parent[0] ? parent : "/tmp");
+
+    hold_signals();
+    return keep_folder(cx, folder, path, mkdtemp(path) != NULL, error);
+}
+
+const char *process_make_inner(struct cx *cx, const char *outer, const char *name, const char **error)
+{
+    struct temporary *folder = ARENA_NEW(&cx->arena, struct temporary);
+    const char *path = arena_format(&cx->arena, "%s/%s", outer, name);
+
+    return keep_folder(cx, folder, path, mkdir(path, 0777) == 0, error);
 }
 
 void process_remove_folder(void)

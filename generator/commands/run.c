@@ -19,6 +19,7 @@
 #include "commands/cache.h"
 #include "commands/compiler.h"
 #include "commands/options.h"
+#include "commands/toolchain.h"
 #include "emit/bundle.h"
 
 static const struct loc nowhere = {0};
@@ -29,11 +30,11 @@ struct run {
     const struct plan *plan;
     const char *folder; /* of sources and program */
     const char *bodies; /* the file of --extern among the sources; or NULL */
-    bool temporary;     /* to be removed */
+    int temporary;      /* folders to be removed: it and, of what is emulated, one in it */
     const char *program, *stamp;
-    struct output_file *files; /* with the runtime */
-    int count, own;            /* `own` of them are the model's, and stand first */
-    struct process compiler;   /* $CC $CFLAGS */
+    struct output_file *files; /* the model's, the runtime's, what of it serves a device */
+    int own, common, count;    /* where each of these ends */
+    struct toolchain toolchain;
     bool interrupted;
 };
 
@@ -151,9 +152,13 @@ static const char *make_stamp(const struct run *run)
         text_printf(&text, "%016llx %s\n",
                     (unsigned long long)text_hash(run->files[i].bytes, run->files[i].length),
                     run->files[i].path);
-    for (int i = 0; run->compiler.words[i]; i++)
-        text_printf(&text, "%s%s", i ? " " : "", run->compiler.words[i]);
-    text_add(&text, "\n");
+    for (int role = 0; role < (run->count > run->common ? TOOLCHAIN_ROLES : 1); role++) {
+        const struct process *compiler = &run->toolchain.roles[role];
+
+        for (int i = 0; compiler->words[i]; i++)
+            text_printf(&text, "%s%s", i ? " " : "", compiler->words[i]);
+        text_add(&text, "\n");
+    }
     return text.data;
 }
 
@@ -174,7 +179,14 @@ static int find_folder(struct run *run)
             diag_error(run->cx, nowhere, "%s", error);
             return EXIT_FILE;
         }
-        run->temporary = true;
+        run->temporary++;
+        if (run->toolchain.emulates) {
+            if (!process_make_inner(run->cx, run->folder, bundle_emulation, &error)) {
+                diag_error(run->cx, nowhere, "%s", error);
+                return EXIT_FILE;
+            }
+            run->temporary++;
+        }
     }
     run->program = arena_format(&run->cx->arena, "%s%s/%s", strchr(run->folder, '/') ? "" : "./", run->folder,
                                 run->plan->model);
@@ -251,11 +263,14 @@ static struct process object_process(const struct run *run, const struct output_
                                      const char *folder, const char *object)
 {
     struct arena *arena = &run->cx->arena;
-    struct process own = compiler_copy(run->cx, &run->compiler);
+    const enum toolchain_role role = file->path == run->bodies ? TOOLCHAIN_HOST : toolchain_role(file);
+    struct process own = compiler_copy(run->cx, &run->toolchain.roles[role]);
 
     own.said = arena_format(arena, "%s/%s.said", folder, file->path);
     compiler_flags(run->cx, &own, file);
     process_word(run->cx, &own, arena_format(arena, "-I%s", folder));
+    if (run->toolchain.emulates && role != TOOLCHAIN_C)
+        process_word(run->cx, &own, arena_format(arena, "-I%s/%s", folder, bundle_emulation));
     if (file->path == run->bodies) { /* what it includes lies where it does */
         const char *slash = strrchr(run->options->bodies, '/');
 
@@ -275,6 +290,30 @@ static struct process object_process(const struct run *run, const struct output_
     return own;
 }
 
+enum { RUNTIME_PARTS = 2 }; /* what all models have, and what serves a device */
+
+/* True: all objects are there. */
+static bool open_caches(struct run *run, struct cache caches[RUNTIME_PARTS])
+{
+    const struct output_file *runtime = run->files + run->own;
+    const int common = run->common - run->own, all = run->count - run->own;
+
+    caches[0] = cache_open(run->cx, runtime, common, 0, &run->toolchain.roles[TOOLCHAIN_C], 1);
+    caches[1] = all > common
+                    ? cache_open(run->cx, runtime, all, common, run->toolchain.roles, TOOLCHAIN_LINKER)
+                    : (struct cache){.fresh = caches[0].fresh, .file = -1};
+    return caches[0].fresh && caches[1].fresh;
+}
+
+static void close_caches(struct run *run, struct cache caches[RUNTIME_PARTS], bool compiled)
+{
+    for (int i = 0; i < RUNTIME_PARTS; i++) {
+        if (compiled && caches[i].folder && !caches[i].fresh)
+            cache_keep(run->cx, &caches[i]);
+        cache_close(&caches[i]);
+    }
+}
+
 /* Every source on its own, on all cores, since the model takes as long as the whole runtime, if that is not in the cache. */
 static int compile(struct run *run)
 {
@@ -283,47 +322,47 @@ static int compile(struct run *run)
     struct leftovers left = {.objects = ARENA_ARRAY(arena, run->count + 1, const char *), .list = list};
     const char **objects = ARENA_ARRAY(arena, run->count + 1, const char *); /* of all files */
     struct arena_guard guard = {.run = remove_leftovers, .data = &left};
-    struct cache cache = cache_open(run->cx, run->files + run->own, run->count - run->own, &run->compiler);
+    struct cache caches[RUNTIME_PARTS];
+    bool fresh;
     int count = 0, object_count = 0, status;
 
     left.built = arena_format(arena, "%s.new-%ld", run->program, (long)getpid());
+    fresh = open_caches(run, caches);
     for (int i = 0; i < run->count; i++) {
         const struct output_file *file = &run->files[i];
-        const bool cached = cache.folder && i >= run->own && cache_takes(file);
+        const struct cache *cache = i < run->own || !cache_takes(file) ? NULL : &caches[i >= run->common];
         const char *object;
 
-        if (!text_ends_with(file->path, ".c") && !text_ends_with(file->path, ".S"))
+        if (toolchain_role(file) == TOOLCHAIN_ROLES)
             continue;
-        object = cached ? cache_object(run->cx, &cache, file)
-                        : arena_format(arena, "%s/%s.o", run->folder, file->path);
+        if (cache && !cache->folder)
+            cache = NULL;
+        object = cache ? cache_object(run->cx, cache, file)
+                       : arena_format(arena, "%s/%s.o", run->folder, file->path);
         objects[object_count++] = object;
-        if (!cached)
+        if (!cache)
             left.objects[left.object_count++] = object;
-        if (!cached || !cache.fresh)
-            list[count++] = object_process(run, file, cached ? cache.folder : run->folder, object);
+        if (!cache || !cache->fresh)
+            list[count++] = object_process(run, file, cache ? cache->folder : run->folder, object);
     }
     link = &list[count];
-    *link = compiler_copy(run->cx, &run->compiler);
+    *link = compiler_copy(run->cx, &run->toolchain.roles[TOOLCHAIN_LINKER]);
     link->said = arena_format(arena, "%s.said", run->program);
     process_word(run->cx, link, "-o");
     process_word(run->cx, link, left.built);
     for (int i = 0; i < object_count; i++)
         process_word(run->cx, link, objects[i]);
-    process_word(run->cx, link, "-lm");
-    process_word(run->cx, link, "-pthread");
+    process_words(run->cx, link, run->toolchain.libraries);
 
     left.count = count;
     arena_guard(&guard);
-    progress_step(cache.folder && cache.fresh ? "compiling %s.c ..." : "compiling %s.c and the runtime ...",
-                  run->plan->model);
+    progress_step(fresh ? "compiling %s.c ..." : "compiling %s.c and the runtime ...", run->plan->model);
     status = run_compilers(run, list, count);
     if (status == EXIT_DONE)
         status = run_compilers(run, link, 1);
-    if (status == EXIT_DONE && cache.folder && !cache.fresh)
-        cache_keep(run->cx, &cache);
-    cache_close(&cache);
+    close_caches(run, caches, status == EXIT_DONE);
     if (status == EXIT_DONE && access(left.built, F_OK) != 0) {
-        diag_error(run->cx, nowhere, "the compiler '%s' made no program", run->compiler.words[0]);
+        diag_error(run->cx, nowhere, "the compiler '%s' made no program", link->words[0]);
         status = EXIT_COMPILER;
     } else if (status == EXIT_DONE && rename(left.built, run->program) != 0) {
         diag_error(run->cx, nowhere, "cannot write '%s': %s", run->program, strerror(errno));
@@ -396,6 +435,28 @@ static int find_program(struct run *run, int *file)
 
 /* ---- executing -------------------------------------------------------------------------------------------- */
 
+/* A status that the driver ends with, and has said why. */
+static bool is_own(int status)
+{
+    static const int own[] = {EXIT_DONE, EXIT_COMMAND_LINE, EXIT_FILE, EXIT_DIFFER, EXIT_FAULT, EXIT_DEVICE};
+
+    for (int i = 0; i < COUNT(own); i++)
+        if (own[i] == status)
+            return true;
+    return false;
+}
+
+static int say_kernels(struct run *run)
+{
+    diag_error(run->cx, nowhere, "the emulated GPU found faults in what %s does there", run->plan->model);
+    if (strcmp(run->options->emulate, "check") == 0)
+        diag_hint(run->cx,
+                  "a fault of modc itself, if it is in no body of an Extern: please report it with the spec");
+    else
+        diag_hint(run->cx, "--emulate=check looks closer");
+    return EXIT_KERNELS;
+}
+
 static int execute(struct run *run)
 {
     struct process program = {0};
@@ -421,17 +482,41 @@ static int execute(struct run *run)
         diag_error(run->cx, nowhere, "'%s' cannot be started: %s", run->program, strerror(program.error));
     else if (program.signal != 0)
         diag_error(run->cx, nowhere, "the program died: %s", strsignal(program.signal));
-    else if (program.status == EXIT_DONE || program.status == EXIT_COMMAND_LINE ||
-             program.status == EXIT_FILE || program.status == EXIT_DIFFER || program.status == EXIT_FAULT)
+    else if (run->toolchain.emulates && program.status == EXIT_KERNELS)
+        return say_kernels(run);
+    else if (is_own(program.status))
         return program.status;
     else /* a sanitizer's, for one */
         diag_error(run->cx, nowhere, "the program ended with status %d", program.status);
     return EXIT_COMPILER;
 }
 
+/* Which compilers, and with whatever they compile the files of the runtime behind the model's. */
+static int find_tools(struct run *run, const struct output_file *files)
+{
+    struct cx *cx = run->cx;
+    unsigned parts = bundle_parts(run->plan);
+    int status = EXIT_DONE;
+
+    if (!parts)
+        run->toolchain = toolchain_of_c(cx);
+    else if (run->options->emulate)
+        run->toolchain = toolchain_of_emulation(cx, strcmp(run->options->emulate, "check") == 0);
+    else
+        status = toolchain_of_cuda(cx, &run->toolchain);
+    if (run->toolchain.emulates)
+        parts |= BUNDLE_EMULATION;
+    run->common = run->own;
+    run->files = bundle_runtime(cx, files, &run->common, BUNDLE_DRIVER);
+    run->count = run->common;
+    if (parts)
+        run->files = bundle_runtime(cx, run->files, &run->count, parts);
+    return status;
+}
+
 int run_model(struct cx *cx, const struct plan *plan, const struct output_file *files, int count)
 {
-    struct run run = {.cx = cx, .options = cx->options, .plan = plan, .count = count, .own = count};
+    struct run run = {.cx = cx, .options = cx->options, .plan = plan, .own = count};
     int status = check_options(&run), file = -1;
 
     if (status != EXIT_DONE)
@@ -439,24 +524,20 @@ int run_model(struct cx *cx, const struct plan *plan, const struct output_file *
     files = with_bodies(&run, files, &run.own);
     if (!files)
         return EXIT_FILE;
-    run.count = run.own;
-    run.files = bundle_runtime(cx, files, &run.count, true);
-    run.compiler = compiler_words(cx, "cc", "-O3 -march=native");
-    status = find_folder(&run);
-    if (status != EXIT_DONE)
-        return status;
-    if (run.temporary) {
-        status = write_sources(&run);
-        if (status == EXIT_DONE)
-            status = compile(&run);
-    } else {
+    status = find_tools(&run, files);
+    if (status == EXIT_DONE)
+        status = find_folder(&run);
+    if (status == EXIT_DONE && !run.temporary)
         status = find_program(&run, &file);
-    }
+    else if (status == EXIT_DONE)
+        status = write_sources(&run);
+    if (status == EXIT_DONE && run.temporary)
+        status = compile(&run);
     if (status == EXIT_DONE)
         status = execute(&run);
     if (file >= 0)
         close(file);
-    if (run.temporary)
+    for (; run.temporary > 0; run.temporary--)
         process_remove_folder();
     if (run.interrupted)
         process_end();

@@ -1,4 +1,4 @@
-/* settings.c - --set NAME=VALUE, --dtype, --model and --target: they take the place of what the spec says, before any
+/* settings.c - --set NAME=VALUE, --dtype, --device, --model and --target: they take the place of what the spec says, before any
  * room works with it. Faults in a value have the place `--set NAME:1:1` or `--model:1:1`. */
 #include "commands/settings.h"
 
@@ -81,6 +81,48 @@ static bool check_threads(struct cx *cx, const struct spec *spec)
     return true;
 }
 
+/* What says something that models on these devices do not have. */
+static bool check_devices(struct cx *cx, const struct spec *spec)
+{
+    const struct options *options = cx->options;
+    const struct {
+        const char *name;
+        bool given, later; /* later: it will have a meaning for cuda */
+    } rows[] = {
+        {"--threads", options_run(options, "--threads"), false},
+        {"--isa", options->isa, false},
+        {"--dispatch", options->dispatch, false},
+        {"--target", options->target, false},
+        {"--plan split", options->split > 0, false},
+        {"--weights", options->weights, true}, /* embedded: those of `run` are the driver's */
+        {"--bundle", options->bundle, true},
+        {"--measure", options->measure, true},
+    };
+    bool cpu = false, cuda = false, fine = true;
+
+    for (int i = 0; i < spec->device_count; i++) {
+        cpu |= strcmp(spec->devices[i], "cpu") == 0;
+        cuda |= strcmp(spec->devices[i], "cuda") == 0;
+    }
+    for (int i = 0; i < COUNT(rows) && cuda; i++) {
+        if (!rows[i].given || (cpu && !rows[i].later))
+            continue;
+        if (rows[i].later)
+            diag_error(cx, nowhere, "%s is not supported yet for models on cuda", rows[i].name);
+        else
+            diag_error(cx, nowhere, "%s is about models on cpu, and %s is on cuda", rows[i].name,
+                       spec->model);
+        diag_hint(cx, "--device cpu makes it for a processor");
+        fine = false;
+    }
+    if (options->emulate && !cuda) {
+        diag_error(cx, nowhere, "--emulate stands in for a GPU, and %s is on cpu", spec->model);
+        diag_hint(cx, "--device cuda makes it for a GPU");
+        fine = false;
+    }
+    return fine;
+}
+
 bool settings_apply(struct cx *cx, struct spec *spec)
 {
     const struct options *options = cx->options;
@@ -91,13 +133,11 @@ bool settings_apply(struct cx *cx, struct spec *spec)
         fine &= set_one(cx, spec, &options->settings[i]);
     if (options->dtype)
         spec->dtypes[0] = options->dtype;
-    if (options->device) {
-        spec->devices[0] = options->device;
-        spec->device_count = 1;
-    }
     if (options->dtype || options->command == COMMAND_RUN) /* one program runs one variant */
         spec->dtype_count = 1;
-    if (options->command == COMMAND_RUN)
+    if (options->device)
+        spec->devices[0] = options->device;
+    if (options->device || options->command == COMMAND_RUN)
         spec->device_count = 1;
     if (options->model)
         fine &= name_model(cx, spec, options->model);
@@ -106,7 +146,7 @@ bool settings_apply(struct cx *cx, struct spec *spec)
     spec->packs_once = spec->embeds || !target_of(cx)->hosted; /* in flash, or in the RAM of a chip */
     if (spec->hooks == SPEC_DEFAULT && !target_of(cx)->hosted)
         spec->hooks = SPEC_OFF;
-    return fine && check_threads(cx, spec);
+    return fine && check_devices(cx, spec) && check_threads(cx, spec);
 }
 
 bool settings_at_fault(const struct cx *cx)

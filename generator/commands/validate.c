@@ -33,6 +33,7 @@ static const char *const widths[] = {
 struct validation {
     struct cx *cx;
     const char *folder;
+    int folders; /* with that of the stand-in for a GPU in it */
     struct process *list;
     int count;
 };
@@ -82,17 +83,37 @@ static int judge(struct validation *v)
     return EXIT_DONE;
 }
 
+static bool write_files(struct validation *v, const struct plan *plan, const struct output_file *files,
+                        int count)
+{
+    unsigned parts = bundle_parts(plan);
+    const char *error = NULL;
+
+    v->folder = process_make_folder(v->cx, &error);
+    v->folders += v->folder != NULL;
+    if (parts && !error) {
+        v->folders += process_make_inner(v->cx, v->folder, bundle_emulation, &error) != NULL;
+        parts |= BUNDLE_EMULATION;
+    }
+    files = bundle_runtime(v->cx, files, &count, parts);
+    if (!error && output_write(v->cx, v->folder, files, count, &error))
+        return true;
+    diag_error(v->cx, nowhere, "%s", error);
+    return false;
+}
+
+static void remove_files(struct validation *v)
+{
+    for (; v->folders > 0; v->folders--)
+        process_remove_folder();
+}
+
 int validate_files(struct cx *cx, const struct plan *plan, const struct output_file *files, int count)
 {
-    const char *error = NULL;
-    struct validation v = {.cx = cx, .folder = process_make_folder(cx, &error)};
-    int all_count = count, status = EXIT_FILE;
-    unsigned parts = bundle_parts(plan);
-    struct output_file *all = bundle_runtime(cx, files, &all_count, parts | (parts ? BUNDLE_EMULATION : 0));
+    struct validation v = {.cx = cx};
+    int status = EXIT_FILE;
 
-    if (!v.folder || !output_write(cx, v.folder, all, all_count, &error)) {
-        diag_error(cx, nowhere, "%s", error);
-    } else {
+    if (write_files(&v, plan, files, count)) {
         for (int i = 0; i < count; i++) {
             for (int w = 0;
                  w < COUNT(widths) && text_ends_with(files[i].path, ".c") && (w == 0 || !files[i].flags); w++)
@@ -102,16 +123,16 @@ int validate_files(struct cx *cx, const struct plan *plan, const struct output_f
                 add(&v, cxx_words, "", &files[i]);
             }
             if (text_ends_with(files[i].path, ".cu"))
-                add(&v, cuda_words, arena_format(&cx->arena, "-I%s/cuda_host", v.folder), &files[i]);
+                add(&v, cuda_words, arena_format(&cx->arena, "-I%s/%s", v.folder, bundle_emulation),
+                    &files[i]);
         }
         progress_step("letting Clang read what was emitted ...");
         if (!process_run(v.list, v.count, process_cores())) {
-            process_remove_folder();
+            remove_files(&v);
             process_end();
         }
         status = judge(&v);
     }
-    if (v.folder)
-        process_remove_folder();
+    remove_files(&v);
     return status;
 }

@@ -20,6 +20,8 @@ bool bundle_is_hosted(const char *name)
            strcmp(name, "modc_isa.c") == 0 || strcmp(name, "modc_optim_host.c") == 0;
 }
 
+const char bundle_emulation[] = "cuda_host";
+
 /* What a file of the runtime is part of, by how its path begins: the first row that fits. */
 static const struct runtime_row {
     const char *front, *folder; /* the second is left out of the name */

@@ -13,8 +13,9 @@ bool bundle_is_hosted(const char *name);
 enum bundle_part {
     BUNDLE_DRIVER = 1,   /* the driver of `modc run`, with its main */
     BUNDLE_CUDA = 2,     /* what models on CUDA are linked with */
-    BUNDLE_EMULATION = 4 /* the stand-in for a GPU, in the folder cuda_host/ */
+    BUNDLE_EMULATION = 4 /* the stand-in for a GPU, in a folder of its own */
 };
+extern const char bundle_emulation[]; /* this folder, which has what stands for CUDA's header */
 
 /* What the files of these plans are linked with. */
 unsigned bundle_parts(const struct plan *plan);

@@ -337,6 +337,9 @@ static inline const char *spec_variant_device(const struct spec *spec, int varia
     return spec->devices[variant / spec->dtype_count];
 }
 
+/* A device as the spec keeps it, "cuda" of cuda:0; NULL: it is none, which was said at the place. */
+const char *spec_device(struct cx *cx, const char *text, struct loc loc);
+
 /* The devices that a model may be made for. */
 const char *const *spec_devices(int *count);
 

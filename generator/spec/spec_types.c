@@ -111,37 +111,44 @@ const char *const *spec_devices(int *count)
     return devices;
 }
 
-static void add_device(struct reader *r, const char *text, struct loc loc)
+const char *spec_device(struct cx *cx, const char *text, struct loc loc)
 {
     static const char *const others[] = {"xpu",    "ipu",   "mtia",   "mps",    "meta",   "xla",
                                          "hpu",    "ve",    "hip",    "vulkan", "opencl", "metal",
                                          "opengl", "ideep", "mkldnn", "lazy"};
-    struct spec *spec = r->spec;
     const char *device = strcmp(text, "cuda:0") == 0 ? "cuda" : strcmp(text, "cpu:0") == 0 ? "cpu" : text;
+    const char *pytorch = NULL;
+
+    if (strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
+        return device;
+    for (int i = 0; i < COUNT(others); i++) {
+        size_t length = strlen(others[i]);
+
+        if (strncmp(text, others[i], length) == 0 && (text[length] == 0 || text[length] == ':'))
+            pytorch = others[i];
+    }
+    if (pytorch) {
+        diag_error(cx, loc, "PyTorch has the device '%s', modc has cpu and cuda", pytorch);
+    } else if (strncmp(text, "cuda:", 5) == 0) {
+        diag_error(cx, loc, "the device '%s' is chosen when the model runs; a spec says cuda", text);
+    } else {
+        diag_error(cx, loc, "there is no device '%s': modc has cpu and cuda", text);
+        if (strcmp(text, "gpu") == 0)
+            diag_hint(cx, "did you mean 'cuda'?");
+        else
+            diag_hint_nearest(cx, text, devices, COUNT(devices));
+    }
+    return NULL;
+}
+
+static void add_device(struct reader *r, const char *text, struct loc loc)
+{
+    struct spec *spec = r->spec;
+    const char *device = spec_device(r->cx, text, loc);
     int locs = spec->device_count;
 
-    if (strcmp(device, "cpu") != 0 && strcmp(device, "cuda") != 0) {
-        const char *pytorch = NULL;
-
-        for (int i = 0; i < COUNT(others); i++) {
-            size_t length = strlen(others[i]);
-
-            if (strncmp(text, others[i], length) == 0 && (text[length] == 0 || text[length] == ':'))
-                pytorch = others[i];
-        }
-        if (pytorch) {
-            diag_error(r->cx, loc, "PyTorch has the device '%s', modc has cpu and cuda", pytorch);
-        } else if (strncmp(text, "cuda:", 5) == 0) {
-            diag_error(r->cx, loc, "the device '%s' is chosen when the model runs; a spec says cuda", text);
-        } else {
-            diag_error(r->cx, loc, "there is no device '%s': modc has cpu and cuda", text);
-            if (strcmp(text, "gpu") == 0)
-                diag_hint(r->cx, "did you mean 'cuda'?");
-            else
-                diag_hint_nearest(r->cx, text, devices, COUNT(devices));
-        }
+    if (!device)
         return;
-    }
     for (int i = 0; i < spec->device_count; i++) {
         if (strcmp(spec->devices[i], device) == 0) {
             diag_error(r->cx, loc, "the device %s is given twice", device);

@@ -62,7 +62,7 @@ def play(path, modc):
             (tools / "cc").chmod(0o755)
         work = pathlib.Path(folder) / "work"
         work.mkdir()
-        environment = {name: value for name, value in os.environ.items() if not re.match("LC_|LANG|CC$|CFLAGS$", name)}
+        environment = {name: value for name, value in os.environ.items() if not re.match("LC_|LANG|(CC|CFLAGS|(CXX|NVCC)(FLAGS)?)$|CUDA_HOST_", name)}
         environment |= {"PATH": f"{tools}:{environment['PATH']}", "ROOT": str(ROOT), "LC_ALL": "C"}
         for part in read_transcript(path.read_text().splitlines()):
             played += [part] if isinstance(part, str) else part[0] + run(part[1], work, environment)

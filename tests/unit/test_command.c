@@ -141,8 +141,8 @@ static void test_faults(void **state)
          EXIT_COMMAND_LINE},
         {"check a --dtype float31", "--dtype cannot be 'float31'", "float32", EXIT_COMMAND_LINE},
         {"check a --dtype int64", "does not compute in int64", "", EXIT_COMMAND_LINE},
-        {"check a --device cuda", "not supported yet", "", EXIT_COMMAND_LINE},
-        {"check a --device xpu", "there is no device 'xpu'", "", EXIT_DEVICE},
+        {"check a --device cuda:1", "chosen when the model runs", "", EXIT_DEVICE},
+        {"check a --device xpu", "PyTorch has the device 'xpu'", "", EXIT_DEVICE},
         {"run a --seed -1", "--seed cannot be '-1'", "", EXIT_COMMAND_LINE},
         {"run a --rtol x", "--rtol cannot be 'x'", "", EXIT_COMMAND_LINE},
         {"layers --bundle", "takes no option --bundle", "", EXIT_COMMAND_LINE},
@@ -391,16 +391,19 @@ static void test_processes(void **state)
     struct cx cx = {.options = &options};
     struct process list[5];
     const char *error = NULL, *folder = process_make_folder(&cx, &error);
+    const char *inner = process_make_inner(&cx, folder, "inner", &error);
 
     (void)state;
-    assert_non_null(folder);
+    assert_non_null(inner);
+    assert_null(process_make_inner(&cx, folder, "inner", &error)); /* it is there */
+    assert_non_null(strstr(error, "cannot make a folder"));
     memset(list, 0, sizeof list);
     process_words(&cx, &list[0], "sh -c 'exit 3'");
     process_words(&cx, &list[1], "true");
     process_words(&cx, &list[2], "no_such_program_of_modc");
     process_words(&cx, &list[3], "sh -c 'kill -9 $$'");
     process_words(&cx, &list[4], "sh -c 'echo out; echo err >&2'");
-    list[4].said = arena_format(&cx.arena, "%s/said", folder);
+    list[4].said = arena_format(&cx.arena, "%s/said", inner);
     assert_true(process_run(list, 5, 2));
     assert_int_equal(list[0].status, 3);
     assert_true(process_succeeded(&list[1]));
@@ -409,7 +412,12 @@ static void test_processes(void **state)
     assert_true(process_succeeded(&list[4]));
     assert_string_equal(source_read(&cx, list[4].said, 100, &error)->text, "out\nerr\n");
     process_remove_folder();
+    assert_int_equal(access(inner, F_OK), -1);
+    process_remove_folder();
     assert_int_equal(access(folder, F_OK), -1);
+    assert_string_equal(strrchr(process_find(&cx, "sh"), '/'), "/sh");
+    assert_null(process_find(&cx, "no_such_program_of_modc"));
+    assert_null(process_find(&cx, "/no/such/sh"));
     arena_free(&cx.arena);
 }
 

@@ -310,7 +310,7 @@ static bool is_constant(const unsigned char *p)
         return true;
     if (region_of(p))
         return false;
-    if ((uintptr_t)p / 4096 != known) {
+    if (known == 0 || (uintptr_t)p / 4096 != known) {
         if (!dl_iterate_phdr(lies_in_constants, (void *)p))
             return false;
         known = (uintptr_t)p / 4096;
@@ -330,7 +330,7 @@ void cuda_host_check(const void *p, size_t bytes, enum cuda_host_access access, 
     if (!region) {
         cuda_host_report(pc, "%s %zu bytes of %s memory", done[access], bytes,
                          is_constant(p) ? "constant" : "host");
-        return;
+        cuda_host_abandon(); /* as on a device; the instruction might end the process */
     }
     at = (size_t)((const unsigned char *)p - region->from);
     if (!check_known(region, at, bytes, access, pc))

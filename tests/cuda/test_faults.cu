@@ -42,6 +42,12 @@ static void host_pointer(bool planted)
     MODC_LAUNCH(add_one, 2, 64, 0, stream, y, planted ? host : x, N);
 }
 
+/* An address of nothing: the grid ends there, and the process goes on. */
+static void no_pointer(bool planted)
+{
+    MODC_LAUNCH(add_one, 2, 64, 0, stream, y, planted ? NULL : x, N);
+}
+
 static void never_written(bool planted)
 {
     float *z;
@@ -622,6 +628,7 @@ static const struct fault {
     }
     FAULT(one_too_many, "behind what is allocated"),
     FAULT(host_pointer, "reads 4 bytes of host memory"),
+    FAULT(no_pointer, "reads 4 bytes of host memory"),
     FAULT(never_written, "reads 4 bytes that nobody has written"),
     FAULT(released, "reads 4 bytes that were released"),
     FAULT(forgotten, "reads 4 bytes that nobody has written"),

@@ -446,14 +446,28 @@ static bool is_own(int status)
     return false;
 }
 
+/* False: it looks as closely as it can. */
+static bool hint_closer(struct run *run)
+{
+    if (strcmp(run->options->emulate, "check") == 0)
+        return false;
+    diag_hint(run->cx, "--emulate=check looks closer");
+    return true;
+}
+
+static void say_death(struct run *run, int signal)
+{
+    diag_error(run->cx, nowhere, "the program died: %s", strsignal(signal));
+    if (run->toolchain.emulates)
+        hint_closer(run);
+}
+
 static int say_kernels(struct run *run)
 {
     diag_error(run->cx, nowhere, "the emulated GPU found faults in what %s does there", run->plan->model);
-    if (strcmp(run->options->emulate, "check") == 0)
+    if (!hint_closer(run))
         diag_hint(run->cx,
                   "a fault of modc itself, if it is in no body of an Extern: please report it with the spec");
-    else
-        diag_hint(run->cx, "--emulate=check looks closer");
     return EXIT_KERNELS;
 }
 
@@ -481,7 +495,7 @@ static int execute(struct run *run)
     if (program.error != 0)
         diag_error(run->cx, nowhere, "'%s' cannot be started: %s", run->program, strerror(program.error));
     else if (program.signal != 0)
-        diag_error(run->cx, nowhere, "the program died: %s", strsignal(program.signal));
+        say_death(run, program.signal);
     else if (run->toolchain.emulates && program.status == EXIT_KERNELS)
         return say_kernels(run);
     else if (is_own(program.status))

@@ -385,6 +385,27 @@ function(modc_vector_tests)
     endforeach()
 endfunction()
 
+# modc_cuda_vector_tests(LABEL EMULATE EVERY PARTS): the same on cuda, on the stand-in for a GPU: of every so many specs, in so many
+# tests. A program is compiled as its text is, without much optimisation: most of it runs but once.
+function(modc_cuda_vector_tests label emulate every parts)
+    if(NOT MODC_PYTHON OR NOT MODC_CXX)
+        return()
+    endif()
+    math(EXPR last "${parts} - 1")
+    foreach(part RANGE ${last})
+        set(name cuda_${emulate}_${part})
+        if(NOT label STREQUAL cuda)
+            set(name ${label}_${name})
+        endif()
+        modc_test(${name} ${label} ${MODC_PYTHON} tests/oracle/vectors.py --modc $<TARGET_FILE:modc> --jobs 1
+                  --emulate ${emulate} --part ${part}/${parts} --every ${every}
+                  --keep ${CMAKE_CURRENT_BINARY_DIR}/programs/cuda_${emulate})
+        set_tests_properties(${name} PROPERTIES TIMEOUT 3600)
+        modc_compiles(${name} ${CMAKE_C_COMPILER} "CFLAGS=-O1 -Wall -Wextra -Werror"
+                      "CXX=$<TARGET_FILE:modc_once> ${MODC_CXX}" "CXXFLAGS=-O1 -Wall -Wextra -Werror")
+    endforeach()
+endfunction()
+
 # The workspaces of every spec of specs/ and tests/specs/, with and without backward; and that the check sees a buffer that was
 # moved.
 function(modc_planner_tests)
@@ -1081,6 +1102,8 @@ endfunction()
 # Random specs against the PyTorch that is installed, and whether they draw every row of the catalogue.
 function(modc_long_tests)
     if(MODC_LONG_TESTS AND MODC_PYTHON)
+        modc_cuda_vector_tests(long plain 1 8)
+        modc_cuda_vector_tests(long check 1 8)
         file(GLOB networks CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/specs/networks
              ${PROJECT_SOURCE_DIR}/specs/networks/*.yaml)
         foreach(network ${networks})

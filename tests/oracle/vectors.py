@@ -2,6 +2,11 @@
 
     python3 tests/oracle/vectors.py --modc build/modc [NAME...]     # names may have * and ?
     python3 tests/oracle/vectors.py --modc build/modc --keep /tmp/programs      # compiles what changed
+    python3 tests/oracle/vectors.py --modc build/modc --emulate plain --part 3/8 --every 4    # on cuda, some of the specs
+
+On cuda all cases are the same, but those that force an algorithm of a processor; what is not computed there yet is listed in
+tests/vectors/cuda_refused.txt, has to be refused, and no other case may be. --emulate check: kernels are looked at while they run, in one
+case of each spec.
 """
 import argparse
 import concurrent.futures
@@ -22,8 +27,9 @@ def program(spec, options):
     """A name for the program of a case: by what changes the emitted text, not by what it is run on."""
     parts = [spec, os.environ.get("CC", ""), os.environ.get("CFLAGS", "")]
     for option, value in zip(options, options[1:]):
-        parts += [option, value] if option in ("--set", "--dtype", "--plan") else []
+        parts += [option, value] if option in ("--set", "--dtype", "--plan", "--device") else []
     parts += [option for option in ("--backward", "--dispatch") if option in options]
+    parts += [option for option in options if option.startswith("--emulate")]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -45,10 +51,43 @@ def reaches(modc, spec, options):
     return None
 
 
-def run(modc, line, timeout, keep, dispatch):
+REFUSED = ROOT / "tests" / "vectors" / "cuda_refused.txt"
+
+
+def refused_cases():
+    """{name: words of the message}"""
+    lines = [line.split(": ", 1) for line in REFUSED.read_text().splitlines() if line and not line.startswith("#")]
+    return dict(lines)
+
+
+def is_refused(modc, spec, options, words):
+    """None, or that the spec is not refused on cuda with these words."""
+    settings = [word for pair in zip(options, options[1:]) for word in pair if pair[0] in ("--set", "--dtype")]
+    settings += ["--backward"] if "--backward" in options else []
+    done = subprocess.run([*modc, "check", spec, "--device", "cuda", *settings], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0 and words in done.stderr:
+        return None
+    return f"it is in {REFUSED.name}, and is not refused with '{words}': {done.stderr or 'nothing is'}"
+
+
+def on_cuda(lines, emulate, part, every):
+    """Those of the cases that run there: of a part of the specs (\"3/8\": the fourth eighth), of those every so many."""
+    by_spec = {}
+    for line in lines:
+        if " --plan " not in line:
+            by_spec.setdefault(line.split()[1], []).append(line)
+    index, count = (int(number) for number in part.split("/"))
+    chosen = list(by_spec.values())[::every][index::count]
+    return [line for spec in chosen for line in (spec[:1] if emulate == "check" else spec)]
+
+
+def run(modc, line, timeout, keep, dispatch, emulate, refused):
     """(name, None or what went wrong)"""
     name, spec, *options = line.split()
+    if emulate and name in refused:
+        return name, is_refused(modc, spec, options, refused[name])
     options += ["--dispatch", dispatch] if dispatch else []
+    options += ["--device", "cuda", f"--emulate={emulate}"] if emulate else []
     fault = reaches(modc, spec, options) if "--plan" in options else None
     if fault:
         return name, fault
@@ -64,6 +103,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", help="folder for the compiled programs; cases that share one compile it once")
     parser.add_argument("--dispatch", help="the instruction set to run on, of those of modc run --dispatch")
+    parser.add_argument("--emulate", choices=["plain", "check"], help="on cuda, emulated")
+    parser.add_argument("--part", default="0/1", help="with --emulate")
+    parser.add_argument("--every", type=int, default=1, help="with --emulate")
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
@@ -73,12 +115,16 @@ def main():
     lines = list(archives.table().values())
     if args.names:
         lines = [line for line in lines if any(fnmatch.fnmatchcase(line.split()[0], name) for name in args.names)]
+    if args.emulate:
+        lines = on_cuda(lines, args.emulate, args.part, args.every)
     if modc is None or not lines:
         print("no such case" if modc else f"there is no {args.modc}", file=sys.stderr)
         return 2
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for name, fault in pool.map(lambda line: run(modc, line, args.timeout, args.keep, args.dispatch), lines):
+        refused = refused_cases() if args.emulate else {}
+        for name, fault in pool.map(
+                lambda line: run(modc, line, args.timeout, args.keep, args.dispatch, args.emulate, refused), lines):
             print(f"{name}: {fault or 'ok'}", flush=True)
             failed += fault is not None
     print(f"{len(lines)} cases, {failed} failed")

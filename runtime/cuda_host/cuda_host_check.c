@@ -122,7 +122,9 @@ struct record {
 enum { ATOMIC = 1, SEVERAL = 2 };
 struct cell {
     struct record write, read;
+    uint16_t readers[4]; /* of bytes that several threads have read: each one's, or MANY */
 };
+enum { MANY = UINT16_MAX };
 enum known { OUTSIDE, UNWRITTEN, WRITTEN }; /* of each byte */
 
 /* A range of addresses that is checked. */
@@ -185,6 +187,33 @@ static struct region *region_of(const unsigned char *p)
         if (p >= regions[i].from && (size_t)(p - regions[i].from) < regions[i].bytes)
             return &regions[i];
     return NULL;
+}
+
+/* Has another thread of the block read one of these bytes? Several have read bytes of the word. */
+static bool others_read(const struct cell *cell, unsigned mask)
+{
+    for (int byte = 0; byte < 4; byte++)
+        if ((mask & cell->read.mask) >> byte & 1 && cell->readers[byte] != cuda_host_now.thread)
+            return true;
+    return false;
+}
+
+/* Notes who reads the bytes, beside who has in the same stretch between barriers. */
+static void note_readers(struct cell *cell, struct record *me)
+{
+    const bool again = cell->read.block == me->block && cell->read.epoch == me->epoch;
+
+    for (int byte = 0; byte < 4; byte++) {
+        const bool had = again && cell->read.mask >> byte & 1;
+
+        if (me->mask >> byte & 1)
+            cell->readers[byte] = had && cell->readers[byte] != me->thread ? MANY : me->thread;
+    }
+    if (!again)
+        return;
+    me->mask |= cell->read.mask;
+    if (cell->read.thread != me->thread || cell->read.kind & SEVERAL)
+        me->kind |= SEVERAL;
 }
 
 /* Does what a record says come into the way of an access of the same bytes now, that nothing orders behind it? */
@@ -260,17 +289,14 @@ static void check_word(struct region *region, struct cell *cell, unsigned mask, 
         traffic.touched += 4;
     if (conflicts(&cell->write, mask, atomic, region->shared))
         say_race(&cell->write, access, "wrote", region->shared, pc);
-    else if (access != CUDA_HOST_READS && conflicts(&cell->read, mask, false, region->shared))
+    else if (access != CUDA_HOST_READS && conflicts(&cell->read, mask, false, region->shared) &&
+             (!(cell->read.kind & SEVERAL) || cell->read.block != me.block || others_read(cell, mask)))
         say_race(&cell->read, access, "read", region->shared, pc);
     if (access != CUDA_HOST_READS) {
         cell->write = me;
         return;
     }
-    if (cell->read.block == me.block && cell->read.epoch == me.epoch &&
-        (cell->read.thread != me.thread || cell->read.kind & SEVERAL)) {
-        me.kind |= SEVERAL;
-        me.mask |= cell->read.mask;
-    }
+    note_readers(cell, &me);
     cell->read = me;
 }
 
